@@ -1,0 +1,18 @@
+"""UCB1's bound."""
+
+from dataclasses import dataclass
+
+from lexbandit.bounds.base import Bound
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB1Bound(Bound):
+    """The width sqrt(2 ln n / N) of UCB1 (Auer, Cesa-Bianchi and Fischer, 2002), times `scale`."""
+
+    def growth(self) -> tuple[float, float]:
+        """Return 2 ln n."""
+        return 0.0, 2.0
+
+    def decay(self) -> tuple[float, float, float]:
+        """Return 1 over N."""
+        return 1.0, 0.0, 0.0

@@ -1,0 +1,94 @@
+"""Checks at the door: each returns the value in its proper type or raises `InvalidInput`."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandit.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+
+
+def whole(name: str, value: object, *, least: int) -> int:
+    """Return `value` as an int of at least `least`; floats such as 1e5 are taken if exact."""
+    number: int | None = None
+    if isinstance(value, float | np.floating):
+        number = int(value) if math.isfinite(value) and value == int(value) else None
+    elif not isinstance(value, bool | np.bool_):
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            number = None
+    if number is None or number < least:
+        raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return number
+
+
+def positive(name: str, value: object, *, most: float = math.inf) -> float:
+    """Return `value` as a finite float above 0 and at most `most`."""
+    number = _real(value)
+    if not (0.0 < number <= most) or math.isinf(number):
+        upper = f" and at most {most:g}" if math.isfinite(most) else ""
+        raise InvalidInput(f"{name} must be a finite number above 0{upper}, got {value!r}.")
+    return number
+
+
+def _real(value: object) -> float:
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        return math.nan
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def floats(name: str, value: object, shape: Sequence[int | None]) -> Floats:
+    """Return `value` as a contiguous float64 array of `shape` (None: any length)."""
+    array = _array(name, value, np.float64)
+    _check_shape(name, array, shape)
+    return array
+
+
+def booleans(name: str, value: object, shape: Sequence[int | None]) -> Booleans:
+    """Return `value` as a contiguous boolean array of `shape`; numbers are not booleans."""
+    given = np.asarray(value)
+    if given.dtype != np.bool_:
+        raise InvalidInput(f"{name} must hold True and False, got {given.dtype} values: {value!r}.")
+    _check_shape(name, given, shape)
+    return np.ascontiguousarray(given)
+
+
+def _array(name: str, value: object, dtype: Any) -> Any:
+    try:
+        return np.ascontiguousarray(value, dtype)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
+
+
+def _check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) -> None:
+    fits = array.ndim == len(shape) and all(
+        want is None or have == want for have, want in zip(array.shape, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join("any" if want is None else str(want) for want in shape)
+        raise InvalidInput(f"{name} must have shape ({wanted}), got {array.shape}.")
+
+
+def in_unit_cube(name: str, contexts: Floats) -> None:
+    """Refuse contexts outside [0,1] or NaN, naming the first offender and its place."""
+    inside = (contexts >= 0.0) & (contexts <= 1.0)
+    refuse_first(name, contexts, ~inside, "every context feature must lie in [0, 1]")
+
+
+def refuse_first(name: str, array: NDArray[Any], wrong: Booleans, allowed: str) -> None:
+    """Raise for the first True of `wrong`, if any, naming value and place."""
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = ", ".join(map(str, place))
+        raise InvalidInput(f"{name}[{where}] is {array[place]!r}; {allowed}.")

@@ -1,0 +1,67 @@
+"""What a policy answers: a decision, and the explanation of one."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Decision(NamedTuple):
+    """The arm to play, and the exact probability with which it was going to be played."""
+
+    arm: int
+    propensity: float
+
+
+class ArmReport(NamedTuple):
+    """What a policy knows of one arm in the cell of a context; tuples have one entry an objective.
+
+    `candidate`: the arm passed every test but the last comparison. `propensity`: the probability
+    that `select` returns it now.
+    """
+
+    arm: int
+    allowed: bool
+    plays: int
+    observations: tuple[int, ...]
+    mean: tuple[float, ...]
+    width: tuple[float, ...]
+    index: tuple[float, ...]
+    candidate: bool
+    propensity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a policy would decide as it does for one context. Print it to read it."""
+
+    policy: str
+    cell: int
+    arms: tuple[ArmReport, ...]
+    reason: str
+
+    @property
+    def likely(self) -> tuple[int, ...]:
+        """The arms `select` may return."""
+        return tuple(report.arm for report in self.arms if report.propensity > 0)
+
+    def __str__(self) -> str:
+        objectives = range(len(self.arms[0].mean))
+        head = ["arm", "plays"]
+        head += [f"{word} {i + 1}" for i in objectives for word in ("mean", "width", "index")]
+        head += ["candidate", "probability"]
+        rows = [head]
+        for report in self.arms:
+            row = [str(report.arm), str(report.plays)]
+            for i in objectives:
+                row += [
+                    f"{report.mean[i]:.4f}" if report.observations[i] else "-",
+                    f"{report.width[i]:.4f}".replace("inf", "∞"),
+                    f"{report.index[i]:.4f}".replace("inf", "∞"),
+                ]
+            row.append("yes" if report.candidate else "no" if report.allowed else "not allowed")
+            row.append(f"{report.propensity:.3g}")
+            rows.append(row)
+        widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
+        lines = [
+            "  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows
+        ]
+        return "\n".join([f"{self.policy}, cell {self.cell}", *lines, self.reason])

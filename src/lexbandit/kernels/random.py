@@ -1,0 +1,53 @@
+"""A small seeded generator: splitmix64 (Steele, Lea and Flood, 2014).
+
+The state is `uint64[2]`: a counter that each draw advances, and the seed, for draws by position.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lexbandit.kernels.jit import kernel
+
+RandomState = NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27 = np.uint64(27)
+_S30 = np.uint64(30)
+_S31 = np.uint64(31)
+_S11 = np.uint64(11)
+_UNIT = 2.0**-53
+
+
+def seeded(seed: int) -> RandomState:
+    """Return the state that starts from `seed`."""
+    random = np.empty(2, np.uint64)
+    random[:] = int(seed) & 0xFFFF_FFFF_FFFF_FFFF
+    return random
+
+
+@kernel
+def mix(z: np.uint64) -> np.uint64:
+    """Scramble 64 bits: neighbouring numbers in, unrelated numbers out."""
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@kernel
+def below(random: RandomState, n: int) -> int:
+    """Draw a whole number from 0 to n−1 uniformly; advances `random` by one step."""
+    random[0] = random[0] + GOLDEN
+    return int(np.float64(mix(random[0]) >> _S11) * _UNIT * n)
+
+
+@kernel
+def unit_at(random: RandomState, place: int, count: int) -> float:
+    """Draw from [0, 1) by position (seed, place, count); changes nothing.
+
+    The same position always gives the same draw, so it can be part of an `update` that must
+    depend on nothing but the state and its arguments.
+    """
+    z = mix(random[1] + GOLDEN * np.uint64(place))
+    return np.float64(mix(z + GOLDEN * np.uint64(count)) >> _S11) * _UNIT

@@ -1,0 +1,7 @@
+"""Partitions of the context space [0,1]^d into cells. One partition a file."""
+
+from lexbandit.partitions.base import Partition
+from lexbandit.partitions.single_cell import SingleCell
+from lexbandit.partitions.uniform_grid import UniformGrid, cells_per_side_for
+
+__all__ = ["Partition", "SingleCell", "UniformGrid", "cells_per_side_for"]

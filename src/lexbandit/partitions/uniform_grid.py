@@ -1,0 +1,71 @@
+"""The paper's partition: m^d identical hypercubes with edges of length 1/m."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lexbandit.checks import Floats, Integers, positive, whole
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import cells as kernel
+from lexbandit.partitions.base import Partition
+
+# α is read as a fraction with at most this denominator, so that 1/3 is a third.
+_FINEST_ALPHA = 1000
+
+
+def cells_per_side_for(*, horizon: int, alpha: float, dimension: int) -> int:
+    """Return m = ⌈T^(1/(3α+d))⌉ of Theorem 2: the smallest integer m with m^(3α+d) ≥ T.
+
+    Whole numbers only: 100000 ** (1/5) is 10.000000000000002 and its ceiling 11, yet 10⁵ = 100000.
+    With α = p/q the condition is m^(3p+qd) ≥ T^q.
+    """
+    horizon = whole("horizon", horizon, least=1)
+    dimension = whole("dimension", dimension, least=1)
+    smoothness = Fraction(positive("alpha", alpha, most=1.0)).limit_denominator(_FINEST_ALPHA)
+    power = 3 * smoothness.numerator + smoothness.denominator * dimension
+    target = horizon**smoothness.denominator
+    m = max(1, round(horizon ** (smoothness.denominator / power)))
+    while m**power < target:
+        m += 1
+    while m > 1 and (m - 1) ** power >= target:
+        m -= 1
+    return m
+
+
+@dataclass(frozen=True)
+class UniformGrid(Partition):
+    """`cells_per_side`^`dimension` identical cells.
+
+    Cells are half-open, [k/m, (k+1)/m) in each dimension, and the last one is closed; the double
+    nearest to k/m lies in cell k. The paper draws a cell at random for a context on a boundary;
+    any fixed rule serves its analysis as well and makes a context's cell a fact.
+    """
+
+    dimension: int
+    cells_per_side: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimension", whole("dimension", self.dimension, least=1))
+        side = whole("cells_per_side", self.cells_per_side, least=1)
+        object.__setattr__(self, "cells_per_side", side)
+        if self.cells >= 2**63:
+            raise InvalidInput(
+                f"a grid of {side}^{self.dimension} cells is too fine: at most 2^63 − 1 cells can "
+                f"be told apart; use fewer context features or a smaller cells_per_side."
+            )
+
+    @property
+    def cells(self) -> int:
+        """The number of cells m^d."""
+        return self.cells_per_side**self.dimension
+
+    def locate(self, context: Floats) -> int:
+        """Return the key of the cell that holds a context; −1 if it is outside [0,1]^d."""
+        return kernel.grid_key(context, self.cells_per_side)
+
+    def locate_all(self, contexts: Floats) -> Integers:
+        """Return the keys for a block of checked contexts."""
+        return kernel.grid_keys(contexts, self.cells_per_side)
+
+    def margin(self, *, L: float, alpha: float) -> float:
+        """Return v = L d^(α/2) m^(−α), below equation (3)."""
+        return float(L * self.dimension ** (alpha / 2) * self.cells_per_side ** (-alpha))

@@ -1,0 +1,7 @@
+"""Policies by name: rules on partitions, one family a file."""
+
+from lexbandit.policies.base import Policy
+from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.making import REGISTRY, make_policy
+
+__all__ = ["REGISTRY", "CellPolicy", "Policy", "make_policy"]

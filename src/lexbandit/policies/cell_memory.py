@@ -1,0 +1,99 @@
+"""The memory of a policy on cells: arrays that grow with the cells visited, not with m^d."""
+
+import numpy as np
+
+from lexbandit.checks import Floats, Integers
+from lexbandit.kernels import cells as kernel
+from lexbandit.kernels.statistics import COUNT, FIELDS, SUM, derive
+
+_FIRST_SLOTS = 64
+
+
+class CellMemory:
+    """Plays and statistics by slot, and the table that finds a cell's slot.
+
+    The arrays are those of `kernels.statistics` and `kernels.cells`; slot 0 stands for every cell
+    that was never visited, slots 1 to `used`−1 for the visited ones in order of first visit.
+    """
+
+    def __init__(self, *, arms: int, channels: int, bound: Floats) -> None:
+        self.bound = bound
+        self.used = 1
+        self.keys: Integers = np.full(_FIRST_SLOTS, -1, np.int64)
+        self.table: Integers = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
+        self.plays: Floats = np.zeros((_FIRST_SLOTS, arms))
+        self.stats: Floats = np.zeros((_FIRST_SLOTS, channels, FIELDS, arms))
+        derive(self.stats, _FIRST_SLOTS, bound)
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return self.plays.shape[1]
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+        return self.stats.shape[1]
+
+    def slot(self, key: int) -> int:
+        """Return the slot of a cell, 0 if it was never visited."""
+        return int(kernel.slot_of(self.table, key))
+
+    def visit(self, keys: Integers) -> Integers:
+        """Return the slots of a block of cells; new cells get the next slots."""
+        slots = np.empty(len(keys), np.int64)
+        start = 0
+        while start < len(keys):
+            self.used, done = kernel.visit(
+                self.table, self.keys, self.used, keys[start:], slots[start:]
+            )
+            start += done
+            if start < len(keys):
+                self._grow()
+        return slots
+
+    def _grow(self) -> None:
+        """Double the room for cells."""
+        old = len(self.keys)
+        new = 2 * old
+        keys = np.full(new, -1, np.int64)
+        keys[:old] = self.keys
+        table = np.zeros((2 * new, 2), np.int64)
+        kernel.insert(table, keys, 1, self.used)
+        plays = np.zeros((new, *self.plays.shape[1:]))
+        plays[:old] = self.plays
+        stats = np.empty((new, *self.stats.shape[1:]))
+        stats[:old] = self.stats
+        stats[old:] = self.stats[0]
+        self.keys, self.table, self.plays, self.stats = keys, table, plays, stats
+
+    def add_arm(self, bound: Floats) -> None:
+        """Make room for one more arm, never played anywhere; `bound` is the new bound."""
+        plays = np.zeros((len(self.keys), self.arms + 1))
+        plays[:, :-1] = self.plays
+        stats = np.zeros((*self.stats.shape[:3], self.arms + 1))
+        stats[..., :-1] = self.stats
+        self.bound = bound
+        derive(stats, len(stats), bound)
+        self.plays, self.stats = plays, stats
+
+    def contents(self) -> dict[str, np.ndarray]:
+        """Return copies of what is known, visited cells only: axes are (cell, arm, channel)."""
+        visited = slice(1, self.used)
+        return {
+            "cells": self.keys[visited].copy(),
+            "plays": self.plays[visited].astype(np.int64),
+            "counts": self.stats[visited, :, COUNT, :].transpose(0, 2, 1).astype(np.int64),
+            "sums": self.stats[visited, :, SUM, :].transpose(0, 2, 1).copy(),
+        }
+
+    def restore(self, contents: dict[str, np.ndarray]) -> None:
+        """Replace everything by checked contents."""
+        fresh = CellMemory(arms=self.arms, channels=self.channels, bound=self.bound)
+        fresh.visit(contents["cells"])
+        visited = slice(1, fresh.used)
+        fresh.plays[visited] = contents["plays"]
+        fresh.stats[visited, :, COUNT, :] = contents["counts"].transpose(0, 2, 1)
+        fresh.stats[visited, :, SUM, :] = contents["sums"].transpose(0, 2, 1)
+        derive(fresh.stats, fresh.used, fresh.bound)
+        self.__dict__.update(fresh.__dict__)

@@ -1,0 +1,192 @@
+"""A rule on a partition: what the cells remember is shared, the rule says which arm to play."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.bounds import Bound
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.decisions import ArmReport, Decision, Explanation
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.kernels import statistics
+from lexbandit.kernels.random import seeded
+from lexbandit.kernels.updating import update as update_kernel
+from lexbandit.partitions import Partition
+from lexbandit.policies.base import Policy
+from lexbandit.policies.cell_memory import CellMemory
+from lexbandit.rounds import Rounds
+
+
+class CellPolicy(Policy):
+    """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
+
+    A subclass is a rule: it supplies `_select`, `_replay`, `_shares` and `_reason`. Channels beyond
+    the objectives are the subclass's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        objectives: int,
+        partition: Partition,
+        bound: Bound,
+        seed: int,
+        extra_channels: int = 0,
+    ) -> None:
+        super().__init__(arms=arms, dimension=partition.dimension, objectives=objectives)
+        self.partition = partition
+        self.bound = bound
+        self._random = seeded(checks.whole("seed", seed, least=0))
+        self._memory = CellMemory(
+            arms=arms, channels=objectives + extra_channels, bound=bound.coefficients()
+        )
+
+    @abstractmethod
+    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
+        """Return the arm to play in the cell `key` and its exact probability."""
+
+    @abstractmethod
+    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+        """Run the compiled loop on rounds whose cells have these slots."""
+
+    @abstractmethod
+    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
+        """Return the exact probability of every arm."""
+
+    @abstractmethod
+    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+        """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
+
+    def select(self, context: Any, allowed: Any = None) -> Decision:
+        """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
+        point = self._context(context)
+        mask = self._every_arm if allowed is None else self._allowed(allowed)
+        return Decision._make(self._select(point, self._key(point), mask))
+
+    def update(self, context: Any, arm: int, rewards: Any) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
+        key = self._key(self._context(context))
+        number = self._arm(arm)
+        values = self._rewards(rewards)
+        if not self._update(key, number, values):
+            self._memory.visit(np.array([key]))
+            self._update(key, number, values)
+
+    def _update(self, key: int, arm: int, rewards: Floats) -> bool:
+        """Record in the cell's slot; False, with nothing done, if it has none yet."""
+        memory = self._memory
+        return update_kernel(
+            key, memory.table, memory.plays, memory.stats, arm, rewards, memory.bound
+        )
+
+    def replay(self, rounds: Rounds) -> Integers:
+        """Select, observe and update for each round in order: one compiled loop."""
+        self._check_rounds(rounds)
+        allowed = self._every_arm[np.newaxis] if rounds.allowed is None else rounds.allowed
+        slots = self._memory.visit(self.partition.locate_all(rounds.contexts))
+        return self._replay(slots, rounds, allowed)
+
+    def _key(self, context: Floats) -> int:
+        key = self.partition.locate(context)
+        if key < 0:
+            checks.in_unit_cube("context", context)
+        return key
+
+    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+        """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
+        point, mask = self._context(context), self._allowed(allowed)
+        key = self._key(point)
+        slot = self._memory.slot(key)
+        shares = self._shares(point, slot, mask)
+        candidates, reason = self._reason(slot, mask, shares)
+        cell = self._memory.stats[slot, : self.objectives]
+        widths = self._growth(slot) * cell[:, statistics.WIDTH]
+        reports = tuple(
+            ArmReport(
+                arm=arm,
+                allowed=bool(mask[arm]),
+                plays=int(self._memory.plays[slot, arm]),
+                observations=tuple(int(n) for n in cell[:, statistics.COUNT, arm]),
+                mean=tuple(cell[:, statistics.MEAN, arm].tolist()),
+                width=tuple(widths[:, arm].tolist()),
+                index=tuple((cell[:, statistics.MEAN, arm] + widths[:, arm]).tolist()),
+                candidate=bool(candidates[arm]),
+                propensity=float(shares[arm]),
+            )
+            for arm in range(self.arms)
+        )
+        return Explanation(self.name, key, reports, reason)
+
+    def _growth(self, slot: int) -> float:
+        return statistics.growth(
+            statistics.arrivals_in(self._memory.plays, slot), self._memory.bound
+        )
+
+    @property
+    def visited_cells(self) -> int:
+        """The number of cells in which something was learned: memory grows with it alone."""
+        return self._memory.used - 1
+
+    def add_arm(self) -> int:
+        """Add an arm that nothing is known of; returns its number.
+
+        The bounds of all arms are computed anew, since the paper's width depends on their number.
+        """
+        self.bound = self.bound.with_arms(self.arms + 1)
+        self._memory.add_arm(self.bound.coefficients())
+        self._set_arms(self.arms + 1)
+        return self.arms - 1
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that was learned, and the random state, as copies in plain arrays.
+
+        cells   int64[V]         the visited cells' keys
+        plays   int64[V, K]      rounds in which each arm was played
+        counts  int64[V, K, C]   observations per channel (objectives first)
+        sums    float64[V, K, C] their sums
+        random  uint64[2]        the random state
+        """
+        return {**self._memory.contents(), "random": self._random.copy()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state()` of a policy with the same definition; refuses any other."""
+        wanted = self.state()
+        for name in state:
+            if name not in wanted:
+                raise unknown_name("state array", name, wanted)
+        for name in wanted:
+            if name not in state:
+                raise InvalidInput(f"state has no array {name!r}; it needs {', '.join(wanted)}.")
+        visited = len(np.atleast_1d(np.asarray(state["cells"])))
+        arrays: dict[str, np.ndarray] = {}
+        for name, like in wanted.items():
+            array = np.asarray(state[name])
+            shape = like.shape if name == "random" else (visited, *like.shape[1:])
+            if array.shape != shape or array.dtype.kind != like.dtype.kind:
+                raise InvalidInput(
+                    f"state[{name!r}] must be {like.dtype} of shape {shape}, "
+                    f"got {array.dtype} of shape {array.shape}."
+                )
+            arrays[name] = np.array(array, like.dtype)
+        self._check_state(arrays)
+        self._memory.restore(arrays)
+        self._random = arrays["random"]
+
+    def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
+        keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
+        outside = (keys < 0) | (keys >= self.partition.cells)
+        checks.refuse_first(
+            "state['cells']", keys, outside, f"keys go from 0 to {self.partition.cells - 1}"
+        )
+        if len(np.unique(keys)) != len(keys):
+            raise InvalidInput("state['cells'] holds a cell twice.")
+        checks.refuse_first("state['plays']", plays, plays < 0, "plays are at least 0")
+        impossible = (counts < 0) | (counts > plays[:, :, np.newaxis])
+        checks.refuse_first(
+            "state['counts']", counts, impossible, "counts go from 0 to the plays of the arm"
+        )
+        checks.refuse_first("state['sums']", sums, ~np.isfinite(sums), "sums are finite")

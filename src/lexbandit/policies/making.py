@@ -1,0 +1,61 @@
+"""`make_policy`: a policy by its name."""
+
+from typing import Any
+
+from lexbandit import checks
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.policies.base import Policy
+from lexbandit.registry import Registry
+
+REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
+
+# What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
+# ones it has a use for, so that one set of arguments serves a comparison of several policies.
+_COMMON = {
+    "arms": lambda value: checks.whole("arms", value, least=1),
+    "dimension": lambda value: checks.whole("dimension", value, least=1),
+    "objectives": lambda value: checks.whole("objectives", value, least=1),
+    "horizon": lambda value: checks.whole("horizon", value, least=1),
+    "scale": lambda value: checks.positive("scale", value),
+    "beta": lambda value: checks.positive("beta", value),
+    "L": lambda value: checks.positive("L", value),
+    "alpha": lambda value: checks.positive("alpha", value, most=1.0),
+    "R": lambda value: checks.positive("R", value),
+    "cells_per_side": lambda value: (
+        None if value is None else checks.whole("cells_per_side", value, least=1)
+    ),
+    "seed": lambda value: checks.whole("seed", value, least=0),
+}
+
+
+def make_policy(name: str, **parameters: Any) -> Policy:
+    """Build the policy called `name`, e.g. `make_policy("moc-mab", arms=4, dimension=2, ...)`.
+
+    arms, dimension           the numbers of arms and of context features (always needed)
+    objectives                the number of objectives, in order of priority; 2 by default
+    horizon                   T, the number of rounds planned for
+    L, alpha                  smoothness of the means: |μ(x) − μ(x')| ≤ L ‖x − x'‖^α; 1 and 1
+    cells_per_side            m; by default ⌈T^(1/(3α+d))⌉ as in Theorem 2
+    scale                     multiplies every width; 1 keeps the guarantees
+    beta                      confidence asked of the top arm before others are considered; 1
+    R                         sub-Gaussian constant of the rewards' noise; 1
+    seed                      of the random state that breaks ties
+
+    A policy that has no use for one of these ignores it. Other parameters are the policy's own.
+    """
+    taken = REGISTRY.parameters(name)
+    for given in parameters:
+        if given not in taken and given not in _COMMON:
+            raise unknown_name(f"parameter of {name}", given, {*taken, *_COMMON})
+    values = {
+        key: _COMMON[key](value) if key in _COMMON else value for key, value in parameters.items()
+    }
+    missing = [
+        key for key, declared in taken.items() if declared.default is declared.empty
+        and key not in values
+    ]
+    if missing:
+        raise InvalidInput(f"{name} needs {', '.join(missing)}: make_policy({name!r}, ...).")
+    policy = REGISTRY.builder(name)(**{key: values[key] for key in values if key in taken})
+    policy.name = name
+    return policy

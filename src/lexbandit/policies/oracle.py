@@ -1,0 +1,92 @@
+"""The yardstick that knows everything."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.bounds import UCB1Bound
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import optimality
+from lexbandit.kernels import oracle as kernel
+from lexbandit.partitions import SingleCell
+from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.making import REGISTRY
+from lexbandit.rounds import Rounds
+
+MeansFunction = Callable[[Floats], Any]
+
+
+class OracleRule(CellPolicy):
+    """A lexicographically optimal arm of the true means: the paper's benchmark (Section III-B).
+
+    `replay` reads the means of the rounds; `select` and `explain` ask `means(contexts)`, such as
+    an environment's. No other policy may see means. Rewards are recorded, for `explain` only.
+    """
+
+    def __init__(
+        self, *, arms: int, objectives: int, dimension: int, means: MeansFunction | None, seed: int
+    ) -> None:
+        super().__init__(
+            arms=arms,
+            objectives=objectives,
+            partition=SingleCell(dimension),
+            bound=UCB1Bound(arms=arms),
+            seed=seed,
+        )
+        self._means = means
+
+    def _means_at(self, context: Floats) -> Floats:
+        if self._means is None:
+            raise InvalidInput(
+                "the oracle can select only if it is told the means: "
+                'make_policy("oracle", ..., means=environment.means).'
+            )
+        means = self._means(context[np.newaxis])
+        return checks.floats("means", means, (1, self.arms, self.objectives))[0]
+
+    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
+        return kernel.select(self._means_at(context), allowed, self._random)
+
+    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+        memory = self._memory
+        return kernel.replay(
+            slots,
+            rounds.means,
+            rounds.outcomes,
+            allowed,
+            memory.plays,
+            memory.stats,
+            memory.bound,
+            self._random,
+        )
+
+    def _check_rounds(self, rounds: Rounds) -> None:
+        super()._check_rounds(rounds)
+        if rounds.means is None:
+            raise InvalidInput("the oracle needs rounds with means, these have none.")
+
+    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
+        means = self._means_at(context)[np.newaxis]
+        optimal = optimality.optimal_arms(means, allowed[np.newaxis])[0]
+        return np.asarray(optimal / optimal.sum())
+
+    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+        return np.asarray(shares > 0), "Lexicographically optimal by the true means."
+
+
+@REGISTRY.register("oracle")
+def oracle(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    means: MeansFunction | None = None,
+    seed: int = 0,
+) -> OracleRule:
+    """The optimal arm by the true means: what perfect knowledge would get."""
+    return OracleRule(
+        arms=arms, objectives=objectives, dimension=dimension, means=means, seed=seed
+    )

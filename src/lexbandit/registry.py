@@ -1,0 +1,59 @@
+"""Things by name. A package's files are its entries: a new file is found by being there."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from lexbandit.errors import unknown_name
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Builders of one kind of thing, by name, gathered from the files of `package`."""
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self.package = package
+        self._builders: dict[str, Callable[..., T]] = {}
+        self._complete = False
+
+    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Enter the decorated builder under `name`."""
+
+        def enter(builder: Callable[..., T]) -> Callable[..., T]:
+            if name in self._builders:
+                raise ValueError(f"two builders for the {self.kind} {name!r}")
+            self._builders[name] = builder
+            return builder
+
+        return enter
+
+    def names(self) -> list[str]:
+        """Return every name, sorted."""
+        self._gather()
+        return sorted(self._builders)
+
+    def builder(self, name: str) -> Callable[..., T]:
+        """Return the builder of `name`; an unknown name is an error that suggests the nearest."""
+        self._gather()
+        if name not in self._builders:
+            raise unknown_name(self.kind, name, self._builders)
+        return self._builders[name]
+
+    def parameters(self, name: str) -> dict[str, inspect.Parameter]:
+        """Return the parameters that the builder of `name` takes."""
+        return dict(inspect.signature(self.builder(name)).parameters)
+
+    def describe(self, name: str) -> str:
+        """Return the one line that says what `name` is: its docstring's first."""
+        return (inspect.getdoc(self.builder(name)) or "").partition("\n")[0]
+
+    def _gather(self) -> None:
+        if not self._complete:
+            package = importlib.import_module(self.package)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{self.package}.{module.name}")
+            self._complete = True

@@ -1,5 +1,6 @@
 """What a bound is: a width as a function of counts, given to the kernels as six numbers."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self
@@ -38,12 +39,15 @@ class Bound(ABC):
 
     def coefficients(self) -> Floats:
         """Return the six numbers in the order the kernels read them."""
-        return np.array([self.scale, *self.growth(), *self.decay()])
+        constant, slope = self.growth()
+        if slope == 0.0:
+            return np.array([self.scale * math.sqrt(constant), 1.0, 0.0, *self.decay()])
+        return np.array([self.scale, constant, slope, *self.decay()])
 
-    def width(self, observations: float, arrivals: float = 1.0) -> float:
-        """Return the width after `observations` of the arm in `arrivals` rounds of its cell."""
+    def width(self, observations: float, rounds: float = 1.0) -> float:
+        """Return the width after `observations` of the arm in `rounds` rounds of its cell."""
         six = self.coefficients()
-        factor = statistics.growth(float(arrivals), six)
+        factor = statistics.growth(float(rounds), six)
         return factor * statistics.kept_width(float(observations), six)
 
     def with_arms(self, arms: int) -> Self:

@@ -1,10 +1,10 @@
 """The uncertainty level of the paper, for means that are Hölder continuous in the context."""
 
-import math
 from dataclasses import dataclass
 
 from lexbandit.bounds.base import Bound
 from lexbandit.checks import positive, whole
+from lexbandit.holder import uncertainty_constant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,9 @@ class HolderBound(Bound):
     @property
     def A(self) -> float:
         """The constant A_{m,T}."""
-        events = 2 * self.objectives * self.arms * self.cells
-        return 1.0 + 2.0 * (math.log(events) + 1.5 * math.log(self.horizon))
+        return uncertainty_constant(
+            arms=self.arms, objectives=self.objectives, cells=self.cells, horizon=self.horizon
+        )
 
     def growth(self) -> tuple[float, float]:
         """Return (1, 0): the width does not depend on the rounds in the cell."""

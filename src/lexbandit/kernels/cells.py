@@ -8,7 +8,7 @@ full. Slot 0 means "not visited".
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import GOLDEN
 from lexbandit.kernels.statistics import Array
 
@@ -18,7 +18,7 @@ Keys = NDArray[np.int64]
 _S32 = np.uint64(32)
 
 
-@kernel
+@inlined
 def bucket_of(table: Table, key: int) -> int:
     """Return the bucket that holds `key`, or the vacant one where it belongs."""
     last = table.shape[0] - 1  # the number of buckets is a power of two
@@ -63,7 +63,7 @@ def visit(table: Table, keys: Keys, used: int, block: Keys, slots: Keys) -> tupl
     return used, block.shape[0]
 
 
-@kernel
+@inlined
 def grid_key(context: Array, side: int) -> int:
     """Return the cell of `context` in the grid of `side`^d cells; −1 if it is outside [0,1]^d.
 

@@ -36,14 +36,27 @@ def _cache_folder() -> Path | None:
 _FOLDER = _cache_folder()
 
 
-def kernel(function: F) -> F:
-    """Compile `function`, release the GIL while it runs, and keep the result on disk."""
+def _compiled(function: F, *, inlined: bool) -> F:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(_FOLDER or "")
     try:
-        compiled: F = numba.njit(nogil=True, cache=_FOLDER is not None, error_model="numpy")(
-            function
-        )
+        compiled: F = numba.njit(
+            nogil=True, cache=_FOLDER is not None, error_model="numpy", forceinline=inlined
+        )(function)
     finally:
         numba.config.CACHE_DIR = before
     return compiled
+
+
+def kernel(function: F) -> F:
+    """Compile `function`, release the GIL while it runs, and keep the result on disk."""
+    return _compiled(function, inlined=False)
+
+
+def inlined(function: F) -> F:
+    """Compile a small function that hot loops call: its body is put in place of every call.
+
+    Passing arrays costs more than what these functions do. Larger ones stay `kernel`, since a body
+    put in many places takes long to compile.
+    """
+    return _compiled(function, inlined=True)

@@ -1,4 +1,9 @@
-"""Ground truth from means[n, K, D]: optimal arms, Pareto fronts, and the gaps to them."""
+"""Ground truth from means[n, K, D]: optimal arms, Pareto fronts, and the gaps to them.
+
+Arms that may not be played are left out by `ceilings[n or 1, K]`, as everywhere in the kernels.
+"""
+
+import math
 
 import numpy as np
 
@@ -8,7 +13,7 @@ from lexbandit.kernels.statistics import Array, Mask
 
 
 @kernel
-def mark_optimal(means: Array, allowed: Mask, optimal: Mask) -> int:
+def mark_optimal(means: Array, ceiling: Array, optimal: Mask) -> int:
     """Set optimal[arm] for the lexicographically optimal allowed arms; return how many there are.
 
     Among the arms left by the objectives above, those that attain the maximum (exact equality)
@@ -16,9 +21,9 @@ def mark_optimal(means: Array, allowed: Mask, optimal: Mask) -> int:
     """
     left = 0
     for arm in range(means.shape[0]):
-        optimal[arm] = allowed[arm]
+        optimal[arm] = ceiling[arm] > 0.0
     for i in range(means.shape[1]):
-        best = -np.inf
+        best = -math.inf
         for arm in range(means.shape[0]):
             if optimal[arm] and means[arm, i] > best:
                 best = means[arm, i]
@@ -30,40 +35,47 @@ def mark_optimal(means: Array, allowed: Mask, optimal: Mask) -> int:
 
 
 @kernel
-def optimal_arms(means: Array, allowed: Mask) -> Mask:
+def optimal_arms(means: Array, ceilings: Array) -> Mask:
     """Return bool[n, K]: which arms are lexicographically optimal in each round."""
     out = np.empty(means.shape[:2], np.bool_)
     for t in range(means.shape[0]):
-        mark_optimal(means[t], allowed[t if allowed.shape[0] > 1 else 0], out[t])
+        mark_optimal(means[t], ceilings[t if ceilings.shape[0] > 1 else 0], out[t])
     return out
 
 
 @kernel
-def pareto_front(means: Array, allowed: Mask) -> Mask:
+def pareto_front(means: Array, ceilings: Array) -> Mask:
     """Return bool[n, K]: which arms are on the Pareto front in each round (Definition 1)."""
-    out = np.empty(means.shape[:2], np.bool_)
-    for t in range(means.shape[0]):
-        mark_front(means[t].T, allowed[t if allowed.shape[0] > 1 else 0], out[t])
+    rounds, arms, objectives = means.shape
+    out = np.empty((rounds, arms), np.bool_)
+    vectors = np.empty((objectives, arms))
+    for t in range(rounds):
+        ceiling = ceilings[t if ceilings.shape[0] > 1 else 0]
+        for i in range(objectives):
+            for arm in range(arms):
+                vectors[i, arm] = min(means[t, arm, i], ceiling[arm])
+        mark_front(vectors, out[t])
     return out
 
 
 @kernel
-def optimal_means(means: Array, allowed: Mask) -> Array:
+def optimal_means(means: Array, ceilings: Array) -> Array:
     """Return float[n, D]: the means μ_* of an optimal arm in each round."""
     rounds, arms, objectives = means.shape
     out = np.empty((rounds, objectives))
     optimal = np.empty(arms, np.bool_)
     for t in range(rounds):
-        mark_optimal(means[t], allowed[t if allowed.shape[0] > 1 else 0], optimal)
+        mark_optimal(means[t], ceilings[t if ceilings.shape[0] > 1 else 0], optimal)
         for arm in range(arms):
             if optimal[arm]:
-                out[t] = means[t, arm]
+                for i in range(objectives):
+                    out[t, i] = means[t, arm, i]
                 break
     return out
 
 
 @kernel
-def pareto_gaps(means: Array, allowed: Mask) -> Array:
+def pareto_gaps(means: Array, ceilings: Array) -> Array:
     """Return float[n, K]: the Pareto suboptimality gap of every arm (Definition 2).
 
     Closed form: max(0, max over arms b of min over objectives i of (μ^i_b − μ^i_a)). Raising all
@@ -73,12 +85,11 @@ def pareto_gaps(means: Array, allowed: Mask) -> Array:
     rounds, arms, objectives = means.shape
     out = np.zeros((rounds, arms))
     for t in range(rounds):
-        mask = allowed[t if allowed.shape[0] > 1 else 0]
+        ceiling = ceilings[t if ceilings.shape[0] > 1 else 0]
         for arm in range(arms):
             for rival in range(arms):
-                if mask[rival]:
-                    least = means[t, rival, 0] - means[t, arm, 0]
-                    for i in range(1, objectives):
-                        least = min(least, means[t, rival, i] - means[t, arm, i])
-                    out[t, arm] = max(out[t, arm], least)
+                least = ceiling[rival]
+                for i in range(objectives):
+                    least = min(least, means[t, rival, i] - means[t, arm, i])
+                out[t, arm] = max(out[t, arm], least)
     return out

@@ -7,14 +7,15 @@ from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.optimality import mark_optimal
 from lexbandit.kernels.pareto import draw
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import Array, Mask, learn
+from lexbandit.kernels.statistics import Array, observe
+from lexbandit.kernels.ties import row_of
 
 
 @kernel
-def select(means: Array, allowed: Mask, random: RandomState) -> tuple[int, float]:
+def select(means: Array, ceilings: Array, random: RandomState) -> tuple[int, float]:
     """Return an optimal arm of means[K, D] and the exact probability with which it is played."""
-    optimal = np.empty(allowed.shape[0], np.bool_)
-    size = mark_optimal(means, allowed, optimal)
+    optimal = np.empty(ceilings.shape[1], np.bool_)
+    size = mark_optimal(means, ceilings[0], optimal)
     return draw(optimal, size, random), 1.0 / size
 
 
@@ -23,7 +24,7 @@ def replay(
     slots: Keys,
     means: Array,
     outcomes: Array,
-    allowed: Mask,
+    ceilings: Array,
     plays: Array,
     stats: Array,
     bound: Array,
@@ -31,9 +32,13 @@ def replay(
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
     arms = np.empty(slots.shape[0], np.int64)
-    masks = allowed.shape[0]
+    optimal = np.empty(ceilings.shape[1], np.bool_)
     for t in range(slots.shape[0]):
-        arm, _ = select(means[t], allowed[t if masks > 1 else 0], random)
-        learn(plays, stats, slots[t], arm, outcomes[t, arm], bound)
+        slot = slots[t]
+        size = mark_optimal(means[t], ceilings[row_of(ceilings, t)], optimal)
+        arm = draw(optimal, size, random)
+        plays[slot, arm] += 1.0
+        for i in range(outcomes.shape[2]):
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
         arms[t] = arm
     return arms

@@ -3,13 +3,13 @@
 import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import Array, Mask, arrivals_in, growth, learn
-from lexbandit.kernels.ties import index_of
+from lexbandit.kernels.statistics import INDEX, Array, Mask, observe
+from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 
-@kernel
+@inlined
 def dominates(vectors: Array, winner: int, loser: int) -> bool:
     """Tell whether `winner` is ≥ `loser` in every row of vectors[objective, arm], > in some."""
     better = False
@@ -20,79 +20,66 @@ def dominates(vectors: Array, winner: int, loser: int) -> bool:
     return better
 
 
-@kernel
-def mark_front(vectors: Array, allowed: Mask, front: Mask) -> int:
-    """Set front[arm] where an allowed arm is dominated by no allowed arm; return how many are.
+@inlined
+def mark_front(vectors: Array, front: Mask) -> int:
+    """Set front[arm] where no other arm dominates it; return how many such arms there are.
 
-    Equal vectors stay on the front together.
+    Equal vectors stay on the front together. An arm that may not be played has −∞ everywhere, so
+    any other dominates it.
     """
     size = 0
-    for arm in range(allowed.shape[0]):
-        front[arm] = allowed[arm]
-        if allowed[arm]:
-            for rival in range(allowed.shape[0]):
-                if allowed[rival] and dominates(vectors, rival, arm):
-                    front[arm] = False
-                    break
-            size += front[arm]
+    for arm in range(vectors.shape[1]):
+        front[arm] = True
+        for rival in range(vectors.shape[1]):
+            if dominates(vectors, rival, arm):
+                front[arm] = False
+                break
+        size += front[arm]
     return size
 
 
-@kernel
+@inlined
 def mark_candidates(
-    plays: Array,
-    stats: Array,
-    slot: int,
-    allowed: Mask,
-    bound: Array,
-    vectors: Array,
-    front: Mask,
+    stats: Array, slot: int, ceilings: Array, row: int, vectors: Array, front: Mask
 ) -> int:
     """Set front[arm] for the index vectors of the cell; `vectors` is room to work in."""
-    factor = growth(arrivals_in(plays, slot), bound)
     for i in range(vectors.shape[0]):
         for arm in range(vectors.shape[1]):
-            vectors[i, arm] = index_of(stats[slot, i], arm, factor)
-    return mark_front(vectors, allowed, front)
+            vectors[i, arm] = min(stats[slot, i, INDEX, arm], ceilings[row, arm])
+    return mark_front(vectors, front)
 
 
-@kernel
-def draw(front: Mask, size: int, random: RandomState) -> int:
+@inlined
+def draw(marked: Mask, size: int, random: RandomState) -> int:
     """Return one of the `size` marked arms, uniformly."""
     skip = below(random, size) if size > 1 else 0
-    arm = 0
-    while True:
-        if front[arm]:
-            if skip == 0:
-                return arm
-            skip -= 1
+    arm = -1
+    while skip >= 0:
         arm += 1
+        skip -= marked[arm]
+    return arm
 
 
 @kernel
-def shares(plays: Array, stats: Array, slot: int, allowed: Mask, bound: Array) -> Array:
+def shares(stats: Array, slot: int, ceilings: Array) -> Array:
     """Return the exact probability with which each arm is played."""
-    front = np.empty(allowed.shape[0], np.bool_)
+    front = np.empty(ceilings.shape[1], np.bool_)
     vectors = np.empty((stats.shape[1], stats.shape[3]))
-    size = mark_candidates(plays, stats, slot, allowed, bound, vectors, front)
-    return front / size
+    size = mark_candidates(stats, slot, ceilings, ONLY_ROW, vectors, front)
+    out = np.zeros(ceilings.shape[1])
+    for arm in range(ceilings.shape[1]):
+        out[arm] = front[arm] / size
+    return out
 
 
 @kernel
 def select(
-    key: int,
-    table: Table,
-    plays: Array,
-    stats: Array,
-    allowed: Mask,
-    bound: Array,
-    random: RandomState,
+    key: int, table: Table, stats: Array, ceilings: Array, random: RandomState
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
-    front = np.empty(allowed.shape[0], np.bool_)
+    front = np.empty(ceilings.shape[1], np.bool_)
     vectors = np.empty((stats.shape[1], stats.shape[3]))
-    slot = slot_of(table, key)
-    size = mark_candidates(plays, stats, slot, allowed, bound, vectors, front)
+    size = mark_candidates(stats, slot_of(table, key), ceilings, ONLY_ROW, vectors, front)
     return draw(front, size, random), 1.0 / size
 
 
@@ -100,7 +87,7 @@ def select(
 def replay(
     slots: Keys,
     outcomes: Array,
-    allowed: Mask,
+    ceilings: Array,
     plays: Array,
     stats: Array,
     bound: Array,
@@ -108,13 +95,14 @@ def replay(
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
     arms = np.empty(slots.shape[0], np.int64)
-    front = np.empty(allowed.shape[1], np.bool_)
+    front = np.empty(ceilings.shape[1], np.bool_)
     vectors = np.empty((stats.shape[1], stats.shape[3]))
-    masks = allowed.shape[0]
     for t in range(slots.shape[0]):
-        mask = allowed[t if masks > 1 else 0]
-        size = mark_candidates(plays, stats, slots[t], mask, bound, vectors, front)
+        slot = slots[t]
+        size = mark_candidates(stats, slot, ceilings, row_of(ceilings, t), vectors, front)
         arm = draw(front, size, random)
-        learn(plays, stats, slots[t], arm, outcomes[t, arm], bound)
+        plays[slot, arm] += 1.0
+        for i in range(outcomes.shape[2]):
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, True)
         arms[t] = arm
     return arms

@@ -6,7 +6,7 @@ The state is `uint64[2]`: a counter that each draw advances, and the seed, for d
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 
 RandomState = NDArray[np.uint64]
 
@@ -27,7 +27,7 @@ def seeded(seed: int) -> RandomState:
     return random
 
 
-@kernel
+@inlined
 def mix(z: np.uint64) -> np.uint64:
     """Scramble 64 bits: neighbouring numbers in, unrelated numbers out."""
     z = (z ^ (z >> _S30)) * _MIX_1

@@ -8,10 +8,10 @@ arm, so it draws the credited instance anew from the law of s given a:
 
     P(s | a) ∝ [a is best for s] / (number of arms that are best for s).
 
-(a, credited s) then has the law of the paper's (a, s), and rewards may come late or from a log.
-If the arm is best for no s (possible only then, or where it was not among the allowed arms of the
-whole set), s is uniform. The draw is by position (seed, cell, rounds so far), so `update` depends on
-nothing but the state and its arguments.
+(a, credited s) then has the law of the paper's (a, s), and rewards may come late or from a log. If
+the arm is best for no s (possible only then, or where some arms were not allowed), s is uniform.
+The draw is by position (seed, cell, rounds so far), so `update` depends on nothing but the state
+and its arguments.
 """
 
 import math
@@ -19,60 +19,50 @@ import math
 import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below, unit_at
-from lexbandit.kernels.statistics import COUNT, Array, Mask, arrivals_in, growth, learn, record
-from lexbandit.kernels.ties import best_arm, index_of, share_among_best
-
-@kernel
-def instance_growth(channel: Array, bound: Array) -> float:
-    """Return the growth of one instance: its own rounds are the sum of its own counts."""
-    rounds = 0.0
-    for arm in range(channel.shape[1]):
-        rounds += channel[COUNT, arm]
-    return growth(rounds, bound)
+from lexbandit.kernels.statistics import INDEX, Array, observe
+from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, share_among_best
+from lexbandit.kernels.updating import DONE, INFINITE, NO_SLOT, any_infinite
 
 
-@kernel
+@inlined
 def choose(
-    cell: Array, weights: Array, allowed: Mask, bound: Array, random: RandomState
+    stats: Array, slot: int, weights: Array, ceilings: Array, row: int, random: RandomState
 ) -> int:
     """Draw an instance uniformly and return an arm of its highest index."""
-    channel = cell[weights.shape[1] + below(random, weights.shape[0])]
-    factor = instance_growth(channel, bound)
-    return best_arm(channel, factor, channel, -math.inf, allowed, random)
+    instance = weights.shape[1] + below(random, weights.shape[0])
+    return best_arm(stats, slot, instance, -math.inf, ceilings, row, random)
 
 
 @kernel
-def shares(cell: Array, weights: Array, allowed: Mask, bound: Array) -> Array:
+def shares(stats: Array, slot: int, weights: Array, ceilings: Array) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
-    out = np.zeros(allowed.shape[0])
-    for s in range(weights.shape[0]):
-        channel = cell[weights.shape[1] + s]
-        factor = instance_growth(channel, bound)
+    out = np.zeros(ceilings.shape[1])
+    instances, objectives = weights.shape
+    for s in range(instances):
         share_among_best(
-            channel, factor, channel, -math.inf, allowed, 1.0 / weights.shape[0], out
+            stats, slot, objectives + s, -math.inf, ceilings, ONLY_ROW, 1.0 / instances, out
         )
     return out
 
 
-@kernel
-def chance(channel: Array, arm: int, bound: Array) -> float:
+@inlined
+def chance(stats: Array, slot: int, instance: int, arm: int) -> float:
     """Return the probability that the instance, once drawn, plays the arm."""
-    factor = instance_growth(channel, bound)
-    index = index_of(channel, arm, factor)
+    mine = stats[slot, instance, INDEX, arm]
     ties = 0
-    for rival in range(channel.shape[1]):
-        other = index_of(channel, rival, factor)
-        if other > index:
-            return 0.0
-        ties += other == index
-    return 1.0 / ties
+    above = 0
+    for rival in range(stats.shape[3]):
+        index = stats[slot, instance, INDEX, rival]
+        ties += index == mine
+        above += index > mine
+    return 1.0 / ties if above == 0 else 0.0
 
 
-@kernel
-def credited(cell: Array, weights: Array, arm: int, bound: Array, u: float) -> int:
-    """Return the instance drawn from P(s | a) by `u`, uniform on [0, 1).
+@inlined
+def credited(stats: Array, slot: int, weights: Array, arm: int, u: float) -> int:
+    """Return the instance s drawn from P(s | a) by `u`, uniform on [0, 1).
 
     One pass: each instance replaces the one held with probability chance / (chances so far), and
     what is left of u after that comparison is uniform again.
@@ -82,7 +72,7 @@ def credited(cell: Array, weights: Array, arm: int, bound: Array, u: float) -> i
     held = -1
     fresh = u
     for s in range(instances):
-        part = chance(cell[objectives + s], arm, bound)
+        part = chance(stats, slot, objectives + s, arm)
         if part > 0.0:
             total += part
             odds = part / total
@@ -94,31 +84,34 @@ def credited(cell: Array, weights: Array, arm: int, bound: Array, u: float) -> i
     return held if held >= 0 else int(u * instances)
 
 
-@kernel
-def update(
+@inlined
+def credit(
     slot: int,
     key: int,
     plays: Array,
     stats: Array,
     arm: int,
-    rewards: Array,
+    outcomes: Array,
+    t: int,
     weights: Array,
     bound: Array,
     random: RandomState,
 ) -> None:
-    """Record the rewards in the objectives, and their weighted sum in the credited instance.
+    """Record the rewards outcomes[t, arm] in the objectives, their sum in the credited instance.
 
-    A sum that needs an unobserved reward is itself unobserved.
+    A weighted sum that needs an unobserved reward is itself unobserved.
     """
-    u = unit_at(random, key, int(arrivals_in(plays, slot)))
-    s = credited(stats[slot], weights, arm, bound, u)
+    rounds = 0.0
+    for other in range(plays.shape[1]):
+        rounds += plays[slot, other]
+    s = credited(stats, slot, weights, arm, unit_at(random, key, int(rounds)))
     total = 0.0
-    for i in range(rewards.shape[0]):
+    for i in range(weights.shape[1]):
+        observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
         if weights[s, i] != 0.0:
-            total += weights[s, i] * rewards[i]
-    if not math.isnan(total):
-        record(stats[slot, rewards.shape[0] + s], arm, total, bound)
-    learn(plays, stats, slot, arm, rewards, bound)
+            total += weights[s, i] * outcomes[t, arm, i]
+    observe(stats, slot, weights.shape[1] + s, arm, total, bound, True)
+    plays[slot, arm] += 1.0
 
 
 @kernel
@@ -126,15 +119,39 @@ def select(
     key: int,
     table: Table,
     stats: Array,
-    allowed: Mask,
+    ceilings: Array,
     weights: Array,
-    bound: Array,
     random: RandomState,
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
-    cell = stats[slot_of(table, key)]
-    arm = choose(cell, weights, allowed, bound, random)
-    return arm, shares(cell, weights, allowed, bound)[arm]
+    slot = slot_of(table, key)
+    arm = choose(stats, slot, weights, ceilings, ONLY_ROW, random)
+    return arm, shares(stats, slot, weights, ceilings)[arm]
+
+
+@kernel
+def update(
+    key: int,
+    table: Table,
+    plays: Array,
+    stats: Array,
+    arm: int,
+    rewards: Array,
+    bound: Array,
+    weights: Array,
+    random: RandomState,
+) -> int:
+    """Record one decision's rewards; nothing is done unless the answer is DONE."""
+    slot = slot_of(table, key)
+    if slot == 0:
+        return NO_SLOT
+    if any_infinite(rewards):
+        return INFINITE
+    outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
+    for i in range(rewards.shape[0]):
+        outcomes[0, arm, i] = rewards[i]
+    credit(slot, key, plays, stats, arm, outcomes, ONLY_ROW, weights, bound, random)
+    return DONE
 
 
 @kernel
@@ -142,7 +159,7 @@ def replay(
     slots: Keys,
     keys: Keys,
     outcomes: Array,
-    allowed: Mask,
+    ceilings: Array,
     plays: Array,
     stats: Array,
     weights: Array,
@@ -151,10 +168,9 @@ def replay(
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
     arms = np.empty(slots.shape[0], np.int64)
-    masks = allowed.shape[0]
     for t in range(slots.shape[0]):
         slot = slots[t]
-        arm = choose(stats[slot], weights, allowed[t if masks > 1 else 0], bound, random)
-        update(slot, keys[slot], plays, stats, arm, outcomes[t, arm], weights, bound, random)
+        arm = choose(stats, slot, weights, ceilings, row_of(ceilings, t), random)
+        credit(slot, keys[slot], plays, stats, arm, outcomes, t, weights, bound, random)
         arms[t] = arm
     return arms

@@ -1,86 +1,110 @@
 """The one place where the best arm is found and ties are broken, uniformly at random.
 
-An index is mean + growth · width: equation (3) of the paper, where growth is 1. A random number is
-drawn only if there is a tie to break.
+Arms are compared by their kept INDEX in a channel i of a cell. Which of them may be played is told
+by `ceilings[row, arm]`: ∞ for an allowed arm, −∞ for another, and an index counts as no higher than
+its ceiling (a mask of booleans costs eight times as much here: it makes branches). At least one arm
+is allowed. A random number is drawn only if there is a tie to break.
 """
 
 import math
 
-from lexbandit.kernels.jit import kernel
+import numpy as np
+
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import MEAN, WIDTH, Array, Mask
+from lexbandit.kernels.statistics import INDEX, Array, Mask
 
 
-@kernel
-def index_of(channel: Array, arm: int, growth: float) -> float:
-    """Return the arm's index in one channel; ∞ while nothing was observed."""
-    return channel[MEAN, arm] + growth * channel[WIDTH, arm]
+ONLY_ROW = np.int64(0)  # typed, as DOMINANT is
 
 
-@kernel
-def qualifies(guard: Array, arm: int, growth: float, floor: float, allowed: Mask) -> bool:
-    """Tell whether the arm may be played: allowed, and its index in `guard` is at least `floor`.
+def ceilings_of(allowed: Mask) -> Array:
+    """Return the ceilings that say what masks of allowed arms say."""
+    return np.where(allowed, math.inf, -math.inf)
 
-    `guard` is the channel of the objective above; with floor −∞ every allowed arm qualifies.
+
+@inlined
+def row_of(ceilings: Array, t: int) -> int:
+    """Return the row that holds for round t: there is one for each round, or one for all."""
+    return t if ceilings.shape[0] > 1 else 0
+
+
+@inlined
+def value_of(
+    stats: Array, slot: int, i: int, arm: int, floor: float, ceilings: Array, row: int
+) -> float:
+    """Return the arm's index in channel i, or −∞ if it may not be played.
+
+    It may be played if it is allowed and its index in channel 0 is at least `floor`.
     """
-    return allowed[arm] and index_of(guard, arm, growth) >= floor
+    index = min(stats[slot, i, INDEX, arm], ceilings[row, arm])
+    return index if stats[slot, 0, INDEX, arm] >= floor else -math.inf
 
 
-@kernel
+@inlined
 def top_of(
-    channel: Array, growth: float, guard: Array, floor: float, allowed: Mask
+    stats: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
 ) -> tuple[float, int, int]:
-    """Return the highest index among qualifying arms, how many have it, and the first of them."""
+    """Return the highest value, how many arms have it, and the sum of their numbers.
+
+    Two passes without branches are faster than one with them. If one arm has the highest value,
+    the sum is that arm.
+    """
     top = -math.inf
-    first = -1
+    for arm in range(ceilings.shape[1]):
+        value = value_of(stats, slot, i, arm, floor, ceilings, row)
+        top = value if value > top else top
     ties = 0
-    for arm in range(allowed.shape[0]):
-        if qualifies(guard, arm, growth, floor, allowed):
-            index = index_of(channel, arm, growth)
-            if index > top:
-                top = index
-                first = arm
-                ties = 1
-            elif index == top:
-                ties += 1
-    return top, ties, first
+    total = 0
+    for arm in range(ceilings.shape[1]):
+        hit = value_of(stats, slot, i, arm, floor, ceilings, row) == top
+        ties += hit
+        total += hit * arm
+    return top, ties, total
 
 
 @kernel
+def nth_of(
+    top: float, n: int, stats: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
+) -> int:
+    """Return the n-th arm, from 0, of value `top`."""
+    arm = -1
+    while n >= 0:
+        arm += 1
+        n -= value_of(stats, slot, i, arm, floor, ceilings, row) == top
+    return arm
+
+
+@inlined
 def best_arm(
-    channel: Array,
-    growth: float,
-    guard: Array,
+    stats: Array,
+    slot: int,
+    i: int,
     floor: float,
-    allowed: Mask,
+    ceilings: Array,
+    row: int,
     random: RandomState,
 ) -> int:
-    """Return a qualifying arm of the highest index in `channel`, drawn uniformly if several."""
-    top, ties, first = top_of(channel, growth, guard, floor, allowed)
-    if ties == 1:
-        return first
-    skip = below(random, ties)
-    arm = first
-    while True:
-        if index_of(channel, arm, growth) == top and qualifies(guard, arm, growth, floor, allowed):
-            if skip == 0:
-                return arm
-            skip -= 1
-        arm += 1
+    """Return an arm of the highest value in channel i, drawn uniformly if there are several."""
+    top, ties, arm = top_of(stats, slot, i, floor, ceilings, row)
+    if ties > 1:
+        return nth_of(top, below(random, ties), stats, slot, i, floor, ceilings, row)
+    return arm
 
 
 @kernel
 def share_among_best(
-    channel: Array,
-    growth: float,
-    guard: Array,
+    stats: Array,
+    slot: int,
+    i: int,
     floor: float,
-    allowed: Mask,
+    ceilings: Array,
+    row: int,
     weight: float,
     shares: Array,
 ) -> None:
     """Add `weight`, split evenly among the arms `best_arm` may return, to `shares`."""
-    top, ties, first = top_of(channel, growth, guard, floor, allowed)
-    for arm in range(first, allowed.shape[0]):
-        if index_of(channel, arm, growth) == top and qualifies(guard, arm, growth, floor, allowed):
+    top, ties, _ = top_of(stats, slot, i, floor, ceilings, row)
+    for arm in range(ceilings.shape[1]):
+        if value_of(stats, slot, i, arm, floor, ceilings, row) == top:
             shares[arm] += weight / ties

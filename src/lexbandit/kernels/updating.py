@@ -1,17 +1,45 @@
 """One update of a cell found by its key, for the rules that keep nothing but the objectives."""
 
+import math
+
 from lexbandit.kernels.cells import Table, slot_of
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array, learn
+from lexbandit.kernels.statistics import Array, observe
+
+# What an update answers.
+NO_SLOT, INFINITE, DONE = 0, 1, 2
+
+
+@kernel
+def any_infinite(rewards: Array) -> bool:
+    """Tell whether a reward is infinite."""
+    found = False
+    for i in range(rewards.shape[0]):
+        found |= math.isinf(rewards[i])
+    return found
 
 
 @kernel
 def update(
-    key: int, table: Table, plays: Array, stats: Array, arm: int, rewards: Array, bound: Array
-) -> bool:
-    """Record one decision's rewards; False, and nothing done, if the cell has no slot yet."""
+    key: int,
+    table: Table,
+    plays: Array,
+    stats: Array,
+    arm: int,
+    rewards: Array,
+    bound: Array,
+    ranked: int,
+) -> int:
+    """Record one decision's rewards; nothing is done unless the answer is DONE.
+
+    `ranked` says by how many of the objectives, the first ones, the rule ranks arms.
+    """
     slot = slot_of(table, key)
     if slot == 0:
-        return False
-    learn(plays, stats, slot, arm, rewards, bound)
-    return True
+        return NO_SLOT
+    if any_infinite(rewards):
+        return INFINITE
+    plays[slot, arm] += 1.0
+    for i in range(rewards.shape[0]):
+        observe(stats, slot, i, arm, rewards[i], bound, i < ranked)
+    return DONE

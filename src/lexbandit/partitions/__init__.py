@@ -2,6 +2,6 @@
 
 from lexbandit.partitions.base import Partition
 from lexbandit.partitions.single_cell import SingleCell
-from lexbandit.partitions.uniform_grid import UniformGrid, cells_per_side_for
+from lexbandit.partitions.uniform_grid import UniformGrid
 
-__all__ = ["Partition", "SingleCell", "UniformGrid", "cells_per_side_for"]
+__all__ = ["Partition", "SingleCell", "UniformGrid"]

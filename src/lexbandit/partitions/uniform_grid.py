@@ -1,35 +1,12 @@
 """The paper's partition: m^d identical hypercubes with edges of length 1/m."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
-from lexbandit.checks import Floats, Integers, positive, whole
+from lexbandit.checks import Floats, Integers, whole
 from lexbandit.errors import InvalidInput
+from lexbandit.holder import margin_of
 from lexbandit.kernels import cells as kernel
 from lexbandit.partitions.base import Partition
-
-# α is read as a fraction with at most this denominator, so that 1/3 is a third.
-_FINEST_ALPHA = 1000
-
-
-def cells_per_side_for(*, horizon: int, alpha: float, dimension: int) -> int:
-    """Return m = ⌈T^(1/(3α+d))⌉ of Theorem 2: the smallest integer m with m^(3α+d) ≥ T.
-
-    Whole numbers only: 100000 ** (1/5) is 10.000000000000002 and its ceiling 11, yet 10⁵ = 100000.
-    With α = p/q the condition is m^(3p+qd) ≥ T^q.
-    """
-    horizon = whole("horizon", horizon, least=1)
-    dimension = whole("dimension", dimension, least=1)
-    smoothness = Fraction(positive("alpha", alpha, most=1.0)).limit_denominator(_FINEST_ALPHA)
-    power = 3 * smoothness.numerator + smoothness.denominator * dimension
-    target = horizon**smoothness.denominator
-    m = max(1, round(horizon ** (smoothness.denominator / power)))
-    while m**power < target:
-        m += 1
-    while m > 1 and (m - 1) ** power >= target:
-        m -= 1
-    return m
-
 
 @dataclass(frozen=True)
 class UniformGrid(Partition):
@@ -68,4 +45,6 @@ class UniformGrid(Partition):
 
     def margin(self, *, L: float, alpha: float) -> float:
         """Return v = L d^(α/2) m^(−α), below equation (3)."""
-        return float(L * self.dimension ** (alpha / 2) * self.cells_per_side ** (-alpha))
+        return margin_of(
+            L=L, alpha=alpha, dimension=self.dimension, cells_per_side=self.cells_per_side
+        )

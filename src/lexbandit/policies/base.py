@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
+from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 
@@ -32,7 +33,7 @@ class Policy(ABC):
 
     def _set_arms(self, arms: int) -> None:
         self.arms = arms
-        self._every_arm = np.ones(arms, np.bool_)
+        self._no_ceiling = np.full((1, arms), np.inf)
 
     @abstractmethod
     def select(self, context: Any, allowed: Any = None) -> Decision:
@@ -82,6 +83,7 @@ class Policy(ABC):
     # words for the other cases are found only when they are needed.
 
     def _context(self, context: Any) -> Floats:
+        """Return the context in its proper shape; whether it lies in [0,1]^d is for the caller."""
         try:
             array = np.ascontiguousarray(context, np.float64)
             if array.shape == self._context_shape:
@@ -91,18 +93,14 @@ class Policy(ABC):
         return checks.floats("context", context, self._context_shape)
 
     def _rewards(self, rewards: Any) -> Floats:
+        """Return the rewards in their proper shape; whether they are finite is for the caller."""
         try:
             array = np.ascontiguousarray(rewards, np.float64)
+            if array.shape == self._reward_shape:
+                return array
         except (TypeError, ValueError):
-            array = checks.floats("rewards", rewards, self._reward_shape)
-        if array.shape != self._reward_shape:
-            array = checks.floats("rewards", rewards, self._reward_shape)
-        for value in array.tolist():
-            if value - value != 0.0 and value == value:  # noqa: PLR0124 - infinite, not NaN
-                checks.refuse_first(
-                    "rewards", array, np.isinf(array), "rewards are finite, or NaN if not observed"
-                )
-        return array
+            pass
+        return checks.floats("rewards", rewards, self._reward_shape)
 
     def _arm(self, arm: Any) -> int:
         try:
@@ -113,13 +111,14 @@ class Policy(ABC):
             raise InvalidInput(f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}.")
         return number
 
-    def _allowed(self, allowed: Any) -> Booleans:
+    def _ceilings(self, allowed: Any) -> Floats:
+        """Return the mask of allowed arms as the kernels read it; None allows all."""
         if allowed is None:
-            return self._every_arm
+            return self._no_ceiling
         mask = checks.booleans("allowed", allowed, (self.arms,))
         if not mask.any():
             raise InvalidInput("allowed allows no arm; at least one is needed.")
-        return mask
+        return ceilings_of(mask[np.newaxis])
 
     def _check_rounds(self, rounds: Rounds) -> None:
         if not isinstance(rounds, Rounds):

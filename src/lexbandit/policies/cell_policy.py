@@ -13,6 +13,8 @@ from lexbandit.decisions import ArmReport, Decision, Explanation
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.kernels import statistics
 from lexbandit.kernels.random import seeded
+from lexbandit.kernels.ties import ceilings_of
+from lexbandit.kernels.updating import DONE
 from lexbandit.kernels.updating import update as update_kernel
 from lexbandit.partitions import Partition
 from lexbandit.policies.base import Policy
@@ -23,9 +25,11 @@ from lexbandit.rounds import Rounds
 class CellPolicy(Policy):
     """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
 
-    A subclass is a rule: it supplies `_select`, `_replay`, `_shares` and `_reason`. Channels beyond
-    the objectives are the subclass's own.
+    A subclass is a rule: it supplies `_select`, `_replay`, `_shares` and `_reason`, and says by how
+    many objectives it ranks arms. Channels beyond the objectives are the subclass's own.
     """
+
+    _ranked: int = 0
 
     def __init__(
         self,
@@ -46,49 +50,55 @@ class CellPolicy(Policy):
         )
 
     @abstractmethod
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         """Return the arm to play in the cell `key` and its exact probability."""
 
     @abstractmethod
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         """Run the compiled loop on rounds whose cells have these slots."""
 
     @abstractmethod
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
         """Return the exact probability of every arm."""
 
     @abstractmethod
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
     def select(self, context: Any, allowed: Any = None) -> Decision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context)
-        mask = self._every_arm if allowed is None else self._allowed(allowed)
-        return Decision._make(self._select(point, self._key(point), mask))
+        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
+        return Decision._make(self._select(point, self._key(point), ceilings))
 
     def update(self, context: Any, arm: int, rewards: Any) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
         key = self._key(self._context(context))
-        number = self._arm(arm)
         values = self._rewards(rewards)
-        if not self._update(key, number, values):
+        number = self._arm(arm)
+        if self._update(key, number, values) != DONE:
+            infinite = np.isinf(values)
+            checks.refuse_first(
+                "rewards", values, infinite, "rewards are finite, or NaN if not observed"
+            )
             self._memory.visit(np.array([key]))
             self._update(key, number, values)
 
-    def _update(self, key: int, arm: int, rewards: Floats) -> bool:
-        """Record in the cell's slot; False, with nothing done, if it has none yet."""
+    def _update(self, key: int, arm: int, rewards: Floats) -> int:
+        """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
         return update_kernel(
-            key, memory.table, memory.plays, memory.stats, arm, rewards, memory.bound
+            key, memory.table, memory.plays, memory.stats, arm, rewards, memory.bound, self._ranked
         )
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order: one compiled loop."""
         self._check_rounds(rounds)
-        allowed = self._every_arm[np.newaxis] if rounds.allowed is None else rounds.allowed
+        ceilings = self._no_ceiling
+        if rounds.allowed is not None:
+            ceilings = ceilings_of(rounds.allowed)
         slots = self._memory.visit(self.partition.locate_all(rounds.contexts))
-        return self._replay(slots, rounds, allowed)
+        return self._replay(slots, rounds, ceilings)
 
     def _key(self, context: Floats) -> int:
         key = self.partition.locate(context)
@@ -98,17 +108,23 @@ class CellPolicy(Policy):
 
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
         """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
-        point, mask = self._context(context), self._allowed(allowed)
+        point, ceilings = self._context(context), self._ceilings(allowed)
         key = self._key(point)
         slot = self._memory.slot(key)
-        shares = self._shares(point, slot, mask)
-        candidates, reason = self._reason(slot, mask, shares)
+        shares = self._shares(point, slot, ceilings)
+        candidates, reason = self._reason(slot, ceilings, shares)
         cell = self._memory.stats[slot, : self.objectives]
-        widths = self._growth(slot) * cell[:, statistics.WIDTH]
+        widths = np.array(
+            [
+                statistics.channel_growth(self._memory.stats, slot, i, self._memory.bound)
+                * cell[i, statistics.WIDTH]
+                for i in range(self.objectives)
+            ]
+        )
         reports = tuple(
             ArmReport(
                 arm=arm,
-                allowed=bool(mask[arm]),
+                allowed=bool(ceilings[0, arm] > 0),
                 plays=int(self._memory.plays[slot, arm]),
                 observations=tuple(int(n) for n in cell[:, statistics.COUNT, arm]),
                 mean=tuple(cell[:, statistics.MEAN, arm].tolist()),
@@ -120,11 +136,6 @@ class CellPolicy(Policy):
             for arm in range(self.arms)
         )
         return Explanation(self.name, key, reports, reason)
-
-    def _growth(self, slot: int) -> float:
-        return statistics.growth(
-            statistics.arrivals_in(self._memory.plays, slot), self._memory.bound
-        )
 
     @property
     def visited_cells(self) -> int:

@@ -1,6 +1,7 @@
 """The grid that all contextual policies of the paper share."""
 
-from lexbandit.partitions import UniformGrid, cells_per_side_for
+from lexbandit.holder import cells_per_side_for
+from lexbandit.partitions import UniformGrid
 
 
 def grid_for(

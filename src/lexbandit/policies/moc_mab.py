@@ -26,6 +26,8 @@ class LexicographicRule(CellPolicy):
     (equation 4), and the candidate of the highest index in the second objective is played.
     """
 
+    _ranked = 2
+
     def __init__(
         self,
         *,
@@ -47,18 +49,18 @@ class LexicographicRule(CellPolicy):
         self.margin = margin
         self.beta = beta
 
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
-            key, memory.table, memory.stats, allowed, self.beta, self.margin, self._random
+            key, memory.table, memory.stats, ceilings, self.beta, self.margin, self._random
         )
 
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(
             slots,
             rounds.outcomes,
-            allowed,
+            ceilings,
             memory.plays,
             memory.stats,
             memory.bound,
@@ -67,21 +69,23 @@ class LexicographicRule(CellPolicy):
             self._random,
         )
 
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
-        return kernel.shares(self._memory.stats[slot], allowed, self.beta, self.margin)
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
+        return kernel.shares(self._memory.stats, slot, ceilings, self.beta, self.margin)
 
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         dominant = self._memory.stats[slot, 0]
-        indices = np.where(allowed, dominant[MEAN] + dominant[WIDTH], -math.inf)
+        indices = np.minimum(dominant[MEAN] + dominant[WIDTH], ceilings[0])
         tops = np.flatnonzero(indices == indices.max())
-        floors = [kernel.candidate_floor(dominant, int(a), self.beta, self.margin) for a in tops]
+        floors = [kernel.candidate_floor(self._memory.stats, slot, int(a), self.beta, self.margin)
+            for a in tops
+        ]
         chosen = positive(shares)
         if self.objectives == 1:
             return indices == indices.max(), f"{listed(chosen)}: highest index{drawn(chosen)}."
         if min(floors) == math.inf:
             return indices == indices.max(), self._unsure(dominant, chosen)
         floor = min(floors)
-        candidates = allowed & (indices >= floor)
+        candidates = indices >= floor
         return candidates, (
             f"The top arm in objective 1 is {listed(tops.tolist())}, known to within β·v = "
             f"{self.beta * self.margin:.4g}. {listed(positive(candidates * 1.0)).capitalize()} "

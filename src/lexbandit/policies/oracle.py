@@ -47,16 +47,16 @@ class OracleRule(CellPolicy):
         means = self._means(context[np.newaxis])
         return checks.floats("means", means, (1, self.arms, self.objectives))[0]
 
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
-        return kernel.select(self._means_at(context), allowed, self._random)
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        return kernel.select(self._means_at(context), ceilings, self._random)
 
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(
             slots,
             rounds.means,
             rounds.outcomes,
-            allowed,
+            ceilings,
             memory.plays,
             memory.stats,
             memory.bound,
@@ -68,12 +68,12 @@ class OracleRule(CellPolicy):
         if rounds.means is None:
             raise InvalidInput("the oracle needs rounds with means, these have none.")
 
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
         means = self._means_at(context)[np.newaxis]
-        optimal = optimality.optimal_arms(means, allowed[np.newaxis])[0]
+        optimal = optimality.optimal_arms(means, ceilings)[0]
         return np.asarray(optimal / optimal.sum())
 
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         return np.asarray(shares > 0), "Lexicographically optimal by the true means."
 
 

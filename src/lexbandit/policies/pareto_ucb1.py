@@ -20,29 +20,30 @@ class ParetoRule(CellPolicy):
     the width of `ParetoUCB1Bound` in every objective.
     """
 
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            key, memory.table, memory.plays, memory.stats, allowed, memory.bound, self._random
-        )
+    @property
+    def _ranked(self) -> int:  # type: ignore[override]
+        return self.objectives
 
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        memory = self._memory
+        return kernel.select(key, memory.table, memory.stats, ceilings, self._random)
+
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(
             slots,
             rounds.outcomes,
-            allowed,
+            ceilings,
             memory.plays,
             memory.stats,
             memory.bound,
             self._random,
         )
 
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
-        memory = self._memory
-        return kernel.shares(memory.plays, memory.stats, slot, allowed, memory.bound)
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
+        return kernel.shares(self._memory.stats, slot, ceilings)
 
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = positive(shares)
         reason = f"{listed(chosen)}: no other arm has a better index vector{drawn(chosen)}."
         return np.asarray(shares > 0), reason

@@ -14,26 +14,27 @@ from lexbandit.rounds import Rounds
 class UniformRule(CellPolicy):
     """Any allowed arm, with equal probability. Rewards are recorded, for `explain` only."""
 
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
-        return kernel.select(allowed, self._random)
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        return kernel.choose(ceilings, 0, self._random)
 
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(
             slots,
             rounds.outcomes,
-            allowed,
+            ceilings,
             memory.plays,
             memory.stats,
             memory.bound,
             self._random,
         )
 
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
+        allowed = ceilings[0] > 0
         return np.asarray(allowed / allowed.sum())
 
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
-        return allowed, "Any allowed arm, drawn uniformly."
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
+        return ceilings[0] > 0, "Any allowed arm, drawn uniformly."
 
 
 @REGISTRY.register("random")

@@ -62,37 +62,33 @@ class ScalarizedRule(CellPolicy):
             extra_channels=len(self.weights),
         )
 
-    def _select(self, context: Floats, key: int, allowed: Booleans) -> tuple[int, float]:
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
-            key, memory.table, memory.stats, allowed, self.weights, memory.bound, self._random
+            key, memory.table, memory.stats, ceilings, self.weights, self._random
         )
 
-    def _update(self, key: int, arm: int, rewards: Floats) -> bool:
+    def _update(self, key: int, arm: int, rewards: Floats) -> int:
         memory = self._memory
-        slot = memory.slot(key)
-        if slot == 0:
-            return False
-        kernel.update(
-            slot,
+        return kernel.update(
             key,
+            memory.table,
             memory.plays,
             memory.stats,
             arm,
             rewards,
-            self.weights,
             memory.bound,
+            self.weights,
             self._random,
         )
-        return True
 
-    def _replay(self, slots: Integers, rounds: Rounds, allowed: Booleans) -> Integers:
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(
             slots,
             memory.keys,
             rounds.outcomes,
-            allowed,
+            ceilings,
             memory.plays,
             memory.stats,
             self.weights,
@@ -100,10 +96,10 @@ class ScalarizedRule(CellPolicy):
             self._random,
         )
 
-    def _shares(self, context: Floats, slot: int, allowed: Booleans) -> Floats:
-        return kernel.shares(self._memory.stats[slot], self.weights, allowed, self._memory.bound)
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
+        return kernel.shares(self._memory.stats, slot, self.weights, ceilings)
 
-    def _reason(self, slot: int, allowed: Booleans, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = positive(shares)
         return np.asarray(shares > 0), (
             f"{listed(chosen)}: highest index of the weighted rewards of one of "

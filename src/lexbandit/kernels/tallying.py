@@ -1,0 +1,37 @@
+"""Running totals of what a policy's arms gained and missed, noted at checkpoints."""
+
+from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.statistics import Array
+
+
+@kernel
+def tally(
+    means: Array,
+    optimal: Array,
+    gaps: Array,
+    arms: Keys,
+    done: int,
+    totals: Array,
+    checkpoints: Keys,
+    notes: Array,
+) -> None:
+    """Add a block of rounds to `totals` and copy them to notes[c] when checkpoint c is reached.
+
+    totals = (regret in each of D objectives, Pareto regret, expected reward in each of D): the
+    summands of equations (1) and (2). `done` rounds came before this block.
+    """
+    objectives = means.shape[2]
+    c = 0
+    while c < checkpoints.shape[0] and checkpoints[c] <= done:
+        c += 1
+    for t in range(arms.shape[0]):
+        arm = arms[t]
+        for i in range(objectives):
+            totals[i] += optimal[t, i] - means[t, arm, i]
+            totals[objectives + 1 + i] += means[t, arm, i]
+        totals[objectives] += gaps[t, arm]
+        if c < checkpoints.shape[0] and done + t + 1 == checkpoints[c]:
+            for j in range(totals.shape[0]):
+                notes[c, j] = totals[j]
+            c += 1

@@ -1,0 +1,100 @@
+"""D-dimensional regret and total rewards at checkpoints, block by block or at once."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels.tallying import tally
+from lexbandit.metrics.truth import Truth
+
+
+class Tally:
+    """Regret, Pareto regret and expected rewards of one policy's arms, noted at checkpoints.
+
+    Feed it block by block: it remembers totals, never rounds. Checkpoints are numbers of rounds,
+    increasing from at least 1. Each result has one row a checkpoint, NaN until it is reached.
+    """
+
+    def __init__(self, checkpoints: Any, *, objectives: int) -> None:
+        self.objectives = checks.whole("objectives", objectives, least=1)
+        self.checkpoints = _checkpoints(checkpoints)
+        self.rounds = 0
+        self._totals = np.zeros(2 * self.objectives + 1)
+        self._notes = np.full((len(self.checkpoints), len(self._totals)), np.nan)
+
+    @classmethod
+    def of(cls, truth: Truth, arms: Any, checkpoints: Any = None) -> Self:
+        """Return the tally of one whole block; by default one checkpoint, at its end."""
+        marks = [max(1, len(truth))] if checkpoints is None else checkpoints
+        counted = cls(marks, objectives=truth.means.shape[2])
+        if counted.checkpoints[-1] > len(truth):
+            raise InvalidInput(
+                f"checkpoint {counted.checkpoints[-1]} lies beyond the {len(truth)} rounds."
+            )
+        counted.add(truth, arms)
+        return counted
+
+    def add(self, truth: Truth, arms: Any) -> None:
+        """Count the next block of rounds."""
+        if truth.means.shape[2] != self.objectives:
+            raise InvalidInput(
+                f"means have {truth.means.shape[2]} objectives, the tally {self.objectives}."
+            )
+        checked = truth.check_arms(arms)
+        tally(
+            truth.means,
+            truth.optimal,
+            truth.gaps,
+            checked,
+            self.rounds,
+            self._totals,
+            self.checkpoints,
+            self._notes,
+        )
+        self.rounds += len(checked)
+
+    @property
+    def regret(self) -> Floats:
+        """Reg^i(t) of equation (1): float[checkpoints, D]; components may be negative."""
+        return self._notes[:, : self.objectives].copy()
+
+    @property
+    def pareto_regret(self) -> Floats:
+        """PR(t) of equation (2): float[checkpoints]."""
+        return self._notes[:, self.objectives].copy()
+
+    @property
+    def reward(self) -> Floats:
+        """The sum of the played arms' means: float[checkpoints, D]."""
+        return self._notes[:, self.objectives + 1 :].copy()
+
+
+def regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
+    """Return Reg^i(t) of equation (1), float[checkpoints, D] (by default at the last round)."""
+    truth = means if isinstance(means, Truth) else Truth(means)
+    return Tally.of(truth, arms, checkpoints).regret
+
+
+def total(values: Any, arms: Any, checkpoints: Any = None) -> Floats:
+    """Return the totals of values[t, arms[t]], float[checkpoints, D].
+
+    With the means as values these are expected rewards, with the outcomes the rewards received;
+    an outcome that was not observed (NaN) adds nothing.
+    """
+    array = checks.floats("values", values, (None, None, None))
+    truth = Truth(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    return Tally.of(truth, arms, checkpoints).reward
+
+
+def _checkpoints(checkpoints: Any) -> Integers:
+    array = np.asarray(checkpoints)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"checkpoints must be a list of numbers of rounds, got {checkpoints!r}."
+        )
+    if array[0] < 1 or (np.diff(array) <= 0).any():
+        raise InvalidInput(f"checkpoints must increase from at least 1, got {checkpoints!r}.")
+    return np.ascontiguousarray(array, np.int64)

@@ -1,0 +1,61 @@
+"""What a block of means says of every arm: worked out once, used for every policy."""
+
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import optimality
+from lexbandit.kernels.ties import ceilings_of
+
+
+class Truth:
+    """The means[n, K, D] of a block of rounds, the optimum and the Pareto gaps.
+
+    means    float[n, K, D]
+    optimal  float[n, D]     the means μ_* of a lexicographically optimal arm
+    gaps     float[n, K]     the Pareto suboptimality gap Δ_a of every arm (Definition 2)
+
+    With `allowed` (bool[n, K]) only the allowed arms enter the optimum and the front.
+    """
+
+    def __init__(self, means: Any, allowed: Any = None) -> None:
+        self.means = checks.floats("means", means, (None, None, None))
+        wrong = ~np.isfinite(self.means)
+        checks.refuse_first("means", self.means, wrong, "means must be finite")
+        mask = np.ones((1, self.means.shape[1]), np.bool_)
+        if allowed is not None:
+            mask = checks.booleans("allowed", allowed, self.means.shape[:2])
+        ceilings = ceilings_of(mask)
+        self.optimal: Floats = optimality.optimal_means(self.means, ceilings)
+        self.gaps: Floats = optimality.pareto_gaps(self.means, ceilings)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def check_arms(self, arms: Any) -> np.ndarray:
+        """Return arms[n] as int64, or refuse them."""
+        array = np.asarray(arms)
+        if array.shape != (len(self),) or array.dtype.kind not in "iu":
+            raise InvalidInput(
+                f"arms must be whole numbers of shape ({len(self)},), "
+                f"got {array.dtype} of shape {array.shape}."
+            )
+        wrong = (array < 0) | (array >= self.means.shape[1])
+        checks.refuse_first("arms", array, wrong, f"arms go from 0 to {self.means.shape[1] - 1}")
+        return np.ascontiguousarray(array, np.int64)
+
+
+def pareto_gaps(means: Any) -> Floats:
+    """Return float[n, K], the Pareto suboptimality gaps: max(0, max_b min_i (μ^i_b − μ^i_a))."""
+    return Truth(means).gaps
+
+
+def pareto_regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
+    """Return PR(t) of equation (2) at each checkpoint t (by default at the last round)."""
+    from lexbandit.metrics.regret import Tally  # noqa: PLC0415
+
+    truth = means if isinstance(means, Truth) else Truth(means)
+    return Tally.of(truth, arms, checkpoints).pareto_regret

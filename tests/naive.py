@@ -50,7 +50,7 @@ def quick_cell_of(context: Vector, m: int) -> tuple[int, ...]:
 class MocMab:
     """Algorithm 1, line by line."""
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         K: int,
         T: int,

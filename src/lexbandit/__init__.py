@@ -1,8 +1,8 @@
 """lexbandit: contextual bandits for metrics that have priorities.
 
-    policy = lexbandit.make_policy("moc-mab", arms=4, dimension=2, horizon=100_000)
-    decision = policy.select(context)
-    policy.update(context, decision.arm, rewards)
+policy = lexbandit.make_policy("moc-mab", arms=4, dimension=2, horizon=100_000)
+decision = policy.select(context)
+policy.update(context, decision.arm, rewards)
 """
 
 from typing import TYPE_CHECKING, Any

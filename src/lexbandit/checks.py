@@ -48,27 +48,23 @@ def _real(value: object) -> float:
         return math.nan
 
 
-def floats(name: str, value: object, shape: Sequence[int | None]) -> Floats:
+def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
     """Return `value` as a contiguous float64 array of `shape` (None: any length)."""
-    array = _array(name, value, np.float64)
+    try:
+        array = np.ascontiguousarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
     _check_shape(name, array, shape)
     return array
 
 
-def booleans(name: str, value: object, shape: Sequence[int | None]) -> Booleans:
+def booleans(name: str, value: Any, shape: Sequence[int | None]) -> Booleans:
     """Return `value` as a contiguous boolean array of `shape`; numbers are not booleans."""
     given = np.asarray(value)
     if given.dtype != np.bool_:
         raise InvalidInput(f"{name} must hold True and False, got {given.dtype} values: {value!r}.")
     _check_shape(name, given, shape)
     return np.ascontiguousarray(given)
-
-
-def _array(name: str, value: object, dtype: Any) -> Any:
-    try:
-        return np.ascontiguousarray(value, dtype)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
 
 
 def _check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) -> None:

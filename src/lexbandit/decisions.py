@@ -11,7 +11,8 @@ class Decision(NamedTuple):
     propensity: float
 
 
-class ArmReport(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ArmReport:
     """What a policy knows of one arm in the cell of a context; tuples have one entry an objective.
 
     `candidate`: the arm passed every test but the last comparison. `propensity`: the probability

@@ -67,14 +67,14 @@ class Rounds:
     @property
     def dimension(self) -> int:
         """The number of context features d."""
-        return self.contexts.shape[1]
+        return int(self.contexts.shape[1])
 
     @property
     def arms(self) -> int:
         """The number of arms K."""
-        return self.outcomes.shape[1]
+        return int(self.outcomes.shape[1])
 
     @property
     def objectives(self) -> int:
         """The number of objectives D."""
-        return self.outcomes.shape[2]
+        return int(self.outcomes.shape[2])

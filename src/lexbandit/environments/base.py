@@ -46,7 +46,7 @@ class Environment(ABC):
         return next(self.stream(n, seed=seed, block=n))
 
     def stream(self, horizon: int, *, seed: Seed, block: int = 65_536) -> Iterator[Rounds]:
-        """Return `horizon` rounds in blocks of at most `block`: memory does not grow with horizon."""
+        """Return `horizon` rounds in blocks of at most `block`: memory stays flat."""
         horizon = whole("horizon", horizon, least=1)
         block = whole("block", block, least=1)
         entropy = [whole("seed", s, least=0) for s in ([seed] if np.ndim(seed) == 0 else seed)]  # type: ignore[union-attr]

@@ -25,13 +25,13 @@ def bucket_of(table: Table, key: int) -> int:
     bucket = int((np.uint64(key) * GOLDEN) >> _S32) & last
     while table[bucket, 1] != 0 and table[bucket, 0] != key:
         bucket = (bucket + 1) & last
-    return bucket
+    return int(bucket)
 
 
 @kernel
 def slot_of(table: Table, key: int) -> int:
     """Return the slot of the cell `key`; 0 if it was never visited."""
-    return table[bucket_of(table, key), 1]
+    return int(table[bucket_of(table, key), 1])
 
 
 @kernel

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -37,15 +37,17 @@ _FOLDER = _cache_folder()
 
 
 def _compiled(function: F, *, inlined: bool) -> F:
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(_FOLDER or "")
+    # numba reads the folder when it decorates; other users of numba keep theirs.
+    settings: Any = numba.config
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(_FOLDER or "")
     try:
-        compiled: F = numba.njit(
+        compile_: Any = numba.njit(
             nogil=True, cache=_FOLDER is not None, error_model="numpy", forceinline=inlined
-        )(function)
+        )
+        return cast("F", compile_(function))
     finally:
-        numba.config.CACHE_DIR = before
-    return compiled
+        settings.CACHE_DIR = before
 
 
 def kernel(function: F) -> F:

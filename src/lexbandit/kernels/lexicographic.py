@@ -21,7 +21,7 @@ def candidate_floor(stats: Array, slot: int, top: int, beta: float, margin: floa
     width = stats[slot, 0, WIDTH, top]
     if width > beta * margin:
         return math.inf
-    return stats[slot, 0, MEAN, top] - width - 2.0 * margin
+    return float(stats[slot, 0, MEAN, top] - width - 2.0 * margin)
 
 
 @inlined

@@ -14,6 +14,7 @@ optimised away costs two atomic operations, which is more than the arithmetic he
 """
 
 import math
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ COUNT, SUM, MEAN, WIDTH, INDEX = 0, 1, 2, 3, 4
 FIELDS = 5
 
 # Typed on purpose: numba would compile a callee anew for each plain literal it is called with.
-DOMINANT = np.int64(0)
-SECOND = np.int64(1)
+DOMINANT = cast("int", np.int64(0))
+SECOND = cast("int", np.int64(1))
 
 # A bound is six numbers, so that a new one needs no new kernel:
 #   width(N, n) = SCALE · sqrt(ROUNDS_CONSTANT + ROUNDS_LOG · ln n)
@@ -49,7 +50,7 @@ def kept_width(count: float, bound: Array) -> float:
     level = bound[COUNT_CONSTANT]
     if bound[COUNT_LOG] != 0.0:
         level += bound[COUNT_LOG] * math.log1p(count)
-    return bound[SCALE] * math.sqrt(level * (1.0 + bound[EXTRA] / count) / count)
+    return float(bound[SCALE] * math.sqrt(level * (1.0 + bound[EXTRA] / count) / count))
 
 
 @kernel
@@ -75,9 +76,7 @@ def rank_all(stats: Array, slot: int, i: int, bound: Array) -> None:
     """Bring every arm's index in channel i up to date: equation (3)."""
     factor = channel_growth(stats, slot, i, bound)
     for arm in range(stats.shape[3]):
-        stats[slot, i, INDEX, arm] = (
-            stats[slot, i, MEAN, arm] + factor * stats[slot, i, WIDTH, arm]
-        )
+        stats[slot, i, INDEX, arm] = stats[slot, i, MEAN, arm] + factor * stats[slot, i, WIDTH, arm]
 
 
 @inlined

@@ -7,6 +7,7 @@ is allowed. A random number is drawn only if there is a tie to break.
 """
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below
 from lexbandit.kernels.statistics import INDEX, Array, Mask
 
-
-ONLY_ROW = np.int64(0)  # typed, as DOMINANT is
+ONLY_ROW = cast("int", np.int64(0))  # typed, as DOMINANT is
 
 
 def ceilings_of(allowed: Mask) -> Array:

@@ -78,6 +78,12 @@ def regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
     return Tally.of(truth, arms, checkpoints).regret
 
 
+def pareto_regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
+    """Return PR(t) of equation (2) at each checkpoint t (by default at the last round)."""
+    truth = means if isinstance(means, Truth) else Truth(means)
+    return Tally.of(truth, arms, checkpoints).pareto_regret
+
+
 def total(values: Any, arms: Any, checkpoints: Any = None) -> Floats:
     """Return the totals of values[t, arms[t]], float[checkpoints, D].
 
@@ -92,9 +98,7 @@ def total(values: Any, arms: Any, checkpoints: Any = None) -> Floats:
 def _checkpoints(checkpoints: Any) -> Integers:
     array = np.asarray(checkpoints)
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"checkpoints must be a list of numbers of rounds, got {checkpoints!r}."
-        )
+        raise InvalidInput(f"checkpoints must be a list of numbers of rounds, got {checkpoints!r}.")
     if array[0] < 1 or (np.diff(array) <= 0).any():
         raise InvalidInput(f"checkpoints must increase from at least 1, got {checkpoints!r}.")
     return np.ascontiguousarray(array, np.int64)

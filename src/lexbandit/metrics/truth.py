@@ -51,11 +51,3 @@ class Truth:
 def pareto_gaps(means: Any) -> Floats:
     """Return float[n, K], the Pareto suboptimality gaps: max(0, max_b min_i (μ^i_b − μ^i_a))."""
     return Truth(means).gaps
-
-
-def pareto_regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
-    """Return PR(t) of equation (2) at each checkpoint t (by default at the last round)."""
-    from lexbandit.metrics.regret import Tally  # noqa: PLC0415
-
-    truth = means if isinstance(means, Truth) else Truth(means)
-    return Tally.of(truth, arms, checkpoints).pareto_regret

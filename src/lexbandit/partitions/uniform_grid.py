@@ -8,6 +8,7 @@ from lexbandit.holder import margin_of
 from lexbandit.kernels import cells as kernel
 from lexbandit.partitions.base import Partition
 
+
 @dataclass(frozen=True)
 class UniformGrid(Partition):
     """`cells_per_side`^`dimension` identical cells.
@@ -33,7 +34,7 @@ class UniformGrid(Partition):
     @property
     def cells(self) -> int:
         """The number of cells m^d."""
-        return self.cells_per_side**self.dimension
+        return int(self.cells_per_side**self.dimension)
 
     def locate(self, context: Floats) -> int:
         """Return the key of the cell that holds a context; −1 if it is outside [0,1]^d."""

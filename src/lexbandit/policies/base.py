@@ -108,7 +108,9 @@ class Policy(ABC):
         except TypeError:
             number = -1
         if not 0 <= number < self.arms:
-            raise InvalidInput(f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}.")
+            raise InvalidInput(
+                f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}."
+            )
         return number
 
     def _ceilings(self, allowed: Any) -> Floats:

@@ -28,12 +28,12 @@ class CellMemory:
     @property
     def arms(self) -> int:
         """The number of arms."""
-        return self.plays.shape[1]
+        return int(self.plays.shape[1])
 
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return self.stats.shape[1]
+        return int(self.stats.shape[1])
 
     def slot(self, key: int) -> int:
         """Return the slot of a cell, 0 if it was never visited."""

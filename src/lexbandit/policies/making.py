@@ -1,5 +1,6 @@
 """`make_policy`: a policy by its name."""
 
+from collections.abc import Callable
 from typing import Any
 
 from lexbandit import checks
@@ -11,7 +12,7 @@ REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
 
 # What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
 # ones it has a use for, so that one set of arguments serves a comparison of several policies.
-_COMMON = {
+_COMMON: dict[str, Callable[[Any], Any]] = {
     "arms": lambda value: checks.whole("arms", value, least=1),
     "dimension": lambda value: checks.whole("dimension", value, least=1),
     "objectives": lambda value: checks.whole("objectives", value, least=1),
@@ -51,8 +52,9 @@ def make_policy(name: str, **parameters: Any) -> Policy:
         key: _COMMON[key](value) if key in _COMMON else value for key, value in parameters.items()
     }
     missing = [
-        key for key, declared in taken.items() if declared.default is declared.empty
-        and key not in values
+        key
+        for key, declared in taken.items()
+        if declared.default is declared.empty and key not in values
     ]
     if missing:
         raise InvalidInput(f"{name} needs {', '.join(missing)}: make_policy({name!r}, ...).")

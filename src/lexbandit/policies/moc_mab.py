@@ -41,7 +41,7 @@ class LexicographicRule(CellPolicy):
     ) -> None:
         if objectives > 2:
             raise InvalidInput(
-                f"moc-mab orders one or two objectives as in the paper, got objectives={objectives}."
+                f"moc-mab orders one or two objectives, as the paper does, got {objectives}."
             )
         super().__init__(
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
@@ -76,7 +76,8 @@ class LexicographicRule(CellPolicy):
         dominant = self._memory.stats[slot, 0]
         indices = np.minimum(dominant[MEAN] + dominant[WIDTH], ceilings[0])
         tops = np.flatnonzero(indices == indices.max())
-        floors = [kernel.candidate_floor(self._memory.stats, slot, int(a), self.beta, self.margin)
+        floors = [
+            kernel.candidate_floor(self._memory.stats, slot, int(a), self.beta, self.margin)
             for a in tops
         ]
         chosen = positive(shares)

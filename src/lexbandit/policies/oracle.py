@@ -45,13 +45,15 @@ class OracleRule(CellPolicy):
                 'make_policy("oracle", ..., means=environment.means).'
             )
         means = self._means(context[np.newaxis])
-        return checks.floats("means", means, (1, self.arms, self.objectives))[0]
+        checked = checks.floats("means", means, (1, self.arms, self.objectives))
+        return np.asarray(checked[0])
 
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         return kernel.select(self._means_at(context), ceilings, self._random)
 
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
+        assert rounds.means is not None  # _check_rounds has seen to it
         return kernel.replay(
             slots,
             rounds.means,
@@ -87,6 +89,4 @@ def oracle(
     seed: int = 0,
 ) -> OracleRule:
     """The optimal arm by the true means: what perfect knowledge would get."""
-    return OracleRule(
-        arms=arms, objectives=objectives, dimension=dimension, means=means, seed=seed
-    )
+    return OracleRule(arms=arms, objectives=objectives, dimension=dimension, means=means, seed=seed)

@@ -64,9 +64,7 @@ class ScalarizedRule(CellPolicy):
 
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
-        return kernel.select(
-            key, memory.table, memory.stats, ceilings, self.weights, self._random
-        )
+        return kernel.select(key, memory.table, memory.stats, ceilings, self.weights, self._random)
 
     def _update(self, key: int, arm: int, rewards: Floats) -> int:
         memory = self._memory

@@ -115,9 +115,7 @@ class MocMabTheory:
         T = float(self.horizon)
         main = T**self.exponent
         start = 2.0**d * K * T ** (d / (3 * a + d))
-        learning = (
-            2.0 ** (d / 2 + 1) * self.B * math.sqrt(K) * T ** ((1.5 * a + d) / (3 * a + d))
-        )
+        learning = 2.0 ** (d / 2 + 1) * self.B * math.sqrt(K) * T ** ((1.5 * a + d) / (3 * a + d))
         unsure = second * K * 2.0 ** (1 + 2 * a + d) * self.A / (beta**2 * L**2 * d**a)
         return (
             first + start * first + 2.0 * (beta + 2.0) * L * d ** (a / 2) * main + learning,

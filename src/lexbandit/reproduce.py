@@ -1,0 +1,1 @@
+"""The paper's Experiments 1 and 2, beside its claims."""

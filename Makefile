@@ -30,7 +30,7 @@ test: check  ## checks and the test suite (under 10 minutes on 2 cores)
 
 test-all: check  ## the suite, the longer statistics, and the suite once without the JIT
 	$(BIN)/pytest -n 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow" -n 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2
 
 bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks

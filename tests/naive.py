@@ -142,7 +142,7 @@ def dominates(winner: Vector, loser: Vector) -> bool:
     return all(w >= x for w, x in pairs) and any(w > x for w, x in pairs)
 
 
-def front(vectors: list[Vector]) -> list[int]:
+def front(vectors: Sequence[Vector]) -> list[int]:
     """Definition 1 (iv): the arms that no other arm dominates."""
     return [a for a, v in enumerate(vectors) if not any(dominates(w, v) for w in vectors)]
 
@@ -253,7 +253,7 @@ def run(policy: MocMab | InEveryCell, contexts: list[Vector], outcomes: list) ->
     return arms
 
 
-def optimal_arms(means: list[Vector]) -> list[int]:
+def optimal_arms(means: Sequence[Vector]) -> list[int]:
     """Section VI-B: no arm lexicographically dominates these."""
     best = max(tuple(mean) for mean in means)
     return [a for a, mean in enumerate(means) if tuple(mean) == best]
@@ -263,7 +263,7 @@ def incomparable(v: Vector, w: Vector) -> bool:
     return not dominates(v, w) and not dominates(w, v)
 
 
-def pareto_gap(means: list[Vector], arm: int) -> float:
+def pareto_gap(means: Sequence[Vector], arm: int) -> float:
     """Definition 2 by bisection: the infimum of eps with mean + eps incomparable to the front.
 
     As in the paper's proof of Theorem 3, an arm raised until it dominates has reached the front

@@ -1,0 +1,18 @@
+"""Settings for the whole suite."""
+
+import numba
+import pytest
+from hypothesis import settings
+
+# The first example may compile a kernel, so a single example has no deadline; seeds are fixed.
+settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("lexbandit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without the JIT, 64-bit arithmetic that wraps around on purpose warns; with it, nothing."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        for item in items:
+            item.add_marker(
+                pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+            )

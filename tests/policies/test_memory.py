@@ -1,0 +1,78 @@
+"""Memory grows with the cells visited, and with nothing else."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lexbandit
+from lexbandit.bounds import UCB1Bound
+from lexbandit.policies.cell_memory import CellMemory
+from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.rounds import Rounds
+from support import make, some_rounds
+
+
+def size_of(memory: CellMemory) -> int:
+    return sum(v.nbytes for v in vars(memory).values() if isinstance(v, np.ndarray))
+
+
+def fresh() -> CellMemory:
+    return CellMemory(arms=2, channels=1, bound=UCB1Bound(arms=2).coefficients())
+
+
+@given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=400))
+def test_the_table_is_a_dictionary(keys: list[int]) -> None:
+    memory = fresh()
+    slots = memory.visit(np.array(keys, np.int64))
+    expected: dict[int, int] = {}
+    for key, slot in zip(keys, slots, strict=True):
+        assert slot == expected.setdefault(key, len(expected) + 1)
+    for key, slot in expected.items():
+        assert memory.slot(key) == slot
+    assert memory.used == len(expected) + 1
+    assert memory.slot(301) == expected.get(301, 0)
+
+
+def test_many_cells_of_a_huge_grid() -> None:
+    """10^10 cells, of which a stream visits few."""
+    n = 5000
+    random = np.random.default_rng(0)
+    rounds = Rounds(random.random((n, 10)), random.random((n, 3, 2)))
+    policy = lexbandit.make_policy("moc-mab", arms=3, dimension=10, horizon=n, cells_per_side=10)
+    assert isinstance(policy, CellPolicy)
+    assert policy.partition.cells == 10**10
+    policy.replay(rounds)
+    assert policy.visited_cells == len(np.unique(policy.partition.assign(rounds.contexts)))
+    assert size_of(policy._memory) < 8e6
+
+
+@pytest.mark.compiled
+def test_memory_is_flat_in_the_number_of_rounds() -> None:
+    policy = make("moc-mab")
+    assert isinstance(policy, CellPolicy)
+    policy.replay(some_rounds(1000))
+    before = size_of(policy._memory)
+    for seed in range(5):
+        policy.replay(some_rounds(50_000, seed=seed))
+    assert size_of(policy._memory) == before
+
+
+def test_growing_keeps_everything() -> None:
+    """Statistics of the first cells survive many doublings, and new cells start empty."""
+    policy = lexbandit.make_policy("cd-ucb1", arms=2, dimension=1, horizon=10, cells_per_side=5000)
+    contexts = (np.arange(2000) + 0.5) / 5000
+    for k, x in enumerate(contexts):
+        policy.update([x], k % 2, [k, 0.0])
+    state = policy.state()
+    np.testing.assert_array_equal(state["cells"], np.arange(2000))
+    np.testing.assert_array_equal(state["plays"].sum(1), 1)
+    np.testing.assert_array_equal(state["sums"][:, :, 0].sum(1), np.arange(2000))
+
+
+def test_the_cell_nobody_visited_is_never_written() -> None:
+    policy = make("cs-ucb1")
+    assert isinstance(policy, CellPolicy)
+    policy.replay(some_rounds(500, binary=True))
+    assert not policy._memory.plays[0].any()
+    assert np.isinf(policy._memory.stats[0, :, 3]).all()

@@ -1,0 +1,46 @@
+"""What a user meets first: the import, its weight, its names."""
+
+import subprocess
+import sys
+import time
+
+import lexbandit
+
+
+def run(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout.strip()
+
+
+def test_import_is_quick() -> None:
+    """Under 0.6 s: the best of three, since the machine may be busy."""
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        run("import lexbandit")
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 0.6
+
+
+def test_import_brings_no_compiler_and_use_brings_no_extras() -> None:
+    assert run("import sys, lexbandit; print('numba' in sys.modules)") == "False"
+    extras = "{'altair', 'click', 'rich', 'polars', 'pandas', 'scipy'}"
+    used = run(
+        "import sys, lexbandit;"
+        "lexbandit.make_policy('moc-mab', arms=2, dimension=1, horizon=9);"
+        "lexbandit.make_environment('synthetic').rounds(5, seed=0);"
+        f"print({extras} & {{*sys.modules}})"
+    )
+    assert used == "set()"
+
+
+def test_names() -> None:
+    assert {"make_policy", "make_environment", "Rounds", "Decision"} <= set(dir(lexbandit))
+    for name in lexbandit.__all__:
+        assert getattr(lexbandit, name) is not None
+
+
+def test_an_unknown_attribute_is_an_attribute_error() -> None:
+    assert not hasattr(lexbandit, "nothing")

@@ -1,0 +1,12 @@
+"""Run every benchmark and print what came out."""
+
+from rich.console import Console
+
+from benchmarks import core, starting
+
+console = Console(width=110)
+core.replay_and_step(console)
+core.by_cells(console)
+core.drawing(console)
+starting.starting(console)
+starting.memory(console)

@@ -1,0 +1,133 @@
+"""The compiled policies against their plain twins, on the rounds of Experiment 2."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import lexbandit
+from benchmarks.timing import best_of
+from lexbandit.rounds import Rounds
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from naive import run
+from support import PAPER, as_lists, twin_of
+
+HORIZON = 1_000_000
+SIDE = 16
+SCALE = 1 / 5
+TWIN_ROUNDS = 4_000
+
+
+def make(name: str, seed: int = 0) -> Any:
+    return lexbandit.make_policy(name, arms=8, dimension=2, horizon=HORIZON, scale=SCALE, seed=seed)
+
+
+def make_twin(name: str) -> Any:
+    return twin_of(name, arms=8, m=SIDE, scale=SCALE, horizon=HORIZON, seed=0)
+
+
+def step(policy: Any, rounds: Rounds) -> None:
+    """Select and update from Python, one round at a time, as a program would."""
+    for context, outcome in zip(rounds.contexts, rounds.outcomes, strict=True):
+        arm = policy.select(context).arm
+        policy.update(context, arm, outcome[arm])
+
+
+def replay_and_step(console: Console) -> None:
+    """Print ns a round of `replay` and of `select` + `update`, over the twin's."""
+    environment = lexbandit.make_environment("multichannel")
+    block = environment.rounds(65_536, seed=1)
+    few = block[:TWIN_ROUNDS]
+    contexts, outcomes = as_lists(few)
+    table = Table(title="A round on multichannel: 8 arms, 2 objectives, 256 cells")
+    table.add_column("policy")
+    for column in (
+        "replay",
+        "over moc-mab",
+        "twin over replay",
+        "select + update",
+        "twin",
+        "ratio",
+    ):
+        table.add_column(column, justify="right")
+    moc = make("moc-mab")
+    moc.replay(block)
+    for name in [*PAPER, "ucb1", "random"]:
+        policy, single = make(name), make(name)
+        jobs: dict[str, Callable[[], object]] = {
+            "moc": lambda: moc.replay(block),
+            "replay": lambda p=policy: p.replay(block),  # type: ignore[misc]
+            "step": lambda p=single: step(p, few),  # type: ignore[misc]
+        }
+        if name != "random":  # nothing to compare with
+            twin_policy = make_twin(name)
+            jobs["twin"] = lambda t=twin_policy: run(t, contexts, outcomes)  # type: ignore[misc]
+        policy.replay(few)
+        step(single, few[:10])
+        least = best_of(7, jobs)
+        replay, reference = least["replay"] / len(block), least["moc"] / len(block)
+        one, twin = least["step"] / len(few), least.get("twin", np.nan) / len(few)
+        table.add_row(
+            name,
+            f"{replay * 1e9:.0f} ns",
+            f"{replay / reference:.2f}",
+            "" if np.isnan(twin) else f"{twin / replay:.0f}",
+            f"{one * 1e6:.2f} µs",
+            "" if np.isnan(twin) else f"{twin * 1e6:.2f} µs",
+            "" if np.isnan(twin) else f"{twin / one:.2f}",
+        )
+    console.print(table)
+
+
+def by_cells(console: Console) -> None:
+    """Print ns a round as the visited cells grow from 10² to 10⁶."""
+    table = Table(title="moc-mab by visited cells: 2 arms, 2 objectives")
+    for column in ("visited cells", "another cell each round", "32 rounds in a row per cell"):
+        table.add_column(column, justify="right")
+    random = np.random.default_rng(0)
+    n = 1 << 18
+    outcomes = random.random((n, 2, 2))
+    for side in (10, 32, 100, 320, 1000):
+        cells = side * side
+        policy = lexbandit.make_policy(
+            "moc-mab", arms=2, dimension=2, horizon=n, cells_per_side=side, scale=SCALE
+        )
+        every = np.stack(np.unravel_index(np.arange(cells), (side, side)), axis=1)
+        centres = (every + 0.5) / side
+        for start in range(0, cells, n):
+            part = centres[start : start + n]
+            policy.replay(Rounds(part, outcomes[: len(part)]))
+        scattered = Rounds(centres[random.integers(cells, size=n)], outcomes)
+        rows = Rounds(
+            np.repeat(centres[random.integers(cells, size=n // 32)], 32, axis=0), outcomes
+        )
+        least = best_of(
+            7,
+            {
+                "scattered": lambda p=policy, r=scattered: p.replay(r),  # type: ignore[misc]
+                "rows": lambda p=policy, r=rows: p.replay(r),  # type: ignore[misc]
+            },
+        )
+        table.add_row(
+            f"{policy.visited_cells:,}",  # type: ignore[attr-defined]
+            f"{least['scattered'] / n * 1e9:.0f} ns",
+            f"{least['rows'] / n * 1e9:.0f} ns",
+        )
+    console.print(table)
+
+
+def drawing(console: Console) -> None:
+    """Print ns a round of drawing rounds, which all policies of a run share."""
+    table = Table(title="Drawing a round")
+    table.add_column("environment")
+    table.add_column("time", justify="right")
+    for name in ("synthetic", "multichannel"):
+        environment = lexbandit.make_environment(name)
+        least = best_of(5, {name: lambda e=environment: e.rounds(65_536, seed=0)})  # type: ignore[misc]
+        table.add_row(name, f"{least[name] / 65_536 * 1e9:.0f} ns")
+    console.print(table)

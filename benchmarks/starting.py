@@ -1,0 +1,66 @@
+"""How long the first call takes in a fresh process, and whether memory stays flat."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from rich.console import Console
+
+FIRST_CALLS = """
+import numpy as np, lexbandit
+rounds = lexbandit.Rounds(np.full((9, 2), .5), np.ones((9, 4, 2)))
+for name in ["moc-mab", "cp-ucb1", "cs-ucb1", "cd-ucb1", "p-ucb1", "s-ucb1"]:
+    policy = lexbandit.make_policy(name, arms=4, dimension=2, horizon=100)
+    policy.replay(rounds)
+    policy.update([.5, .5], policy.select([.5, .5]).arm, [1., 1.])
+"""
+
+MEMORY = """
+import lexbandit
+def peak():  # of this process alone; ru_maxrss remembers the parent's
+    status = open("/proc/self/status").read()
+    return int(status.split("VmHWM:")[1].split()[0]) // 1024
+environment = lexbandit.make_environment("multichannel")
+policy = lexbandit.make_policy("moc-mab", arms=8, dimension=2, horizon=10**7, scale=.2)
+done = 0
+for block in environment.stream(8_000_000, seed=0):
+    policy.replay(block)
+    done += len(block)
+    if done in (1_048_576, 8_000_000):
+        print(peak())
+"""
+
+
+def timed(code: str, **environment: str) -> tuple[float, str]:
+    """Return the seconds and the output of a fresh process."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    return time.perf_counter() - start, done.stdout
+
+
+def starting(console: Console) -> None:
+    """Print the time of the first calls of the six policies, compiled anew and from the cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        cold, _ = timed(FIRST_CALLS, NUMBA_CACHE_DIR=folder)
+        warm = min(timed(FIRST_CALLS, NUMBA_CACHE_DIR=folder)[0] for _ in range(3))
+    bare = min(timed("import lexbandit")[0] for _ in range(3))
+    console.print(
+        f"First calls of all six policies in a fresh process: {cold:.1f} s without a cache "
+        f"(at most 15), {warm:.2f} s with it (at most 2); `import lexbandit` alone {bare:.2f} s "
+        "(at most 0.6)."
+    )
+
+
+def memory(console: Console) -> None:
+    """Print the peak memory after 1 and after 8 million rounds."""
+    early, late = timed(MEMORY)[1].split()
+    console.print(f"Peak memory after 10⁶ rounds: {early} MB, after 8·10⁶: {late} MB.")

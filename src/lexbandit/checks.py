@@ -76,6 +76,19 @@ def _check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) ->
         raise InvalidInput(f"{name} must have shape ({wanted}), got {array.shape}.")
 
 
+def arms_of(arms: Any, *, rounds: int, arms_known: int) -> Integers:
+    """Return the arm played in each round as int64[rounds]."""
+    array = np.asarray(arms)
+    if array.shape != (rounds,) or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"arms must be whole numbers of shape ({rounds},), "
+            f"got {array.dtype} of shape {array.shape}."
+        )
+    wrong = (array < 0) | (array >= arms_known)
+    refuse_first("arms", array, wrong, f"arms go from 0 to {arms_known - 1}")
+    return np.ascontiguousarray(array, np.int64)
+
+
 def in_unit_cube(name: str, contexts: Floats) -> None:
     """Refuse contexts outside [0,1] or NaN, naming the first offender and its place."""
     inside = (contexts >= 0.0) & (contexts <= 1.0)

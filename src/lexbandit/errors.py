@@ -16,5 +16,5 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for a name that is not one of `known`, with the nearest one suggested."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")

@@ -227,6 +227,7 @@ def test_explanation_reads_well(name: str) -> None:
     explanation = policy.explain(CONTEXT, [True, True, False, True])
     text = str(explanation)
     assert text.startswith(f"{name}, cell ")
+    assert explanation.reason[0].isupper()
     assert "not allowed" in text
     assert len(text.splitlines()) == 7
     assert explanation.likely
@@ -297,10 +298,17 @@ def test_bad_input_in_a_cell_nobody_visited_leaves_it_unvisited(name: str) -> No
         (lambda s: s.update(counts=s["counts"] + 1), "counts"),
         (lambda s: s.update(sums=s["sums"] * math.nan), "finite"),
         (
-            lambda s: s.update({k: np.concatenate([v, v]) for k, v in s.items() if k != "random"}),
+            lambda s: s.update(
+                {
+                    k: np.concatenate([v, v])
+                    for k, v in s.items()
+                    if k not in ("partition", "random")
+                }
+            ),
             "twice",
         ),
         (lambda s: s.update(cells=s["cells"] + 10**9), "keys go from 0"),
+        (lambda s: s.update(partition=s["partition"] + 1), "cells are not the same"),
         (lambda s: s.update(random=np.zeros(3, np.uint64)), "shape"),
     ],
 )

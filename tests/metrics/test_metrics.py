@@ -46,9 +46,9 @@ def test_regret_is_equation_1() -> None:
     for t, arm in enumerate(arms):
         best = optimal_arms([tuple(row) for row in means[t].tolist()])[0]
         expected += means[t, best] - means[t, arm]
-    np.testing.assert_allclose(regret(means, arms)[0], expected)
+    np.testing.assert_allclose(regret(means, arms), expected)
     assert (expected < 0).any()  # components may be negative, and here one is
-    np.testing.assert_allclose(total(means, arms)[0], means[range(200), arms].sum(0))
+    np.testing.assert_allclose(total(means, arms), means[range(200), arms].sum(0))
 
 
 @given(cut=st.integers(0, 200), marks=st.sets(st.integers(1, 200), min_size=1, max_size=6))
@@ -62,8 +62,8 @@ def test_block_by_block_is_the_same_as_at_once(cut: int, marks: set[int]) -> Non
     for name in ("regret", "pareto_regret", "reward"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
     for row, t in enumerate(checkpoints):
-        np.testing.assert_allclose(whole.regret[row], regret(means[:t], arms[:t])[0])
-        np.testing.assert_allclose(whole.pareto_regret[row], pareto_regret(means[:t], arms[:t])[0])
+        np.testing.assert_allclose(whole.regret[row], regret(means[:t], arms[:t]))
+        np.testing.assert_allclose(whole.pareto_regret[row], pareto_regret(means[:t], arms[:t]))
 
 
 def test_checkpoints_not_reached_are_nan() -> None:
@@ -84,7 +84,8 @@ def test_allowed_arms_only_enter_the_optimum() -> None:
 
 def test_unobserved_outcomes_add_nothing_to_totals() -> None:
     outcomes = np.array([[[1.0, math.nan]], [[2.0, 3.0]]])
-    np.testing.assert_array_equal(total(outcomes, [0, 0]), [[3.0, 3.0]])
+    np.testing.assert_array_equal(total(outcomes, [0, 0]), [3.0, 3.0])
+    np.testing.assert_array_equal(total(outcomes, [0, 0], [1, 2]), [[1.0, 0.0], [3.0, 3.0]])
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,10 @@ def select(
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
     slot = slot_of(table, key)
+    before = random[0]
     arm = choose(stats, slot, ceilings, ONLY_ROW, beta, margin, random)
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
     return arm, shares(stats, slot, ceilings, beta, margin)[arm]
 
 

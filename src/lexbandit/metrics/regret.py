@@ -30,10 +30,7 @@ class Tally:
         """Return the tally of one whole block; by default one checkpoint, at its end."""
         marks = [max(1, len(truth))] if checkpoints is None else checkpoints
         counted = cls(marks, objectives=truth.means.shape[2])
-        if counted.checkpoints[-1] > len(truth):
-            raise InvalidInput(
-                f"checkpoint {counted.checkpoints[-1]} lies beyond the {len(truth)} rounds."
-            )
+        _refuse_beyond(counted.checkpoints, len(truth))
         counted.add(truth, arms)
         return counted
 
@@ -43,7 +40,7 @@ class Tally:
             raise InvalidInput(
                 f"means have {truth.means.shape[2]} objectives, the tally {self.objectives}."
             )
-        checked = truth.check_arms(arms)
+        checked = checks.arms_of(arms, rounds=len(truth), arms_known=truth.means.shape[1])
         tally(
             truth.means,
             truth.optimal,
@@ -73,26 +70,39 @@ class Tally:
 
 
 def regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
-    """Return Reg^i(t) of equation (1), float[checkpoints, D] (by default at the last round)."""
+    """Return Reg^i(t) of equation (1): float[D] at the last round, or float[checkpoints, D]."""
     truth = means if isinstance(means, Truth) else Truth(means)
-    return Tally.of(truth, arms, checkpoints).regret
+    return _last_or_all(Tally.of(truth, arms, checkpoints).regret, checkpoints)
 
 
 def pareto_regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
-    """Return PR(t) of equation (2) at each checkpoint t (by default at the last round)."""
+    """Return PR(t) of equation (2): a number at the last round, or float[checkpoints]."""
     truth = means if isinstance(means, Truth) else Truth(means)
-    return Tally.of(truth, arms, checkpoints).pareto_regret
+    return _last_or_all(Tally.of(truth, arms, checkpoints).pareto_regret, checkpoints)
 
 
 def total(values: Any, arms: Any, checkpoints: Any = None) -> Floats:
-    """Return the totals of values[t, arms[t]], float[checkpoints, D].
+    """Return the totals of values[t, arms[t]]: float[D] at the last round, or [checkpoints, D].
 
     With the means as values these are expected rewards, with the outcomes the rewards received;
     an outcome that was not observed (NaN) adds nothing.
     """
     array = checks.floats("values", values, (None, None, None))
-    truth = Truth(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    return Tally.of(truth, arms, checkpoints).reward
+    checks.refuse_first("values", array, np.isinf(array), "values are finite or NaN")
+    played = checks.arms_of(arms, rounds=len(array), arms_known=array.shape[1])
+    running = np.nan_to_num(array[np.arange(len(array)), played]).cumsum(axis=0)
+    marks = _checkpoints([max(1, len(array))] if checkpoints is None else checkpoints)
+    _refuse_beyond(marks, len(array))
+    return _last_or_all(running[marks - 1], checkpoints)
+
+
+def _last_or_all(rows: Floats, checkpoints: Any) -> Floats:
+    return np.asarray(rows[-1] if checkpoints is None else rows)
+
+
+def _refuse_beyond(checkpoints: Integers, rounds: int) -> None:
+    if checkpoints[-1] > rounds:
+        raise InvalidInput(f"checkpoint {checkpoints[-1]} lies beyond the {rounds} rounds.")
 
 
 def _checkpoints(checkpoints: Any) -> Integers:

@@ -6,7 +6,6 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
-from lexbandit.errors import InvalidInput
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 
@@ -34,18 +33,6 @@ class Truth:
 
     def __len__(self) -> int:
         return len(self.means)
-
-    def check_arms(self, arms: Any) -> np.ndarray:
-        """Return arms[n] as int64, or refuse them."""
-        array = np.asarray(arms)
-        if array.shape != (len(self),) or array.dtype.kind not in "iu":
-            raise InvalidInput(
-                f"arms must be whole numbers of shape ({len(self)},), "
-                f"got {array.dtype} of shape {array.shape}."
-            )
-        wrong = (array < 0) | (array >= self.means.shape[1])
-        checks.refuse_first("arms", array, wrong, f"arms go from 0 to {self.means.shape[1] - 1}")
-        return np.ascontiguousarray(array, np.int64)
 
 
 def pareto_gaps(means: Any) -> Floats:

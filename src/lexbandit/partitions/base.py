@@ -34,6 +34,10 @@ class Partition(ABC):
     def margin(self, *, L: float, alpha: float) -> float:
         """Return v, the most a mean can vary inside a cell if it is (L, α)-Hölder."""
 
+    @abstractmethod
+    def signature(self) -> Integers:
+        """Return the numbers that define the partition: equal ones give the same cells and keys."""
+
     def assign(self, contexts: Any) -> Integers:
         """Return the key of the cell of each row of contexts[n, d]."""
         array = checks.floats("contexts", contexts, (None, self.dimension))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from lexbandit.checks import Floats, Integers, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.holder import margin_of
@@ -43,6 +45,10 @@ class UniformGrid(Partition):
     def locate_all(self, contexts: Floats) -> Integers:
         """Return the keys for a block of checked contexts."""
         return kernel.grid_keys(contexts, self.cells_per_side)
+
+    def signature(self) -> Integers:
+        """Return (dimension, cells_per_side)."""
+        return np.array([self.dimension, self.cells_per_side], np.int64)
 
     def margin(self, *, L: float, alpha: float) -> float:
         """Return v = L d^(α/2) m^(−α), below equation (3)."""

@@ -22,9 +22,8 @@ class Policy(ABC):
     may come late, in any order, for any arm, or never.
     """
 
-    name: str = "policy"
-
     def __init__(self, *, arms: int, dimension: int, objectives: int) -> None:
+        self.name = type(self).__name__  # make_policy sets the one it was made by
         self._set_arms(checks.whole("arms", arms, least=1))
         self.dimension = checks.whole("dimension", dimension, least=1)
         self.objectives = checks.whole("objectives", objectives, least=1)
@@ -53,7 +52,7 @@ class Policy(ABC):
 
     @abstractmethod
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state()` of a policy with the same definition; refuses any other."""
+        """Go on from a `state()` of a policy that knows the same things; refuses any other."""
 
     @abstractmethod
     def add_arm(self) -> int:

@@ -67,13 +67,13 @@ class CellPolicy(Policy):
 
     def select(self, context: Any, allowed: Any = None) -> Decision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
-        point = self._context(context)
+        point, key = self._place(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        return Decision._make(self._select(point, self._key(point), ceilings))
+        return Decision._make(self._select(point, key, ceilings))
 
     def update(self, context: Any, arm: int, rewards: Any) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
-        key = self._key(self._context(context))
+        _, key = self._place(context)
         values = self._rewards(rewards)
         number = self._arm(arm)
         if self._update(key, number, values) != DONE:
@@ -100,16 +100,18 @@ class CellPolicy(Policy):
         slots = self._memory.visit(self.partition.locate_all(rounds.contexts))
         return self._replay(slots, rounds, ceilings)
 
-    def _key(self, context: Floats) -> int:
-        key = self.partition.locate(context)
+    def _place(self, context: Any) -> tuple[Floats, int]:
+        """Return the context, checked, and the key of its cell."""
+        point = self._context(context)
+        key = self.partition.locate(point)
         if key < 0:
-            checks.in_unit_cube("context", context)
-        return key
+            checks.in_unit_cube("context", point)
+        return point, key
 
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
         """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
-        point, ceilings = self._context(context), self._ceilings(allowed)
-        key = self._key(point)
+        point, key = self._place(context)
+        ceilings = self._ceilings(allowed)
         slot = self._memory.slot(key)
         shares = self._shares(point, slot, ceilings)
         candidates, reason = self._reason(slot, ceilings, shares)
@@ -135,7 +137,7 @@ class CellPolicy(Policy):
             )
             for arm in range(self.arms)
         )
-        return Explanation(self.name, key, reports, reason)
+        return Explanation(self.name, key, reports, reason[0].upper() + reason[1:])
 
     @property
     def visited_cells(self) -> int:
@@ -155,16 +157,25 @@ class CellPolicy(Policy):
     def state(self) -> dict[str, np.ndarray]:
         """Return all that was learned, and the random state, as copies in plain arrays.
 
-        cells   int64[V]         the visited cells' keys
-        plays   int64[V, K]      rounds in which each arm was played
-        counts  int64[V, K, C]   observations per channel (objectives first)
-        sums    float64[V, K, C] their sums
-        random  uint64[2]        the random state
+        cells      int64[V]          the visited cells' keys
+        plays      int64[V, K]       rounds in which each arm was played
+        counts     int64[V, K, C]    observations per channel (objectives first)
+        sums       float64[V, K, C]  their sums
+        partition  int64[...]        what the keys mean, e.g. (d, m) of a grid
+        random     uint64[2]         the random state
         """
-        return {**self._memory.contents(), "random": self._random.copy()}
+        return {
+            **self._memory.contents(),
+            "partition": self.partition.signature(),
+            "random": self._random.copy(),
+        }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state()` of a policy with the same definition; refuses any other."""
+        """Go on from a `state()` of a policy with the same arms, objectives and partition.
+
+        Parameters such as scale, horizon or beta may differ: what was observed does not depend on
+        them. Anything that does not fit is refused, and nothing changes.
+        """
         wanted = self.state()
         for name in state:
             if name not in wanted:
@@ -176,7 +187,8 @@ class CellPolicy(Policy):
         arrays: dict[str, np.ndarray] = {}
         for name, like in wanted.items():
             array = np.asarray(state[name])
-            shape = like.shape if name == "random" else (visited, *like.shape[1:])
+            by_cell = name not in ("partition", "random")
+            shape = (visited, *like.shape[1:]) if by_cell else like.shape
             if array.shape != shape or array.dtype.kind != like.dtype.kind:
                 raise InvalidInput(
                     f"state[{name!r}] must be {like.dtype} of shape {shape}, "
@@ -188,6 +200,12 @@ class CellPolicy(Policy):
         self._random = arrays["random"]
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
+        mine, theirs = self.partition.signature(), arrays["partition"]
+        if (mine != theirs).any():
+            raise InvalidInput(
+                f"state['partition'] is {theirs.tolist()}, of this policy {mine.tolist()}: "
+                "the cells are not the same."
+            )
         keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
         outside = (keys < 0) | (keys >= self.partition.cells)
         checks.refuse_first(

@@ -89,9 +89,9 @@ class LexicographicRule(CellPolicy):
         candidates = indices >= floor
         return candidates, (
             f"The top arm in objective 1 is {listed(tops.tolist())}, known to within β·v = "
-            f"{self.beta * self.margin:.4g}. {listed(positive(candidates * 1.0)).capitalize()} "
-            f"reach its lower bound less 2v = {floor:.4g} and count as equals; "
-            f"{listed(chosen)}: highest index among them in objective 2{drawn(chosen)}."
+            f"{self.beta * self.margin:.4g}. As good as it, with an index of at least its lower "
+            f"bound less 2v = {floor:.4g}: {listed(positive(candidates * 1.0))}. Played: "
+            f"{listed(chosen)}, the highest index among them in objective 2{drawn(chosen)}."
         )
 
     def _unsure(self, dominant: Floats, chosen: list[int]) -> str:

@@ -1,0 +1,61 @@
+"""Every Python block of the docs runs, top to bottom, and prints what the page says it prints."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_run_and_print_what_the_page_says(page: Path) -> None:
+    namespace: dict[str, object] = {"__name__": "docs"}
+    printed = ""
+    ran = 0
+    for language, block in BLOCK.findall(page.read_text()):
+        if language == "python":
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(block, f"<{page.name}>", "exec"), namespace)
+            printed = output.getvalue()
+            ran += 1
+        elif language == "text":
+            assert block.strip() == "\n".join(line.rstrip() for line in printed.strip().split("\n"))
+            printed = ""
+        assert language in ("python", "text"), f"a block of {language} is neither run nor checked"
+    assert ran > 0
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    for target in targets:
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_examples_of_contributing_work() -> None:
+    """Its policy and environment are found by the registries and go through a replay."""
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    blocks = [block for language, block in BLOCK.findall(page) if language == "python"]
+    trial = """
+from lexbandit import make_environment, make_policy
+from lexbandit.policies import REGISTRY
+environment = make_environment("models")
+policy = make_policy("epsilon-greedy", arms=environment.arms, dimension=environment.dimension,
+                     objectives=environment.objectives, horizon=500)
+assert len(policy.replay(environment.rounds(500, seed=0))) == 500
+assert REGISTRY.describe("epsilon-greedy")
+"""
+    # In a process of its own, since it adds to the registries.
+    code = "\n".join([*blocks, trial])
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -33,7 +33,7 @@ class Dice:
         return arms[0] if len(arms) == 1 else arms[self.below(len(arms))]
 
     def unit_at(self, place: int, count: int) -> float:
-        z = mix((self.seed + 0x9E3779B97F4A7C15 * place) & MASK)
+        z = mix(((self.seed ^ 0xD1B54A32D192ED03) + 0x9E3779B97F4A7C15 * place) & MASK)
         return (mix((z + 0x9E3779B97F4A7C15 * count) & MASK) >> 11) * 2.0**-53
 
 

@@ -75,7 +75,7 @@ def step(policy: Policy, rounds: Rounds) -> np.ndarray:
     for t in range(len(rounds)):
         mask = None if rounds.allowed is None else rounds.allowed[t]
         arms[t] = policy.select(rounds.contexts[t], mask).arm
-        policy.update(rounds.contexts[t], int(arms[t]), rounds.outcomes[t, arms[t]])
+        policy.update(rounds.contexts[t], int(arms[t]), rounds.outcomes[t, arms[t]], mask)
     return arms
 
 

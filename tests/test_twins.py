@@ -31,7 +31,7 @@ def test_moc_mab_reaches_its_confident_branch_in_the_comparison() -> None:
     moc = lexbandit.make_policy("moc-mab", scale=1 / 30, **common)
     moc.replay(rounds)
     confident = [
-        "As good as it" in moc.explain(context).reason for context in rounds.contexts[:100]
+        "Candidates, with" in moc.explain(context).reason for context in rounds.contexts[:100]
     ]
     assert np.mean(confident) > 0.9
 
@@ -69,7 +69,7 @@ def test_equal_in_distribution_on_bernoulli_rewards(name: str) -> None:
 
 
 def test_equal_in_distribution_can_fail() -> None:
-    """The comparison above tells neighbours apart: another scale is noticed."""
+    """The comparison above tells policies apart: CS-UCB1 is not taken for CD-UCB1."""
     ours = _regrets("cs-ucb1", range(150), letter=False)
     theirs = _regrets("cd-ucb1", range(1000, 1150), letter=True)
     error = np.sqrt(ours.var(0, ddof=1) / len(ours) + theirs.var(0, ddof=1) / len(theirs))

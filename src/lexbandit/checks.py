@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from lexbandit.errors import InvalidInput
 
+# No reward may be larger than this in size: then no sum of rewards overflows.
+LARGEST_REWARD = 1e100
+REWARDS_ALLOWED = "rewards are at most 1e100 in size, or NaN if not observed"
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 
-def whole(name: str, value: object, *, least: int) -> int:
-    """Return `value` as an int of at least `least`; floats such as 1e5 are taken if exact."""
+def whole(name: str, value: object, *, least: int, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`; floats such as 1e5 are taken if exact."""
     number: int | None = None
     if isinstance(value, float | np.floating):
         number = int(value) if math.isfinite(value) and value == int(value) else None
@@ -25,17 +29,22 @@ def whole(name: str, value: object, *, least: int) -> int:
             number = operator.index(value)  # type: ignore[arg-type]
         except TypeError:
             number = None
-    if number is None or number < least:
-        raise InvalidInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    if number is None or number < least or (most is not None and number > most):
+        upper = "" if most is None or number is None or number < least else f" and at most {most}"
+        raise InvalidInput(
+            f"{name} must be a whole number of at least {least}{upper}, got {value!r}."
+        )
     return number
 
 
 def positive(name: str, value: object, *, most: float = math.inf) -> float:
-    """Return `value` as a finite float above 0 and at most `most`."""
+    """Return `value` as a float above 0 and at most `most`, of a size that can be squared."""
     number = _real(value)
     if not (0.0 < number <= most) or math.isinf(number):
         upper = f" and at most {most:g}" if math.isfinite(most) else ""
         raise InvalidInput(f"{name} must be a finite number above 0{upper}, got {value!r}.")
+    if not 1e-100 <= number <= 1e100:
+        raise InvalidInput(f"{name} must lie between 1e-100 and 1e100, got {value!r}.")
     return number
 
 
@@ -52,7 +61,7 @@ def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
     """Return `value` as a contiguous float64 array of `shape` (None: any length)."""
     try:
         array = np.ascontiguousarray(value, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
     _check_shape(name, array, shape)
     return array
@@ -60,7 +69,10 @@ def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
 
 def booleans(name: str, value: Any, shape: Sequence[int | None]) -> Booleans:
     """Return `value` as a contiguous boolean array of `shape`; numbers are not booleans."""
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise InvalidInput(f"{name} must be rows of one length, got {value!r}.") from error
     if given.dtype != np.bool_:
         raise InvalidInput(f"{name} must hold True and False, got {given.dtype} values: {value!r}.")
     _check_shape(name, given, shape)
@@ -76,9 +88,22 @@ def _check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) ->
         raise InvalidInput(f"{name} must have shape ({wanted}), got {array.shape}.")
 
 
+def allowed_arms(value: Any, shape: Sequence[int | None]) -> Booleans:
+    """Return masks allowed[..., K] that allow at least one arm each."""
+    allowed = booleans("allowed", value, shape)
+    empty = np.argwhere(~np.atleast_2d(allowed).any(axis=1))
+    if len(empty):
+        place = f"[{int(empty[0, 0])}]" if allowed.ndim > 1 else ""
+        raise InvalidInput(f"allowed{place} allows no arm; at least one is needed.")
+    return allowed
+
+
 def arms_of(arms: Any, *, rounds: int, arms_known: int) -> Integers:
     """Return the arm played in each round as int64[rounds]."""
-    array = np.asarray(arms)
+    try:
+        array = np.asarray(arms)
+    except ValueError as error:
+        raise InvalidInput(f"arms must be a list of whole numbers, got {arms!r}.") from error
     if array.shape != (rounds,) or array.dtype.kind not in "iu":
         raise InvalidInput(
             f"arms must be whole numbers of shape ({rounds},), "

@@ -4,9 +4,11 @@ import math
 from fractions import Fraction
 
 from lexbandit.checks import positive, whole
+from lexbandit.errors import InvalidInput
 
 # α is read as a fraction with at most this denominator, so that 1/3 is a third.
-_FINEST_ALPHA = 1000
+_FINEST_ALPHA = 10_000
+_LEAST_ALPHA = 1e-3
 
 
 def cells_per_side_for(*, horizon: int, alpha: float, dimension: int) -> int:
@@ -17,15 +19,19 @@ def cells_per_side_for(*, horizon: int, alpha: float, dimension: int) -> int:
     """
     horizon = whole("horizon", horizon, least=1)
     dimension = whole("dimension", dimension, least=1)
-    smoothness = Fraction(positive("alpha", alpha, most=1.0)).limit_denominator(_FINEST_ALPHA)
+    if positive("alpha", alpha, most=1.0) < _LEAST_ALPHA:
+        raise InvalidInput(f"alpha must be at least {_LEAST_ALPHA} to choose m by, got {alpha!r}.")
+    smoothness = Fraction(alpha).limit_denominator(_FINEST_ALPHA)
     power = 3 * smoothness.numerator + smoothness.denominator * dimension
     target = horizon**smoothness.denominator
-    m = max(1, round(math.exp(math.log(horizon) * smoothness.denominator / power)))
-    while m**power < target:
-        m += 1
-    while m > 1 and (m - 1) ** power >= target:
-        m -= 1
-    return m
+    enough = 1
+    while enough**power < target:
+        enough *= 2
+    short = enough // 2  # short^power < target ≤ enough^power, halved until they are neighbours
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        short, enough = (middle, enough) if middle**power < target else (short, middle)
+    return enough
 
 
 def margin_of(*, L: float, alpha: float, dimension: int, cells_per_side: int) -> float:

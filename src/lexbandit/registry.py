@@ -39,7 +39,7 @@ class Registry(Generic[T]):
     def builder(self, name: str) -> Callable[..., T]:
         """Return the builder of `name`; an unknown name is an error that suggests the nearest."""
         self._gather()
-        if name not in self._builders:
+        if not isinstance(name, str) or name not in self._builders:
             raise unknown_name(self.kind, name, self._builders)
         return self._builders[name]
 

@@ -18,7 +18,8 @@ class Rounds:
     means     float[n, K, D]   the expected rewards where they are known, else None
     allowed   bool[n, K]       which arms may be played in each round, or None for all
 
-    The arrays are checked once, here, and trusted from then on.
+    The arrays are checked once, here, and trusted from then on. They are not copied: do not edit
+    them afterwards.
     """
 
     contexts: Floats
@@ -34,9 +35,8 @@ class Rounds:
             raise InvalidInput(
                 f"outcomes need at least one arm and one objective, got {outcomes.shape}."
             )
-        checks.refuse_first(
-            "outcomes", outcomes, np.isinf(outcomes), "rewards are finite, or NaN if not observed"
-        )
+        too_large = np.abs(outcomes) > checks.LARGEST_REWARD
+        checks.refuse_first("outcomes", outcomes, too_large, checks.REWARDS_ALLOWED)
         object.__setattr__(self, "contexts", contexts)
         object.__setattr__(self, "outcomes", outcomes)
         if self.means is not None:
@@ -44,10 +44,7 @@ class Rounds:
             checks.refuse_first("means", means, ~np.isfinite(means), "means must be finite")
             object.__setattr__(self, "means", means)
         if self.allowed is not None:
-            allowed = checks.booleans("allowed", self.allowed, outcomes.shape[:2])
-            empty = np.flatnonzero(~allowed.any(axis=1))
-            if empty.size:
-                raise InvalidInput(f"allowed[{empty[0]}] allows no arm; at least one is needed.")
+            allowed = checks.allowed_arms(self.allowed, outcomes.shape[:2])
             object.__setattr__(self, "allowed", allowed)
 
     def __len__(self) -> int:

@@ -240,7 +240,7 @@ WRONG_CONTEXTS: list[Any] = [
     [math.inf, 0.5], ["a", "b"], None, 0.5, [],
 ]  # fmt: skip
 WRONG_REWARDS: list[Any] = [
-    [0.5], [0.5, 0.5, 0.5], [math.inf, 0.5], [0.5, -math.inf], ["a", "b"], None, 0.5,
+    [0.5], [0.5, 0.5, 0.5], [math.inf, 0.5], [0.5, -math.inf], [1e101, 0], ["a", "b"], None, 0.5,
 ]  # fmt: skip
 WRONG_ARMS: list[Any] = [-1, 4, 1.5, "0", None, 2**70]
 WRONG_MASKS: list[Any] = [
@@ -297,18 +297,20 @@ def test_bad_input_in_a_cell_nobody_visited_leaves_it_unvisited(name: str) -> No
         (lambda s: s.update(plays=-s["plays"]), "at least 0"),
         (lambda s: s.update(counts=s["counts"] + 1), "counts"),
         (lambda s: s.update(sums=s["sums"] * math.nan), "finite"),
+        (lambda s: s.update(counts=s["counts"] * 0), "0 without counts"),
+        (lambda s: s.update(plays=s["plays"] + 2**60), "at most 2^53"),
         (
             lambda s: s.update(
                 {
                     k: np.concatenate([v, v])
                     for k, v in s.items()
-                    if k not in ("partition", "random")
+                    if k in ("cells", "plays", "counts", "sums")
                 }
             ),
             "twice",
         ),
         (lambda s: s.update(cells=s["cells"] + 10**9), "keys go from 0"),
-        (lambda s: s.update(partition=s["partition"] + 1), "cells are not the same"),
+        (lambda s: s.update(partition=s["partition"] + 1), "the state means something else"),
         (lambda s: s.update(random=np.zeros(3, np.uint64)), "shape"),
     ],
 )

@@ -26,9 +26,19 @@ def test_draws_are_uniform_and_unrelated() -> None:
     assert ((pairs - expected) ** 2 / expected).sum() < 102.0  # 1 − 10⁻⁵ quantile
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
+def test_draws_by_position_are_not_those_of_the_counter(seed: int) -> None:
+    """Not even at seed 0 and place 0, where a plain mix would give 0."""
+    by_position = {random.unit_at(random.seeded(seed), p, c) for p in range(4) for c in range(50)}
+    state = random.seeded(seed)
+    by_counter = {random.below(state, 2**53) * 2.0**-53 for _ in range(300)}
+    assert len(by_position) == 200
+    assert not by_position & by_counter
+
+
 @pytest.mark.compiled
 def test_draws_by_position_are_uniform() -> None:
-    state = random.seeded(5)
+    state = random.seeded(0)
     draws = np.array([random.unit_at(state, p, c) for p in range(100) for c in range(300)])
     counts = np.histogram(draws, bins=10, range=(0, 1))[0]
     assert ((counts - 3000) ** 2 / 3000).sum() < 39.4  # 1 − 10⁻⁵ quantile, 9 degrees

@@ -3,11 +3,16 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import lexbandit
-from lexbandit.kernels import pareto
+from lexbandit.bounds import UCB1Bound
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import lexicographic, pareto, scalarized
+from lexbandit.kernels.random import seeded
+from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.policies.moc_mab import LexicographicRule
 from support import make
 
@@ -86,11 +91,78 @@ def test_an_unobserved_reward_is_not_zero() -> None:
 
 
 def test_a_tie_that_leads_to_different_candidates() -> None:
-    """Arms tied at the top with different widths: the propensity counts both ways."""
-    policy = make("moc-mab", arms=2, scale=1e-9)
-    policy.update(CONTEXT, 0, [0.5, 0.9])
-    policy.update(CONTEXT, 1, [0.5, 0.1])
-    assert policy.select(CONTEXT) == (0, 1.0)
+    """Arms 0 and 1 tie at the top with different widths, so different arms count as their equals.
+
+    Arm 0 (narrow) leaves arm 2 out, arm 1 (wide) lets it in; arm 2 is best in objective 2.
+    """
+    stats = np.zeros((1, 2, 5, 3))
+    stats[0, 0, MEAN] = [0.8, 0.7, 0.3]
+    stats[0, 0, WIDTH] = [0.1, 0.2, 0.1]
+    stats[0, 0, INDEX] = [0.9, 0.9, 0.4]
+    stats[0, 1, INDEX] = [0.6, 0.5, 0.7]
+    ceilings = np.full((1, 3), np.inf)
+    margin = 0.1  # floors: 0.8 − 0.1 − 0.2 = 0.5 and 0.7 − 0.2 − 0.2 = 0.3
+    np.testing.assert_allclose(
+        lexicographic.shares(stats, 0, ceilings, 2.0, margin), [0.5, 0.0, 0.5]
+    )
+    random = seeded(4)
+    chosen = [lexicographic.choose(stats, 0, ceilings, 0, 2.0, margin, random) for _ in range(2000)]
+    counts = np.bincount(chosen, minlength=3)
+    assert counts[1] == 0
+    assert abs(counts[0] - 1000) < 5 * math.sqrt(500)
+
+
+def test_the_rule_refuses_a_bound_that_grows_with_the_rounds() -> None:
+    policy = moc()
+    with pytest.raises(InvalidInput, match="does not grow with the rounds"):
+        LexicographicRule(
+            arms=2,
+            objectives=2,
+            partition=policy.partition,
+            bound=UCB1Bound(arms=2),
+            margin=0.1,
+            beta=1.0,
+            seed=0,
+        )
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=4, max_size=4), min_size=3, max_size=3
+    ),
+    st.integers(0, 3),
+    st.lists(st.booleans(), min_size=4, max_size=4),
+)
+def test_credits_follow_the_law_of_the_function_given_the_arm(
+    indices: list[list[float]], arm: int, mask: list[bool]
+) -> None:
+    """The share of u in [0, 1) that credits s is P(s | a), ties and masks counted."""
+    mask[arm] = True
+    stats = np.zeros((1, 5, 5, 4))
+    stats[0, 2:, INDEX] = indices
+    weights = np.array([[1, 0], [0.5, 0.5], [0, 1]])
+    ceilings = np.where([mask], np.inf, -np.inf)
+    chances = []
+    for row in indices:
+        best = max(g for g, ok in zip(row, mask, strict=True) if ok)
+        ties = [a for a in range(4) if mask[a] and row[a] == best]
+        chances.append(1 / len(ties) if arm in ties else 0.0)
+    law = np.array(chances) / sum(chances) if any(chances) else np.full(3, 1 / 3)
+    steps = (np.arange(1200) + 0.5) / 1200
+    drawn = [scalarized.credited(stats, 0, weights, arm, ceilings, 0, u) for u in steps]
+    np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 1200, law, atol=2.5 / 1200)
+
+
+@pytest.mark.parametrize("name", ["moc-mab", "cd-ucb1", "cp-ucb1", "cs-ucb1"])
+def test_the_largest_rewards_neither_overflow_nor_open_a_mask(name: str) -> None:
+    policy = make(name, arms=3)
+    for sign in (-1, 1):
+        for _ in range(200):
+            decision = policy.select(CONTEXT, [True, False, False])
+            assert decision == (0, 1.0)
+            policy.update(CONTEXT, 0, [sign * 1e100, sign * 1e100], [True, False, False])
+    policy.load_state(policy.state())
+    assert policy.state()["plays"].tolist() == [[400, 0, 0]]
 
 
 def test_equal_index_vectors_stay_on_the_front_together() -> None:

@@ -96,11 +96,20 @@ def test_unobserved_outcomes_add_nothing_to_totals() -> None:
         (lambda m, a: regret(m, a[:5]), r"arms must be whole numbers of shape \(200,\)"),
         (lambda m, a: regret(m, a * 1.0), "arms must be whole numbers"),
         (lambda m, a: regret(m, a + 1), "arms go from 0 to 3"),
-        (lambda m, a: regret(m, a, [0, 5]), "checkpoints must increase from at least 1"),
+        (
+            lambda m, a: regret(m, a, [0, 5]),
+            "a checkpoint must be .* at least 1, got 0",
+        ),
         (lambda m, a: regret(m, a, [5, 5]), "checkpoints must increase"),
         (lambda m, a: regret(m, a, 7), "checkpoints must be a list"),
         (lambda m, a: regret(m, a, [201]), "checkpoint 201 lies beyond the 200 rounds"),
         (lambda m, a: Tally([1], objectives=2).add(Truth(m), a), "the tally 2"),
+        (lambda m, a: Tally([1], objectives=3).add(m, a), "add takes a Truth"),
+        (lambda m, a: regret(m, a, np.array([2, 1], np.uint64)), "checkpoints must increase"),
+        (lambda m, a: regret(m, a, [2**63]), "a checkpoint must be"),
+        (lambda m, a: regret(m[:, :0], a), "means need at least one arm"),
+        (lambda m, a: regret(Truth(m, np.zeros((200, 4), bool)), a), r"allowed\[0\] allows no arm"),
+        (lambda m, a: regret(Truth(m, np.eye(4, dtype=bool)[a - 1]), a), "only allowed arms"),
     ],
 )
 def test_bad_input(act: type, words: str) -> None:

@@ -72,6 +72,7 @@ def test_margin() -> None:
         (2, 0, "cells_per_side must be a whole number of at least 1, got 0"),
         (2, 2.5, "cells_per_side must be a whole number of at least 1, got 2.5"),
         (20, 10, r"10\^20 cells is too fine"),
+        (1, 2**53 + 1, r"cells_per_side can be at most 2\^53"),
     ],
 )
 def test_bad_grids(dimension: int, side: int, words: str) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import lexbandit
 from lexbandit.bounds import UCB1Bound
+from lexbandit.errors import InvalidInput
 from lexbandit.policies.cell_memory import CellMemory
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.rounds import Rounds
@@ -68,6 +69,25 @@ def test_growing_keeps_everything() -> None:
     np.testing.assert_array_equal(state["cells"], np.arange(2000))
     np.testing.assert_array_equal(state["plays"].sum(1), 1)
     np.testing.assert_array_equal(state["sums"][:, :, 0].sum(1), np.arange(2000))
+
+
+def test_rounds_edited_after_they_were_checked_are_noticed() -> None:
+    policy, rounds = make("cd-ucb1"), some_rounds(10)
+    rounds.contexts[3, 1] = 7.0
+    with pytest.raises(InvalidInput, match=r"contexts\[3, 1\] is .*7\.0"):
+        policy.replay(rounds)
+    assert len(policy.state()["cells"]) == 0
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("shift", [0, 20, 40])
+def test_keys_that_differ_in_few_bits_do_not_collide(shift: int) -> None:
+    """Cells of a grid with 2^k cells a side that differ in their first features only."""
+    memory = fresh()
+    memory.visit(np.arange(20_000, dtype=np.int64) << shift)
+    place = np.flatnonzero(memory.table[:, 1])
+    runs = np.split(place, np.flatnonzero(np.diff(place) > 1) + 1)
+    assert max(map(len, runs)) < 100  # of 20,000 keys in 65,536 buckets
 
 
 def test_the_cell_nobody_visited_is_never_written() -> None:

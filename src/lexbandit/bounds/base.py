@@ -15,7 +15,8 @@ from lexbandit.kernels import statistics
 class Bound(ABC):
     """A confidence bound for one of `arms` arms; `scale` multiplies its width wherever it occurs.
 
-    With N the observations of the arm and n the rounds so far in its cell, the width is
+    With N the observations of the arm and n those of all arms in its cell (the rounds so far, if
+    nothing is missing), the width is
 
         scale · sqrt(p + q ln n) · sqrt((a + b ln(1 + N)) · (1 + e/N) / N),      ∞ at N = 0.
 

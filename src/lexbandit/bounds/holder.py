@@ -14,7 +14,7 @@ class HolderBound(Bound):
     A_{m,T} = 1 + 2 ln(4 K m^d T^1.5) for two objectives, 1 + 2 ln(2 D K m^d T^1.5) in general, with
     m^d the number of `cells`, T the `horizon` and R the sub-Gaussian constant of the noise (1 for
     rewards in [0, 1], footnote 1). Then |mean − μ(x)| ≤ u + v for all rounds, arms, cells and
-    objectives at once with probability at least 1 − 1/T (Lemma 1) at scale 1.
+    objectives at once with probability at least 1 − 1/T at scale 1 (Lemma 1 and equation 8).
     """
 
     objectives: int = 2

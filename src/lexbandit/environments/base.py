@@ -12,7 +12,9 @@ from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
-Seed = int | Sequence[int]
+_MOST_AT_ONCE = 10**9
+
+Seed = int | Sequence[int]  # one number, or several that name a stream together, e.g. (study, run)
 
 
 class Environment(ABC):
@@ -23,10 +25,14 @@ class Environment(ABC):
     does not depend on the size of its blocks.
     """
 
-    name: str = "environment"
+    name: str
     arms: int
     objectives: int
     dimension: int
+
+    def __init_subclass__(cls) -> None:
+        """An environment is called as its class is, until `make_environment` names it."""
+        cls.name = cls.__name__
 
     @abstractmethod
     def _contexts(self, n: int, random: np.random.Generator) -> Floats:
@@ -42,7 +48,7 @@ class Environment(ABC):
 
     def rounds(self, n: int, *, seed: Seed) -> Rounds:
         """Return the first n rounds of the stream of `seed`, as one block."""
-        n = whole("n", n, least=1)
+        n = whole("n", n, least=1, most=_MOST_AT_ONCE)
         return next(self.stream(n, seed=seed, block=n))
 
     def stream(self, horizon: int, *, seed: Seed, block: int = 65_536) -> Iterator[Rounds]:
@@ -59,16 +65,17 @@ class Environment(ABC):
         self, left: int, block: int, contexts: np.random.Generator, rewards: np.random.Generator
     ) -> Iterator[Rounds]:
         while left > 0:
-            points = self._contexts(min(block, left), contexts)
-            means = self._means(points)
+            n = min(block, left)
+            points = checks.floats("contexts", self._contexts(n, contexts), (n, self.dimension))
+            means = self._checked(self._means(points))
             yield Rounds(points, self._outcomes(points, means, rewards), means)
-            left -= len(points)
+            left -= n
 
     def means(self, contexts: Any) -> Floats:
         """Return the expected rewards means[n, K, D] at contexts[n, d]."""
         points = checks.floats("contexts", contexts, (None, self.dimension))
         checks.in_unit_cube("contexts", points)
-        return self._means(points)
+        return self._checked(self._means(points))
 
     def optimal_arms(self, means: Any) -> Booleans:
         """Return bool[n, K]: the lexicographically optimal arms, by exact equality of means."""

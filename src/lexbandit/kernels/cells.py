@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.random import GOLDEN
+from lexbandit.kernels.random import mix
 from lexbandit.kernels.statistics import Array
 
 Table = NDArray[np.int64]
 Keys = NDArray[np.int64]
-
-_S32 = np.uint64(32)
 
 
 @inlined
 def bucket_of(table: Table, key: int) -> int:
     """Return the bucket that holds `key`, or the vacant one where it belongs."""
     last = table.shape[0] - 1  # the number of buckets is a power of two
-    bucket = int((np.uint64(key) * GOLDEN) >> _S32) & last
+    bucket = np.int64(mix(np.uint64(key)) & np.uint64(last))
     while table[bucket, 1] != 0 and table[bucket, 0] != key:
         bucket = (bucket + 1) & last
     return int(bucket)

@@ -18,6 +18,8 @@ _S30 = np.uint64(30)
 _S31 = np.uint64(31)
 _S11 = np.uint64(11)
 _UNIT = 2.0**-53
+# Sets draws by position apart from the draws of the counter, whatever the seed.
+_POSITION = np.uint64(0xD1B54A32D192ED03)
 
 
 def seeded(seed: int) -> RandomState:
@@ -49,5 +51,5 @@ def unit_at(random: RandomState, place: int, count: int) -> float:
     The same position always gives the same draw, so it can be part of an `update` that must
     depend on nothing but the state and its arguments.
     """
-    z = mix(random[1] + GOLDEN * np.uint64(place))
+    z = mix((random[1] ^ _POSITION) + GOLDEN * np.uint64(place))
     return np.float64(mix(z + GOLDEN * np.uint64(count)) >> _S11) * _UNIT

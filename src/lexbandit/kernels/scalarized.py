@@ -9,9 +9,9 @@ arm, so it draws the credited instance anew from the law of s given a:
     P(s | a) ∝ [a is best for s] / (number of arms that are best for s).
 
 (a, credited s) then has the law of the paper's (a, s), and rewards may come late or from a log. If
-the arm is best for no s (possible only then, or where some arms were not allowed), s is uniform.
-The draw is by position (seed, cell, rounds so far), so `update` depends on nothing but the state
-and its arguments.
+the arm is best for no s (possible only then), s is uniform. "Best" is among the allowed arms, so a
+mask must be told to `update` again. The draw is by position (seed, cell, rounds so far), so
+`update` depends on nothing but the state and its arguments.
 """
 
 import math
@@ -23,7 +23,7 @@ from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below, unit_at
 from lexbandit.kernels.statistics import INDEX, Array, observe
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, share_among_best
-from lexbandit.kernels.updating import DONE, INFINITE, NO_SLOT, any_infinite
+from lexbandit.kernels.updating import DONE, NO_SLOT, TOO_LARGE, any_too_large
 
 
 @inlined
@@ -48,20 +48,22 @@ def shares(stats: Array, slot: int, weights: Array, ceilings: Array) -> Array:
 
 
 @inlined
-def chance(stats: Array, slot: int, instance: int, arm: int) -> float:
+def chance(stats: Array, slot: int, instance: int, arm: int, ceilings: Array, row: int) -> float:
     """Return the probability that the instance, once drawn, plays the arm."""
     mine = stats[slot, instance, INDEX, arm]
     ties = 0
     above = 0
     for rival in range(stats.shape[3]):
-        index = stats[slot, instance, INDEX, rival]
+        index = min(stats[slot, instance, INDEX, rival], ceilings[row, rival])
         ties += index == mine
         above += index > mine
-    return 1.0 / ties if above == 0 else 0.0
+    return 1.0 / ties if above == 0 and ties > 0 else 0.0
 
 
 @inlined
-def credited(stats: Array, slot: int, weights: Array, arm: int, u: float) -> int:
+def credited(
+    stats: Array, slot: int, weights: Array, arm: int, ceilings: Array, row: int, u: float
+) -> int:
     """Return the instance s drawn from P(s | a) by `u`, uniform on [0, 1).
 
     One pass: each instance replaces the one held with probability chance / (chances so far), and
@@ -72,7 +74,7 @@ def credited(stats: Array, slot: int, weights: Array, arm: int, u: float) -> int
     held = -1
     fresh = u
     for s in range(instances):
-        part = chance(stats, slot, objectives + s, arm)
+        part = chance(stats, slot, objectives + s, arm, ceilings, row)
         if part > 0.0:
             total += part
             odds = part / total
@@ -93,6 +95,8 @@ def credit(
     arm: int,
     outcomes: Array,
     t: int,
+    ceilings: Array,
+    row: int,
     weights: Array,
     bound: Array,
     random: RandomState,
@@ -104,7 +108,8 @@ def credit(
     rounds = 0.0
     for other in range(plays.shape[1]):
         rounds += plays[slot, other]
-    s = credited(stats, slot, weights, arm, unit_at(random, key, int(rounds)))
+    u = unit_at(random, key, int(rounds))
+    s = credited(stats, slot, weights, arm, ceilings, row, u)
     total = 0.0
     for i in range(weights.shape[1]):
         observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
@@ -137,6 +142,7 @@ def update(
     stats: Array,
     arm: int,
     rewards: Array,
+    ceilings: Array,
     bound: Array,
     weights: Array,
     random: RandomState,
@@ -145,12 +151,25 @@ def update(
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_infinite(rewards):
-        return INFINITE
+    if any_too_large(rewards):
+        return TOO_LARGE
     outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
     for i in range(rewards.shape[0]):
         outcomes[0, arm, i] = rewards[i]
-    credit(slot, key, plays, stats, arm, outcomes, ONLY_ROW, weights, bound, random)
+    credit(
+        slot,
+        key,
+        plays,
+        stats,
+        arm,
+        outcomes,
+        ONLY_ROW,
+        ceilings,
+        ONLY_ROW,
+        weights,
+        bound,
+        random,
+    )
     return DONE
 
 
@@ -170,7 +189,21 @@ def replay(
     arms = np.empty(slots.shape[0], np.int64)
     for t in range(slots.shape[0]):
         slot = slots[t]
-        arm = choose(stats, slot, weights, ceilings, row_of(ceilings, t), random)
-        credit(slot, keys[slot], plays, stats, arm, outcomes, t, weights, bound, random)
+        row = row_of(ceilings, t)
+        arm = choose(stats, slot, weights, ceilings, row, random)
+        credit(
+            slot,
+            keys[slot],
+            plays,
+            stats,
+            arm,
+            outcomes,
+            t,
+            ceilings,
+            row,
+            weights,
+            bound,
+            random,
+        )
         arms[t] = arm
     return arms

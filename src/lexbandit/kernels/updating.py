@@ -1,21 +1,20 @@
 """One update of a cell found by its key, for the rules that keep nothing but the objectives."""
 
-import math
-
+from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.cells import Table, slot_of
 from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.statistics import Array, observe
 
 # What an update answers.
-NO_SLOT, INFINITE, DONE = 0, 1, 2
+NO_SLOT, TOO_LARGE, DONE = 0, 1, 2
 
 
 @kernel
-def any_infinite(rewards: Array) -> bool:
-    """Tell whether a reward is infinite."""
+def any_too_large(rewards: Array) -> bool:
+    """Tell whether a reward is too large to be summed; NaN is not."""
     found = False
     for i in range(rewards.shape[0]):
-        found |= math.isinf(rewards[i])
+        found |= abs(rewards[i]) > LARGEST_REWARD
     return found
 
 
@@ -37,8 +36,8 @@ def update(
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_infinite(rewards):
-        return INFINITE
+    if any_too_large(rewards):
+        return TOO_LARGE
     plays[slot, arm] += 1.0
     for i in range(rewards.shape[0]):
         observe(stats, slot, i, arm, rewards[i], bound, i < ranked)

@@ -1,5 +1,6 @@
 """D-dimensional regret and total rewards at checkpoints, block by block or at once."""
 
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -36,11 +37,16 @@ class Tally:
 
     def add(self, truth: Truth, arms: Any) -> None:
         """Count the next block of rounds."""
+        if not isinstance(truth, Truth):
+            raise InvalidInput(f"add takes a Truth(means), got {type(truth).__name__}.")
         if truth.means.shape[2] != self.objectives:
             raise InvalidInput(
                 f"means have {truth.means.shape[2]} objectives, the tally {self.objectives}."
             )
         checked = checks.arms_of(arms, rounds=len(truth), arms_known=truth.means.shape[1])
+        if truth.allowed is not None:
+            wrong = ~truth.allowed[np.arange(len(checked)), checked]
+            checks.refuse_first("arms", checked, wrong, "only allowed arms may be played")
         tally(
             truth.means,
             truth.optimal,
@@ -106,9 +112,12 @@ def _refuse_beyond(checkpoints: Integers, rounds: int) -> None:
 
 
 def _checkpoints(checkpoints: Any) -> Integers:
-    array = np.asarray(checkpoints)
-    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
-        raise InvalidInput(f"checkpoints must be a list of numbers of rounds, got {checkpoints!r}.")
-    if array[0] < 1 or (np.diff(array) <= 0).any():
-        raise InvalidInput(f"checkpoints must increase from at least 1, got {checkpoints!r}.")
-    return np.ascontiguousarray(array, np.int64)
+    try:
+        marks = [checks.whole("a checkpoint", t, least=1, most=2**62) for t in checkpoints]
+    except TypeError as error:
+        raise InvalidInput(
+            f"checkpoints must be a list of numbers of rounds, got {checkpoints!r}."
+        ) from error
+    if not marks or any(later <= earlier for earlier, later in pairwise(marks)):
+        raise InvalidInput(f"checkpoints must increase, at least one, got {checkpoints!r}.")
+    return np.array(marks, np.int64)

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats
+from lexbandit.checks import Booleans, Floats
+from lexbandit.errors import InvalidInput
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 
@@ -22,11 +23,16 @@ class Truth:
 
     def __init__(self, means: Any, allowed: Any = None) -> None:
         self.means = checks.floats("means", means, (None, None, None))
+        if 0 in self.means.shape[1:]:
+            raise InvalidInput(
+                f"means need at least one arm and one objective, got {self.means.shape}."
+            )
         wrong = ~np.isfinite(self.means)
         checks.refuse_first("means", self.means, wrong, "means must be finite")
         mask = np.ones((1, self.means.shape[1]), np.bool_)
+        self.allowed: Booleans | None = None
         if allowed is not None:
-            mask = checks.booleans("allowed", allowed, self.means.shape[:2])
+            mask = self.allowed = checks.allowed_arms(allowed, self.means.shape[:2])
         ceilings = ceilings_of(mask)
         self.optimal: Floats = optimality.optimal_means(self.means, ceilings)
         self.gaps: Floats = optimality.pareto_gaps(self.means, ceilings)

@@ -27,6 +27,8 @@ class UniformGrid(Partition):
         object.__setattr__(self, "dimension", whole("dimension", self.dimension, least=1))
         side = whole("cells_per_side", self.cells_per_side, least=1)
         object.__setattr__(self, "cells_per_side", side)
+        if side > 2**53:
+            raise InvalidInput(f"cells_per_side can be at most 2^53, got {side}.")
         if self.cells >= 2**63:
             raise InvalidInput(
                 f"a grid of {side}^{self.dimension} cells is too fine: at most 2^63 − 1 cells can "

@@ -14,6 +14,8 @@ from lexbandit.errors import InvalidInput
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
+_MOST_ARMS = 10**7
+
 
 class Policy(ABC):
     """Decides and learns for `arms` arms, `objectives` objectives, `dimension` context features.
@@ -24,7 +26,7 @@ class Policy(ABC):
 
     def __init__(self, *, arms: int, dimension: int, objectives: int) -> None:
         self.name = type(self).__name__  # make_policy sets the one it was made by
-        self._set_arms(checks.whole("arms", arms, least=1))
+        self._set_arms(checks.whole("arms", arms, least=1, most=_MOST_ARMS))
         self.dimension = checks.whole("dimension", dimension, least=1)
         self.objectives = checks.whole("objectives", objectives, least=1)
         self._context_shape = (self.dimension,)
@@ -39,8 +41,11 @@ class Policy(ABC):
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
 
     @abstractmethod
-    def update(self, context: Any, arm: int, rewards: Any) -> None:
-        """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed".
+
+        `allowed` is the mask the arm was selected under. Only Scalarized UCB1 has a use for it.
+        """
 
     @abstractmethod
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
@@ -67,8 +72,9 @@ class Policy(ABC):
         arms = np.empty(len(rounds), np.int64)
         for t in range(len(rounds)):
             context = rounds.contexts[t]
-            arm = self.select(context, None if rounds.allowed is None else rounds.allowed[t]).arm
-            self.update(context, arm, rounds.outcomes[t, arm])
+            allowed = None if rounds.allowed is None else rounds.allowed[t]
+            arm = self.select(context, allowed).arm
+            self.update(context, arm, rounds.outcomes[t, arm], allowed)
             arms[t] = arm
         return arms
 
@@ -87,7 +93,7 @@ class Policy(ABC):
             array = np.ascontiguousarray(context, np.float64)
             if array.shape == self._context_shape:
                 return array
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         return checks.floats("context", context, self._context_shape)
 
@@ -97,7 +103,7 @@ class Policy(ABC):
             array = np.ascontiguousarray(rewards, np.float64)
             if array.shape == self._reward_shape:
                 return array
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             pass
         return checks.floats("rewards", rewards, self._reward_shape)
 
@@ -106,7 +112,7 @@ class Policy(ABC):
             number = index(arm)
         except TypeError:
             number = -1
-        if not 0 <= number < self.arms:
+        if not 0 <= number < self.arms or arm is True or arm is False:
             raise InvalidInput(
                 f"arm must be a whole number from 0 to {self.arms - 1}, got {arm!r}."
             )
@@ -116,9 +122,7 @@ class Policy(ABC):
         """Return the mask of allowed arms as the kernels read it; None allows all."""
         if allowed is None:
             return self._no_ceiling
-        mask = checks.booleans("allowed", allowed, (self.arms,))
-        if not mask.any():
-            raise InvalidInput("allowed allows no arm; at least one is needed.")
+        mask = checks.allowed_arms(allowed, (self.arms,))
         return ceilings_of(mask[np.newaxis])
 
     def _check_rounds(self, rounds: Rounds) -> None:

@@ -21,6 +21,16 @@ from lexbandit.policies.base import Policy
 from lexbandit.policies.cell_memory import CellMemory
 from lexbandit.rounds import Rounds
 
+# Counts are kept as doubles, which are exact up to here.
+_MOST_PLAYS = 2**53
+
+
+def _as_array(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InvalidInput(f"state[{name!r}] must be an array, got {value!r}.") from error
+
 
 class CellPolicy(Policy):
     """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
@@ -71,20 +81,22 @@ class CellPolicy(Policy):
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         return Decision._make(self._select(point, key, ceilings))
 
-    def update(self, context: Any, arm: int, rewards: Any) -> None:
-        """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed".
+
+        `allowed` is the mask the arm was selected under. Only Scalarized UCB1 has a use for it.
+        """
         _, key = self._place(context)
         values = self._rewards(rewards)
         number = self._arm(arm)
-        if self._update(key, number, values) != DONE:
-            infinite = np.isinf(values)
-            checks.refuse_first(
-                "rewards", values, infinite, "rewards are finite, or NaN if not observed"
-            )
+        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
+        if self._update(key, number, values, ceilings) != DONE:
+            too_large = np.abs(values) > checks.LARGEST_REWARD
+            checks.refuse_first("rewards", values, too_large, checks.REWARDS_ALLOWED)
             self._memory.visit(np.array([key]))
-            self._update(key, number, values)
+            self._update(key, number, values, ceilings)
 
-    def _update(self, key: int, arm: int, rewards: Floats) -> int:
+    def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
         return update_kernel(
@@ -97,8 +109,10 @@ class CellPolicy(Policy):
         ceilings = self._no_ceiling
         if rounds.allowed is not None:
             ceilings = ceilings_of(rounds.allowed)
-        slots = self._memory.visit(self.partition.locate_all(rounds.contexts))
-        return self._replay(slots, rounds, ceilings)
+        keys = self.partition.locate_all(rounds.contexts)
+        if (keys < 0).any():  # possible only if the arrays were edited after they were checked
+            checks.in_unit_cube("contexts", rounds.contexts)
+        return self._replay(self._memory.visit(keys), rounds, ceilings)
 
     def _place(self, context: Any) -> tuple[Floats, int]:
         """Return the context, checked, and the key of its cell."""
@@ -166,16 +180,23 @@ class CellPolicy(Policy):
         """
         return {
             **self._memory.contents(),
-            "partition": self.partition.signature(),
+            **self._definition(),
             "random": self._random.copy(),
         }
+
+    def _definition(self) -> dict[str, np.ndarray]:
+        """Return what says what the state's numbers mean; it must be equal to load a state."""
+        return {"partition": self.partition.signature()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives and partition.
 
-        Parameters such as scale, horizon or beta may differ: what was observed does not depend on
-        them. Anything that does not fit is refused, and nothing changes.
+        Scale, beta, horizon and even the rule may differ, since what was observed does not depend
+        on them (but without `cells_per_side` another horizon gives another partition). Anything
+        that does not fit is refused, and nothing changes.
         """
+        if not isinstance(state, Mapping):
+            raise InvalidInput(f"load_state takes what state() returns, got {state!r}.")
         wanted = self.state()
         for name in state:
             if name not in wanted:
@@ -183,11 +204,11 @@ class CellPolicy(Policy):
         for name in wanted:
             if name not in state:
                 raise InvalidInput(f"state has no array {name!r}; it needs {', '.join(wanted)}.")
-        visited = len(np.atleast_1d(np.asarray(state["cells"])))
+        visited = _as_array("cells", state["cells"]).size
         arrays: dict[str, np.ndarray] = {}
         for name, like in wanted.items():
-            array = np.asarray(state[name])
-            by_cell = name not in ("partition", "random")
+            array = _as_array(name, state[name])
+            by_cell = name in ("cells", "plays", "counts", "sums")
             shape = (visited, *like.shape[1:]) if by_cell else like.shape
             if array.shape != shape or array.dtype.kind != like.dtype.kind:
                 raise InvalidInput(
@@ -200,12 +221,12 @@ class CellPolicy(Policy):
         self._random = arrays["random"]
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
-        mine, theirs = self.partition.signature(), arrays["partition"]
-        if (mine != theirs).any():
-            raise InvalidInput(
-                f"state['partition'] is {theirs.tolist()}, of this policy {mine.tolist()}: "
-                "the cells are not the same."
-            )
+        for name, mine in self._definition().items():
+            if (mine != arrays[name]).any():
+                raise InvalidInput(
+                    f"state[{name!r}] is {arrays[name].tolist()}, of this policy {mine.tolist()}: "
+                    "the state means something else."
+                )
         keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
         outside = (keys < 0) | (keys >= self.partition.cells)
         checks.refuse_first(
@@ -213,9 +234,13 @@ class CellPolicy(Policy):
         )
         if len(np.unique(keys)) != len(keys):
             raise InvalidInput("state['cells'] holds a cell twice.")
-        checks.refuse_first("state['plays']", plays, plays < 0, "plays are at least 0")
-        impossible = (counts < 0) | (counts > plays[:, :, np.newaxis])
+        wrong = (plays < 0) | (plays > _MOST_PLAYS)
+        checks.refuse_first("state['plays']", plays, wrong, "plays are at least 0, at most 2^53")
+        # An objective is observed at most once a play, and at most one extra channel is credited.
+        extra = counts[:, :, self.objectives :].sum(axis=2, keepdims=True)
+        impossible = (counts < 0) | (np.maximum(counts, extra) > plays[:, :, np.newaxis])
         checks.refuse_first(
             "state['counts']", counts, impossible, "counts go from 0 to the plays of the arm"
         )
-        checks.refuse_first("state['sums']", sums, ~np.isfinite(sums), "sums are finite")
+        wrong = ~np.isfinite(sums) | ((counts == 0) & (sums != 0))
+        checks.refuse_first("state['sums']", sums, wrong, "sums are finite, and 0 without counts")

@@ -16,8 +16,9 @@ from lexbandit.rounds import Rounds
 class DominantRule(CellPolicy):
     """UCB1 in every cell: each arm once, then the highest mean¹ + sqrt(2 ln n / N).
 
-    n counts the rounds so far in the cell, N those in which the arm was played there. Rewards in
-    other objectives are recorded, for `explain`, and never decide.
+    n counts the observations of the dominant objective so far in the cell, N those of the arm; with
+    nothing missing they are rounds and plays. Rewards in other objectives are recorded, for
+    `explain`, and never decide.
     """
 
     _ranked = 1

@@ -34,13 +34,16 @@ def make_policy(name: str, **parameters: Any) -> Policy:
 
     arms, dimension           the numbers of arms and of context features (always needed)
     objectives                the number of objectives, in order of priority; 2 by default
-    horizon                   T, the number of rounds planned for
+    horizon                   T, the number of rounds planned for; needed by policies on a grid
     L, alpha                  smoothness of the means: |μ(x) − μ(x')| ≤ L ‖x − x'‖^α; 1 and 1
     cells_per_side            m; by default ⌈T^(1/(3α+d))⌉ as in Theorem 2
     scale                     multiplies every width; 1 keeps the guarantees
-    beta                      confidence asked of the top arm before others are considered; 1
+    beta                      the second objective counts once the top arm's width is at most β
+                              times the margin v; 1
     R                         sub-Gaussian constant of the rewards' noise; 1
-    seed                      of the random state that breaks ties
+    seed                      of the random state: ties, and whatever else the policy draws
+
+    Larger rewards are better in every objective: pass a cost as 1 − cost or −cost.
 
     A policy that has no use for one of these ignores it. Other parameters are the policy's own.
     """

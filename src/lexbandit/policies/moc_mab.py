@@ -43,6 +43,10 @@ class LexicographicRule(CellPolicy):
             raise InvalidInput(
                 f"moc-mab orders one or two objectives, as the paper does, got {objectives}."
             )
+        if bound.growth()[1] != 0.0:
+            raise InvalidInput(
+                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
+            )
         super().__init__(
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
         )
@@ -89,8 +93,8 @@ class LexicographicRule(CellPolicy):
         candidates = indices >= floor
         return candidates, (
             f"The top arm in objective 1 is {listed(tops.tolist())}, known to within β·v = "
-            f"{self.beta * self.margin:.4g}. As good as it, with an index of at least its lower "
-            f"bound less 2v = {floor:.4g}: {listed(positive(candidates * 1.0))}. Played: "
+            f"{self.beta * self.margin:.4g}. Candidates, with an index of at least its lower bound "
+            f"less 2v = {floor:.4g}: {listed(positive(candidates * 1.0))}. To be played: "
             f"{listed(chosen)}, the highest index among them in objective 2{drawn(chosen)}."
         )
 

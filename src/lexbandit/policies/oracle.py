@@ -29,6 +29,10 @@ class OracleRule(CellPolicy):
     def __init__(
         self, *, arms: int, objectives: int, dimension: int, means: MeansFunction | None, seed: int
     ) -> None:
+        if means is not None and not callable(means):
+            raise InvalidInput(
+                f"means must be a function such as environment.means, got {means!r}."
+            )
         super().__init__(
             arms=arms,
             objectives=objectives,
@@ -46,6 +50,7 @@ class OracleRule(CellPolicy):
             )
         means = self._means(context[np.newaxis])
         checked = checks.floats("means", means, (1, self.arms, self.objectives))
+        checks.refuse_first("means", checked, ~np.isfinite(checked), "means must be finite")
         return np.asarray(checked[0])
 
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:

@@ -49,7 +49,7 @@ class ScalarizedRule(CellPolicy):
             self.weights = default_weights(objectives)
         else:
             self.weights = checks.floats("weights", weights, (None, objectives))
-            wrong = ~(np.isfinite(self.weights) & (self.weights >= 0))
+            wrong = ~((self.weights >= 0) & (self.weights <= 1e100))
             checks.refuse_first("weights", self.weights, wrong, "weights are at least 0")
             if not self.weights.any(axis=1).all() or not len(self.weights):
                 raise InvalidInput("weights need at least one row, and a weight above 0 in each.")
@@ -66,7 +66,10 @@ class ScalarizedRule(CellPolicy):
         memory = self._memory
         return kernel.select(key, memory.table, memory.stats, ceilings, self.weights, self._random)
 
-    def _update(self, key: int, arm: int, rewards: Floats) -> int:
+    def _definition(self) -> dict[str, np.ndarray]:
+        return {**super()._definition(), "weights": self.weights.copy()}
+
+    def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         memory = self._memory
         return kernel.update(
             key,
@@ -75,6 +78,7 @@ class ScalarizedRule(CellPolicy):
             memory.stats,
             arm,
             rewards,
+            ceilings,
             memory.bound,
             self.weights,
             self._random,

@@ -1,1 +1,0 @@
-"""The paper's Experiments 1 and 2, beside its claims."""

@@ -27,6 +27,8 @@ class Environment(ABC):
     arms: int
     objectives: int
     dimension: int
+    rows: int | None = None
+    """How many rounds there are; None if they never end. See `Recorded`."""
 
     @abstractmethod
     def _contexts(self, n: int, random: np.random.Generator) -> Floats:

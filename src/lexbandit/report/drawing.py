@@ -1,0 +1,302 @@
+"""The kinds of panel a figure is made of.
+
+The only file that imports Altair. A panel is one Vega-Lite view, so that the page can fit it to
+its column.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+
+from lexbandit.report.numbers import rounded, spread
+from lexbandit.report.style import ARM_COLOURS, ARM_INK, Look
+
+Chart = alt.Chart | alt.LayerChart
+Kind = Literal["linear", "log", "ordinal"]
+Row = dict[str, Any]
+
+HEIGHT = 270
+_WIDTH = 400
+_LABEL_GAP = 13.5
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+_SHORT = "datum.value == 0 ? '0' : abs(datum.value) < 1 ? format(datum.value, '~g') : "
+_LABEL_EXPR = _SHORT + "replace(format(datum.value, '~s'), 'G', 'B')"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One view with its title and, for people who cannot see it, what it shows."""
+
+    title: str
+    chart: Chart
+    description: str
+    width: int = _WIDTH
+    square: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a panel: rows of x, y and, where there is a band, low and high."""
+
+    name: str
+    look: Look
+    rows: list[Row]
+    banded: bool = True
+    marks: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its title and how values are laid out along it."""
+
+    title: str
+    kind: Kind = "linear"
+    values: tuple[str, ...] = ()
+
+
+def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> Panel:
+    """Return lines with their bands, each named at its right end."""
+    low, high = _limits(lines, y.kind)
+    names = [line.name for line in lines]
+    room = 24 + 6.1 * max(len(name) for name in names)
+    colour = alt.Color(
+        "name:N", legend=None, scale=alt.Scale(domain=names, range=[li.look.colour for li in lines])
+    )
+    dash = alt.StrokeDash(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(domain=names, range=[list(li.look.dash) for li in lines]),
+    )
+    width = alt.StrokeWidth(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(domain=names, range=[li.look.width for li in lines], type="ordinal"),
+    )
+    across = _x(x, room, lines)
+    scale = alt.Scale(type="log" if y.kind == "log" else "linear", domain=[low, high], nice=False)
+    up = alt.Y("y:Q", title=y.title, scale=scale, axis=_axis(y, (low, high)))
+    base = alt.Chart(_data(row | {"name": line.name} for line in lines for row in line.rows))
+    layers: list[alt.Chart] = []
+    if any("low" in row for line in lines if line.banded for row in line.rows):
+        layers.append(
+            base.mark_area(opacity=0.2, clip=True).encode(
+                across, alt.Y("low:Q", title=y.title), alt.Y2("high:Q"), colour
+            )
+        )
+    layers.append(base.mark_line(clip=True).encode(across, up, colour, dash, width))
+    if any(line.marks for line in lines):
+        layers.append(
+            base.mark_point(filled=True, size=55, opacity=1).encode(
+                across, up, colour, _shape(lines)
+            )
+        )
+    layers.append(_hover(base, across, up, x, y))
+    layers += _end_labels(lines, across, up, colour, y, (low, high))
+    chart = alt.layer(*layers).resolve_scale(y="shared")
+    return Panel(title, chart.properties(height=HEIGHT), about)
+
+
+def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.Chart:
+    """Return invisible points, large enough for a finger, that tell the numbers."""
+    first = alt.Tooltip("x:N", title=x.title)
+    if x.kind != "ordinal":
+        first = alt.Tooltip("x:Q", title=x.title, format=",")
+    return base.mark_point(opacity=0, size=120, filled=True).encode(
+        across,
+        up,
+        tooltip=[
+            alt.Tooltip("name:N", title="Policy"),
+            first,
+            alt.Tooltip("y:Q", title=y.title, format=",.4~r"),
+            alt.Tooltip("low:Q", title="95 % from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="95 % to", format=",.4~r"),
+        ],
+    )
+
+
+def _end_labels(
+    lines: Sequence[Line],
+    across: alt.X,
+    up: alt.Y,
+    colour: alt.Color,
+    y: Axis,
+    limits: tuple[float, float],
+) -> list[alt.Chart]:
+    """Return each line's name at its end, moved apart where ends are near, with a leader."""
+    to_pixel, from_pixel = _pixels(limits, y.kind)
+    ends = [line.rows[-1] for line in lines]
+    places = spread(
+        [to_pixel(min(max(end["y"], limits[0]), limits[1])) for end in ends],
+        gap=_LABEL_GAP,
+        lowest=5.0,
+        highest=HEIGHT - 5.0,
+    )
+    data = _data(
+        {"x": end["x"], "y": min(max(end["y"], limits[0]), limits[1]), "name": line.name}
+        | {"place": from_pixel(place)}
+        for line, end, place in zip(lines, ends, places, strict=True)
+    )
+    base = alt.Chart(data)
+    leader = base.mark_rule(x2Offset=16, strokeWidth=1).encode(
+        across, up, alt.X2("x"), alt.Y2("place"), colour
+    )
+    text = base.mark_text(align="left", dx=19, fontSize=11, baseline="middle").encode(
+        across, alt.Y("place:Q", title=y.title), alt.Text("name:N")
+    )
+    return [leader, text]
+
+
+def _pixels(
+    limits: tuple[float, float], kind: Kind
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Return the way from a value to a pixel from the top, and back."""
+    forth, back = (math.log, math.exp) if kind == "log" else (float, float)
+    low, high = forth(limits[0]), forth(limits[1])
+    return (
+        lambda value: HEIGHT * (high - forth(value)) / (high - low),
+        lambda pixel: back(high - (high - low) * pixel / HEIGHT),
+    )
+
+
+def _limits(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
+    """Return the ends of the y axis: everything drawn, bands included, and a little air."""
+    values = [
+        value
+        for line in lines
+        for row in line.rows
+        for value in (row["y"], *((row.get("low"), row.get("high")) if line.banded else ()))
+        if value is not None and (kind != "log" or value > 0)
+    ]
+    low, high = min(values), max(values)
+    if kind == "log":
+        return max(low, high / 1e7) / 1.15, high * 1.3
+    low = min(low, 0.0)
+    air = 0.04 * ((high - low) or 1.0)
+    return (low if low == 0.0 else low - air), high + air
+
+
+def _axis(axis: Axis, limits: tuple[float, float] | None = None, *, grid: bool = True) -> alt.Axis:
+    """Return the axis; a logarithmic one has ticks at decades, or at 1, 2, 5 if those are few."""
+    if axis.kind != "log" or limits is None:
+        return alt.Axis(labelExpr=_LABEL_EXPR, tickCount=5, grid=grid, labelOverlap=True)
+    low, high = limits
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        ticks = [step * 10.0**p for p in powers for step in steps]
+        ticks = [tick for tick in ticks if low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9)]
+        if len(ticks) >= 3:
+            break
+    return alt.Axis(labelExpr=_LABEL_EXPR, values=ticks, grid=grid, labelOverlap=True)
+
+
+def _x(axis: Axis, room: float, lines: Sequence[Line]) -> alt.X:
+    """Return the x channel, with room for the names at its right end."""
+    across: list[Any] = [0, {"expr": f"width - {room:.0f}"}]
+    if axis.kind == "ordinal":
+        return alt.X(
+            "x:O",
+            title=axis.title,
+            sort=list(axis.values),
+            scale=alt.Scale(range=across, type="point", padding=0.3),
+            axis=alt.Axis(labelAngle=0, grid=False),
+        )
+    ends = [line.rows[i]["x"] for line in lines for i in (0, -1)]
+    start = 0 if axis.kind == "linear" else min(ends)
+    scale = alt.Scale(
+        type="log" if axis.kind == "log" else "linear",
+        range=across,
+        domain=[start, max(ends)],
+        nice=False,
+    )
+    ticks = _axis(axis, (start, max(ends)), grid=axis.kind == "log")
+    return alt.X("x:Q", title=axis.title, scale=scale, axis=ticks)
+
+
+def _shape(lines: Sequence[Line]) -> alt.Shape:
+    return alt.Shape(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(
+            domain=[line.name for line in lines], range=[line.look.shape for line in lines]
+        ),
+    )
+
+
+def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> Panel:
+    """Return points in the plane of two objectives, one a scale, joined by policy.
+
+    A row whose `best` is true has a large mark; `text` names a point.
+    """
+    domain = [line.name for line in lines]
+    keys: dict[str, Any] = {
+        "title": None,
+        "legend": alt.Legend(orient="bottom", columns=3, symbolSize=90, symbolOpacity=1),
+    }
+    colour = alt.Color(
+        "name:N",
+        scale=alt.Scale(domain=domain, range=[line.look.colour for line in lines]),
+        **keys,
+    )
+    shape = alt.Shape(
+        "name:N", scale=alt.Scale(domain=domain, range=[line.look.shape for line in lines]), **keys
+    )
+    across = alt.X("x:Q", title=x.title, axis=_axis(x), scale=alt.Scale(nice=True))
+    up = alt.Y("y:Q", title=y.title, axis=_axis(y), scale=alt.Scale(nice=True))
+    base = alt.Chart(_data(row | {"name": line.name} for line in lines for row in line.rows))
+    tooltip = [
+        alt.Tooltip("name:N", title="Policy"),
+        alt.Tooltip("text:N", title="Scale"),
+        alt.Tooltip("x:Q", title=x.title, format=",.4~r"),
+        alt.Tooltip("y:Q", title=y.title, format=",.4~r"),
+    ]
+    joined = base.mark_line(strokeWidth=1, opacity=0.55).encode(
+        across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
+    )
+    points = base.mark_point(filled=True, opacity=1, strokeWidth=1).encode(
+        across,
+        up,
+        colour,
+        shape,
+        alt.Size("best:N", legend=None, scale=alt.Scale(domain=[False, True], range=[35, 150])),
+        tooltip=tooltip,
+    )
+    chart = alt.layer(joined, points).properties(height=HEIGHT + 60)
+    return Panel(title, chart, about, width=560)
+
+
+def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side: int) -> Panel:
+    """Return a square of cells, each with the colour and the number of an arm."""
+    colours = [ARM_COLOURS[arm % len(ARM_COLOURS)] for arm in range(len(arms))]
+    inks = [ARM_INK[arm % len(ARM_INK)] for arm in range(len(arms))]
+    places = [str(i) for i in range(side)]
+    base = alt.Chart(_data(rows))
+    bare = alt.Axis(labels=False, ticks=False, domain=False, titlePadding=4)
+    across = alt.X("x:O", sort=places, title="feature 1", axis=bare)
+    up = alt.Y("y:O", sort=places[::-1], title="feature 2", axis=bare)
+    cells = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
+        across,
+        up,
+        alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=colours)),
+        tooltip=[
+            alt.Tooltip("arm:N", title="Arm"),
+            alt.Tooltip("share:Q", title="Share", format=".0%"),
+        ],
+    )
+    marks = base.mark_text(fontSize=9).encode(
+        across,
+        up,
+        alt.Text("arm:N"),
+        alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=inks)),
+    )
+    chart = alt.layer(cells, marks).resolve_scale(color="independent").properties(height=190)
+    return Panel(title, chart, about, width=190, square=True)
+
+
+def _data(rows: Any) -> alt.InlineData:
+    short = [
+        {k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows
+    ]
+    return alt.InlineData(values=short)

@@ -1,5 +1,6 @@
 """`lexbandit reproduce`: the paper's experiments, beside its claims."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def command(
     for number in numbers:
         study = read_study(packaged_studies()[f"experiment-{number}"])
         if number == "3" and paths:
-            study = _with_files(study, paths, out, voice)
+            study = _with_files(study, paths, voice)
         studies.append(sized(study, runs=runs, horizon=horizon))
     work = Work(out=out, workers=workers, executor=executor, cluster=cluster)
     summary, status = conduct_all(studies, work, voice)
@@ -66,13 +67,19 @@ def _sorted_out(arguments: Sequence[str], r6a: Sequence[str]) -> tuple[list[str]
     return numbers or list(EXPERIMENTS), [Path(path) for path in (*r6a, *others)]
 
 
-def _with_files(study: Study, paths: list[Path], out: Path, voice: Voice) -> Study:
+def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
     """Return Experiment 3 on real files: as many rounds as they have rows."""
     with progress_bar(voice) as bar:
-        prepared = yahoo.prepare(paths, out / "r6a", stages(bar))
+        prepared = yahoo.prepare(paths, cache_folder(), stages(bar))
     rows = Recording.open(prepared).rows
     return replace(
         study,
         horizon=rows,
         environment_parameters={**study.environment_parameters, "path": str(prepared)},
     )
+
+
+def cache_folder() -> Path:
+    """Return the folder where converted files are kept, beside the compiled kernels."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "lexbandit" / "r6a"

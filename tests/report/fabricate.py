@@ -118,7 +118,7 @@ CLAIMS = [
     },
 ]
 
-_SCHEMA = {
+_SCHEMA: dict[str, Any] = {
     "study": pl.String,
     "run": pl.Int64,
     "policy": pl.String,

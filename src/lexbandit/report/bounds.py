@@ -45,7 +45,8 @@ def exponent_text(theory: MocMabTheory | None) -> str:
     a, d = theory.alpha, theory.dimension
     return (
         f"Theorem 2 promises MOC-MAB at most (2α+d)/(3α+d) = {theory.exponent:.2f} "
-        f"(α = {a:g}, d = {d}) at scale 1: the dotted grey line has that slope."
+        f"(α = {a:g}, d = {d}) at scale 1: the dotted grey line "
+        "grows so from where MOC-MAB was a decade before the end."
     )
 
 

@@ -4,6 +4,8 @@ The only file that imports Altair. A panel is one Vega-Lite view, so that the pa
 its column.
 """
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +16,6 @@ import altair as alt
 from lexbandit.report.numbers import rounded, spread
 from lexbandit.report.style import ARM_COLOURS, ARM_INK, Look
 
-Chart = alt.Chart | alt.LayerChart
 Kind = Literal["linear", "log", "ordinal"]
 Row = dict[str, Any]
 
@@ -28,10 +29,10 @@ _LABEL_EXPR = _SHORT + "replace(format(datum.value, '~s'), 'G', 'B')"
 
 @dataclass(frozen=True)
 class Panel:
-    """One view with its title and, for people who cannot see it, what it shows."""
+    """One Vega-Lite view with its title and, for people who cannot see it, what it shows."""
 
     title: str
-    chart: Chart
+    spec: dict[str, Any]
     description: str
     width: int = _WIDTH
     square: bool = False
@@ -78,15 +79,17 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     across = _x(x, room, lines)
     scale = alt.Scale(type="log" if y.kind == "log" else "linear", domain=[low, high], nice=False)
     up = alt.Y("y:Q", title=y.title, scale=scale, axis=_axis(y, (low, high)))
-    base = alt.Chart(_data(row | {"name": line.name} for line in lines for row in line.rows))
+    kept: dict[str, list[Row]] = {}
+    drawn = (_within(row, low, high) | {"name": line.name} for line in lines for row in line.rows)
+    base = alt.Chart(_data(drawn, kept))
     layers: list[alt.Chart] = []
     if any("low" in row for line in lines if line.banded for row in line.rows):
         layers.append(
-            base.mark_area(opacity=0.2, clip=True).encode(
+            base.mark_area(opacity=0.2).encode(
                 across, alt.Y("low:Q", title=y.title), alt.Y2("high:Q"), colour
             )
         )
-    layers.append(base.mark_line(clip=True).encode(across, up, colour, dash, width))
+    layers.append(base.mark_line().encode(across, up, colour, dash, width))
     if any(line.marks for line in lines):
         layers.append(
             base.mark_point(filled=True, size=55, opacity=1).encode(
@@ -94,9 +97,8 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
             )
         )
     layers.append(_hover(base, across, up, x, y))
-    layers += _end_labels(lines, across, up, colour, y, (low, high))
-    chart = alt.layer(*layers).resolve_scale(y="shared")
-    return Panel(title, chart.properties(height=HEIGHT), about)
+    layers += _end_labels(lines, across, up, colour, y, (low, high), kept)
+    return Panel(title, _spec(alt.layer(*layers, height=HEIGHT), kept), about)
 
 
 def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.Chart:
@@ -104,7 +106,8 @@ def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.C
     first = alt.Tooltip("x:N", title=x.title)
     if x.kind != "ordinal":
         first = alt.Tooltip("x:Q", title=x.title, format=",")
-    return base.mark_point(opacity=0, size=120, filled=True).encode(
+    hidden: alt.Chart = base.mark_point(opacity=0, size=120, filled=True)
+    return hidden.encode(
         across,
         up,
         tooltip=[
@@ -124,22 +127,22 @@ def _end_labels(
     colour: alt.Color,
     y: Axis,
     limits: tuple[float, float],
+    kept: dict[str, list[Row]],
 ) -> list[alt.Chart]:
     """Return each line's name at its end, moved apart where ends are near, with a leader."""
     to_pixel, from_pixel = _pixels(limits, y.kind)
-    ends = [line.rows[-1] for line in lines]
+    ends = [_within(line.rows[-1], *limits) for line in lines]
     places = spread(
-        [to_pixel(min(max(end["y"], limits[0]), limits[1])) for end in ends],
+        [to_pixel(end["y"]) for end in ends],
         gap=_LABEL_GAP,
         lowest=5.0,
         highest=HEIGHT - 5.0,
     )
-    data = _data(
-        {"x": end["x"], "y": min(max(end["y"], limits[0]), limits[1]), "name": line.name}
-        | {"place": from_pixel(place)}
+    rows = (
+        {"x": end["x"], "y": end["y"], "name": line.name, "place": from_pixel(place)}
         for line, end, place in zip(lines, ends, places, strict=True)
     )
-    base = alt.Chart(data)
+    base = alt.Chart(_data(rows, kept))
     leader = base.mark_rule(x2Offset=16, strokeWidth=1).encode(
         across, up, alt.X2("x"), alt.Y2("place"), colour
     )
@@ -173,9 +176,15 @@ def _limits(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
     low, high = min(values), max(values)
     if kind == "log":
         return max(low, high / 1e7) / 1.15, high * 1.3
-    low = min(low, 0.0)
+    # The lower end of a band may fall a hair below 0 in the first rounds: not worth an axis.
+    low = 0.0 if low > -0.02 * high else low
     air = 0.04 * ((high - low) or 1.0)
     return (low if low == 0.0 else low - air), high + air
+
+
+def _within(row: Row, low: float, high: float) -> Row:
+    """Return the row with its values kept inside the panel (cheaper than clipping in the SVG)."""
+    return row | {k: min(max(row[k], low), high) for k in ("y", "low", "high") if k in row}
 
 
 def _axis(axis: Axis, limits: tuple[float, float] | None = None, *, grid: bool = True) -> alt.Axis:
@@ -245,7 +254,9 @@ def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     )
     across = alt.X("x:Q", title=x.title, axis=_axis(x), scale=alt.Scale(nice=True))
     up = alt.Y("y:Q", title=y.title, axis=_axis(y), scale=alt.Scale(nice=True))
-    base = alt.Chart(_data(row | {"name": line.name} for line in lines for row in line.rows))
+    kept: dict[str, list[Row]] = {}
+    drawn = (row | {"name": line.name} for line in lines for row in line.rows)
+    base = alt.Chart(_data(drawn, kept))
     tooltip = [
         alt.Tooltip("name:N", title="Policy"),
         alt.Tooltip("text:N", title="Scale"),
@@ -263,8 +274,8 @@ def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
         alt.Size("best:N", legend=None, scale=alt.Scale(domain=[False, True], range=[35, 150])),
         tooltip=tooltip,
     )
-    chart = alt.layer(joined, points).properties(height=HEIGHT + 60)
-    return Panel(title, chart, about, width=560)
+    chart = alt.layer(joined, points, height=HEIGHT + 60)
+    return Panel(title, _spec(chart, kept), about, width=560)
 
 
 def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side: int) -> Panel:
@@ -272,7 +283,8 @@ def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side:
     colours = [ARM_COLOURS[arm % len(ARM_COLOURS)] for arm in range(len(arms))]
     inks = [ARM_INK[arm % len(ARM_INK)] for arm in range(len(arms))]
     places = [str(i) for i in range(side)]
-    base = alt.Chart(_data(rows))
+    kept: dict[str, list[Row]] = {}
+    base = alt.Chart(_data(rows, kept))
     bare = alt.Axis(labels=False, ticks=False, domain=False, titlePadding=4)
     across = alt.X("x:O", sort=places, title="feature 1", axis=bare)
     up = alt.Y("y:O", sort=places[::-1], title="feature 2", axis=bare)
@@ -291,12 +303,21 @@ def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side:
         alt.Text("arm:N"),
         alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=inks)),
     )
-    chart = alt.layer(cells, marks).resolve_scale(color="independent").properties(height=190)
-    return Panel(title, chart, about, width=190, square=True)
+    chart = alt.layer(cells, marks, height=190).resolve_scale(color="independent")
+    return Panel(title, _spec(chart, kept), about, width=190, square=True)
 
 
-def _data(rows: Any) -> alt.InlineData:
-    short = [
-        {k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows
-    ]
-    return alt.InlineData(values=short)
+def _data(rows: Iterable[Row], kept: dict[str, list[Row]]) -> alt.NamedData:
+    """Keep rows for a chart, in the few digits that a picture can show; return their name.
+
+    By name, since Altair would walk through every row of every layer to check it.
+    """
+    short = [{k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    name = "rows-" + hashlib.sha256(json.dumps(short).encode()).hexdigest()[:12]
+    kept[name] = short
+    return alt.NamedData(name=name)
+
+
+def _spec(chart: alt.LayerChart, kept: dict[str, list[Row]]) -> dict[str, Any]:
+    found: dict[str, Any] = chart.to_dict()
+    return found | {"datasets": kept}

@@ -11,7 +11,7 @@ from lexbandit.report.maps import map_figure
 from lexbandit.report.numbers import growth_exponent, number_text, thinned
 from lexbandit.report.reading import Curve, Measure, StudyResults, final
 from lexbandit.report.style import Look, looks_of, policy_name
-from lexbandit.report.words import band_text, listing, objective_text
+from lexbandit.report.words import band_text, objective_phrase, objective_title
 
 _MOST_POINTS = 70
 _REFERENCE = Look("reference", "#7F7F7F", (2, 3), "stroke", 1.5)
@@ -50,11 +50,10 @@ def over_time(study: StudyResults) -> Figure:
     looks = looks_of(study.policies)
     best = [study.best(policy) for policy in study.policies]
     panels, findings = [], []
-    for i, objective in enumerate(study.objectives):
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
         found = [(c, _measure(c, regret=regret)) for c in best]
-        lines = [
-            Line(c.name, looks[c.policy], _rows(c, m, i, logarithmic=False)) for c, m in found
-        ]
+        lines = [Line(c.name, looks[c.policy], _rows(c, m, i, logarithmic=False)) for c, m in found]
         ranked = sorted(found, key=lambda pair: float(final(pair[1])[i]), reverse=not regret)
         first, last = ranked[0], ranked[-1]
         word = "lowest" if regret else "highest"
@@ -65,16 +64,16 @@ def over_time(study: StudyResults) -> Figure:
         )
         panels.append(
             line_panel(
-                objective_text(study, i),
+                objective_title(study, i),
                 lines,
                 Axis("Rounds"),
                 Axis(what),
-                about=f"{what} over rounds, objective {objective}: {findings[-1]}.",
+                about=f"{what} over rounds: {findings[-1]}.",
             )
         )
     caption = (
         f"{'Lower' if regret else 'Higher'} is better. Each policy at its best scale factor (after "
-        f"the dot). {band_text(study)} After {study.horizon:,} rounds, {listing(findings, '; ')}."
+        f"the dot). {band_text(study)} After {study.horizon:,} rounds, {'; '.join(findings)}."
     )
     return Figure("over-time", f"{what} over time", caption, panels)
 
@@ -86,7 +85,8 @@ def growth(study: StudyResults) -> Figure | None:
     theory = bounds.theory_of(study)
     looks = looks_of(study.policies)
     panels = []
-    for i, objective in enumerate(study.objectives):
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
         lines, fits = [], []
         for curve in (study.best(policy) for policy in study.policies):
             measure = _measure(curve, regret=True)
@@ -109,11 +109,11 @@ def growth(study: StudyResults) -> Figure | None:
             fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
         panels.append(
             line_panel(
-                objective_text(study, i),
+                objective_title(study, i),
                 lines,
                 Axis("Rounds (log)", "log"),
                 Axis("Regret (log)", "log"),
-                about=f"Regret on log-log axes, {objective}. Growth exponents: {listing(fits)}.",
+                about=f"Regret on log-log axes, in {objective}. Exponents: {', '.join(fits)}.",
             )
         )
     if not panels:
@@ -136,7 +136,8 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
     look = looks_of(["moc-mab"])["moc-mab"]
     bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)
     panels, ends = [], []
-    for i, objective in enumerate(study.objectives):
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
         rows = [r for r in _rows(curve, curve.regret, i, logarithmic=True) if r["y"] > 0]
         if len(rows) < 2:
             continue
@@ -158,7 +159,7 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         ]
         panels.append(
             line_panel(
-                objective_text(study, i),
+                objective_title(study, i),
                 lines,
                 Axis("Rounds (log)", "log"),
                 Axis("Regret (log)", "log"),
@@ -180,30 +181,31 @@ def sensitivity(study: StudyResults) -> Figure | None:
     what = "Regret" if regret else "Total reward"
     looks = looks_of(study.policies)
     panels = []
-    for i, objective in enumerate(study.objectives):
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
         lines = []
         for policy in study.policies:
             curves = [c for s in scales for c in study.of(policy) if c.scale == s]
-            rows = [
-                _row(c.scale, _measure(c, regret=regret), len(c.t) - 1, i) for c in curves
-            ]
+            rows = [_row(c.scale, _measure(c, regret=regret), len(c.t) - 1, i) for c in curves]
             if rows:
                 lines.append(Line(policy_name(policy), looks[policy], rows, marks=True))
         panels.append(
             line_panel(
-                objective_text(study, i),
+                objective_title(study, i),
                 lines,
                 Axis("Scale factor of the widths", "ordinal", tuple(scales)),
                 Axis(f"{what} after {study.horizon:,} rounds"),
-                about=f"{what} at the last round against the scale factor, objective {objective}.",
+                about=f"{what} at the last round against the scale factor, in {objective}.",
             )
         )
     better = "lower" if regret else "higher"
-    bests = [f"{policy_name(p)} {study.best(p).scale}" for p in study.policies if study.best(p).scale]
+    bests = [
+        f"{policy_name(p)} {study.best(p).scale}" for p in study.policies if study.best(p).scale
+    ]
     caption = (
         f"How much the tuning matters: {better} is better, and a flat line needs no tuning. Scale "
-        f"1 keeps the guarantees; smaller widths explore less. Best by {study.objectives[0]}: "
-        f"{listing(bests)}. {band_text(study)}"
+        "1 keeps the guarantees; smaller widths explore less. Best in "
+        f"{objective_phrase(study, 0)}: {', '.join(bests)}. {band_text(study)}"
     )
     return Figure("sensitivity", "Sensitivity to the scale factor", caption, panels)
 
@@ -214,7 +216,7 @@ def trade_off(study: StudyResults) -> Figure | None:
         return None
     regret = study.has_regret
     what = "Regret" if regret else "Total reward"
-    first, second = study.objectives[:2]
+    first, second = objective_phrase(study, 0), objective_phrase(study, 1)
     looks = looks_of(study.policies)
     lines = []
     for policy in study.policies:
@@ -233,10 +235,15 @@ def trade_off(study: StudyResults) -> Figure | None:
         f"mark is its best scale. Better is towards the {corner}: a point with nothing further "
         "that way in both directions is on the Pareto front of what was tried."
     )
+    if regret and any(row["y"] < 0 for line in lines for row in line.rows):
+        caption += (
+            f" A regret below 0 is no mistake: who gives up {first} can earn more in {second} "
+            "than the lexicographically optimal arm does."
+        )
     panel = path_panel(
-        f"{what} in {first} and in {second}",
+        f"{what} in two objectives",
         lines,
-        Axis(f"{what} in {first} (dominant)"),
+        Axis(f"{what} in {first}"),
         Axis(f"{what} in {second}"),
         about=f"{what} in {second} against {what.lower()} in {first}, by policy and scale.",
     )
@@ -266,10 +273,11 @@ def _rows(curve: Curve, measure: Measure, i: int, *, logarithmic: bool) -> list[
 
 
 def _slope(line: Line, exponent: float) -> Line:
-    """Return a line of the theorem's slope that meets `line` at its end."""
+    """Return the theorem's growth over the last decade, from where `line` was at its beginning."""
     last = line.rows[-1]
+    start = min(line.rows, key=lambda row: abs(np.log(10 * row["x"] / last["x"])))
     rows: list[Row] = [
-        {"x": row["x"], "y": last["y"] * (row["x"] / last["x"]) ** exponent}
-        for row in (line.rows[0], last)
+        {"x": row["x"], "y": start["y"] * (row["x"] / start["x"]) ** exponent}
+        for row in (start, last)
     ]
     return Line(f"Theorem t^{exponent:.2f}", _REFERENCE, rows)

@@ -16,7 +16,7 @@ from lexbandit.report.tables import (
     verdict_sentence,
     versions_table,
 )
-from lexbandit.report.words import band_text
+from lexbandit.report.words import band_text, data_text, full_title, objective_phrase
 
 
 class Page:
@@ -30,12 +30,14 @@ class Page:
     def add(self, study: StudyResults, figures: list[Figure]) -> None:
         """Add a study's section."""
         drawn = "".join(self._figure(study, figure) for figure in figures)
-        about = study.frozen.get("about")
+        # The line of a packaged study tells the paper's sizes, which may not be these.
+        about = None if study.experiment else study.frozen.get("about")
+        leads = [("", about), (" class=warning", data_text(study))]
         self._sections.append(
-            f"<section id='{escape(study.slug)}'><h2>{escape(study.title)}</h2>"
-            + (f"<p>{escape(str(about))}</p>" if about else "")
-            + f"<h3>After {study.horizon:,} rounds</h3>{results_table(study)}"
-            f"<p class=note>Each policy at its best scale factor for {study.objectives[0]}. "
+            f"<section id='{escape(study.slug)}'><h2>{escape(full_title(study))}</h2>"
+            + "".join(f"<p{kind}>{escape(text)}</p>" for kind, text in leads if text)
+            + f"<h3>After {study.horizon:,} rounds, {_runs(study)}</h3>{results_table(study)}"
+            f"<p class=note>Each policy at its best scale factor for {objective_phrase(study, 0)}. "
             f"{_spread(study)}</p>{drawn}"
             f"<details><summary>Parameters and timing</summary>{parameters_table(study)}"
             "</details></section>"
@@ -68,15 +70,16 @@ class Page:
     def text(self) -> str:
         """Return the whole page."""
         results = self.results
-        links = [(study.slug, study.title) for study in results.studies]
+        links = [(study.slug, full_title(study)) for study in results.studies]
         claims = ""
         if results.claims:
             links.insert(0, ("claims", "Claims"))
             claims = (
                 f"<section id=claims><h2>{verdict_sentence(results.claims)}</h2>"
-                "<p>Every comparison of the paper's Section VII, with its percentage. A claim holds "
-                "if the sign of the difference is the paper's; the percentages stand side by side, "
-                f"and nothing was tuned to match.</p>{claims_table(results.claims)}</section>"
+                "<p>Every comparison of the paper's Section VII: how much higher (+) or lower (−) "
+                "MOC-MAB stands than the other policy. A claim holds if the sign is the paper's; "
+                "the percentages stand side by side, and nothing was tuned to match.</p>"
+                f"{claims_table(results)}</section>"
             )
         nav = "".join(f"<a href='#{escape(to)}'>{escape(name)}</a>" for to, name in links)
         title = "Results of a study" if len(results.studies) == 1 else "Results of the studies"
@@ -108,11 +111,17 @@ def _lead(results: Results) -> str:
     )
 
 
+def _runs(study: StudyResults) -> str:
+    return "one run" if study.runs == 1 else f"mean of {study.runs} runs"
+
+
 def _spread(study: StudyResults) -> str:
     if study.runs < 2:
         return "One run, so no intervals."
-    return band_text(study).replace("Bands:", "After ±: half of the").replace(
-        "confidence intervals", "confidence interval"
+    return (
+        band_text(study)
+        .replace("Bands:", "After ±: half of the")
+        .replace("confidence intervals", "confidence interval")
     )
 
 

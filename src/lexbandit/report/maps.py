@@ -9,7 +9,6 @@ from lexbandit.report.drawing import Panel, Row, map_panel
 from lexbandit.report.numbers import percent_text
 from lexbandit.report.reading import StudyResults
 from lexbandit.report.style import policy_name
-from lexbandit.report.words import listing
 
 
 def map_figure(study: StudyResults) -> tuple[str, str, list[Panel]] | None:
@@ -35,10 +34,10 @@ def map_figure(study: StudyResults) -> tuple[str, str, list[Panel]] | None:
     caption = (
         "Each square is the context space, cut in "
         f"{_side(study.maps.played)}; the colour and the number are the arm played most in the "
-        f"last half of the rounds, over all runs. {_arm_names(study)}"
+        f"last half of the rounds, over all runs.{_arm_names(study)}"
     )
     if findings:
-        caption += f" Cells whose most played arm is the optimal one: {listing(findings)}."
+        caption += f" Cells whose most played arm is the optimal one: {', '.join(findings)}."
     return "Which arm where", caption, panels
 
 
@@ -65,7 +64,7 @@ def _side(played: dict[str, Integers]) -> str:
 
 
 def _arm_names(study: StudyResults) -> str:
-    names: Any = study.frozen.get("arm_names") or study.frozen.get("arms")
+    names: Any = study.frozen.get("arm_names")
     if isinstance(names, list) and len(names) == study.arms:
-        return "Arms: " + listing([f"{i} {name}" for i, name in enumerate(names)]) + "."
+        return " Arms: " + ", ".join(f"{i} {name}" for i, name in enumerate(names)) + "."
     return ""

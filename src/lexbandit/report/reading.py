@@ -233,9 +233,7 @@ def _curves(frame: pl.DataFrame) -> list[Curve]:
         )
         .sort("t", maintain_order=True)
     )
-    return [
-        _curve(rows, depth) for rows in means.partition_by("label", maintain_order=True)
-    ]
+    return [_curve(rows, depth) for rows in means.partition_by("label", maintain_order=True)]
 
 
 def _curve(rows: pl.DataFrame, depth: int) -> Curve:

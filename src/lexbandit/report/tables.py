@@ -1,5 +1,6 @@
 """The report's tables: the paper's claims, the numbers at the last round, what was run."""
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -7,16 +8,20 @@ from typing import Any
 from lexbandit.report.numbers import number_text, time_text
 from lexbandit.report.reading import Measure, Results, StudyResults
 from lexbandit.report.style import looks_of, policy_name
+from lexbandit.report.words import data_text
 
 
-def claims_table(claims: list[dict[str, Any]]) -> str:
+def claims_table(results: Results) -> str:
     """Return the paper's comparisons beside ours, each with its verdict."""
+    made_up = {study.experiment for study in results.studies if data_text(study)}
     rows = []
-    for claim in claims:
+    for claim in results.claims:
+        number = claim.get("experiment", "")
+        where = f"{number} (synthetic)" if number in made_up else str(number)
         holds = bool(claim.get("holds"))
         verdict = ("yes", "✓ holds") if holds else ("no", "✗ does not hold")
         rows.append(
-            f"<tr><td>{escape(str(claim.get('experiment', '')))}</td>"
+            f"<tr><td>{escape(where)}</td>"
             f"<th scope=row>{escape(str(claim.get('claim', '')))}</th>"
             f"<td class=number>{_claimed(claim.get('paper'), claim)}</td>"
             f"<td class=number>{_claimed(claim.get('ours'), claim)}</td>"
@@ -27,19 +32,20 @@ def claims_table(claims: list[dict[str, Any]]) -> str:
 
 
 def _claimed(value: Any, claim: dict[str, Any]) -> str:
-    """Return a claim's number with its unit: the paper's are all percentages."""
+    """Return a claim's number with its unit; a percentage has a sign."""
     if value is None:
         return "–"
     if isinstance(value, bool | str):
         return escape(str(value))
     unit = str(claim.get("unit", "%"))
-    return f"{value:+,.2f}".replace("-", "−") + (f" {escape(unit)}" if unit else "")
+    text = f"{value:+,.2f}" if unit == "%" else f"{value:,.4g}"
+    return f"{text.replace('-', '−')} {escape(unit)}"
 
 
 def verdict_sentence(claims: list[dict[str, Any]]) -> str:
     """Return how many claims hold."""
     held = sum(bool(claim.get("holds")) for claim in claims)
-    return f"{held} of {len(claims)} claims hold"
+    return f"{held} of {len(claims)} claims hold, by their sign"
 
 
 def results_table(study: StudyResults) -> str:
@@ -72,7 +78,7 @@ def _cell(measure: Measure | None, i: int) -> str:
         return "–"
     mean, half = float(measure.mean[-1, i]), float(measure.half[-1, i])
     text = number_text(mean)
-    return text if half != half else f"{text} <small>± {number_text(half)}</small>"
+    return text if math.isnan(half) else f"{text} <small>± {number_text(half)}</small>"
 
 
 def parameters_table(study: StudyResults) -> str:
@@ -89,8 +95,7 @@ def parameters_table(study: StudyResults) -> str:
         ("Policies and grid points", _policies(study)),
         ("Seed", str(frozen.get("seed", "unknown"))),
         ("Policy-rounds", f"{study.horizon * study.runs * len(study.curves):,}"),
-        ("Replay time, all policies", time_text(study.runs * sum(c.seconds for c in study.curves))),
-        ("Elapsed", time_text(study.summary.get("seconds"))),
+        ("Policies' processor time", time_text(study.runs * sum(c.seconds for c in study.curves))),
     ]
     return _pairs(entries)
 

@@ -7,6 +7,7 @@ from lexbandit.report.figures import figures_of
 from lexbandit.report.html import Page
 from lexbandit.report.reading import read_results
 from lexbandit.report.rendering import file_spec, to_png, to_svg
+from lexbandit.report.words import full_title
 
 
 def write_report(directory: Path) -> Path:
@@ -25,7 +26,7 @@ def write_report(directory: Path) -> Path:
             figures = list(figures_of(study))
             page.add(study, figures)
             for figure in figures:
-                svg = to_svg(file_spec(f"{study.title}: {figure.title}", figure.panels))
+                svg = to_svg(file_spec(f"{full_title(study)} – {figure.title}", figure.panels))
                 (pictures / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
                 (pictures / f"{figure.name}.png").write_bytes(to_png(svg))
         report.write_text(page.text(), encoding="utf-8")

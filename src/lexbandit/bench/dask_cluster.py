@@ -26,7 +26,7 @@ def connected(address: str, workers: int) -> Iterator[Ended]:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         )
     try:
         client = Client(cluster or address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
@@ -47,7 +47,7 @@ def _ended(
 ) -> Iterator[tuple[Run, Any]]:
     futures = {client.submit(task, run, pure=False): run for run in runs}
     try:
-        for future in as_completed(list(futures), raise_errors=False):
+        for future in as_completed(list(futures), loop=client.loop, raise_errors=False):
             error = future.exception()
             yield futures[future], future.result() if error is None else error
             future.release()

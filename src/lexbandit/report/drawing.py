@@ -6,61 +6,24 @@ its column.
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import altair as alt
 
+from lexbandit.report.layout import HEIGHT, Axis, Line, Panel, Row, limits_of, pixels, ticks, within
 from lexbandit.report.numbers import rounded, spread
-from lexbandit.report.style import ARM_COLOURS, ARM_INK, Look
+from lexbandit.report.style import ARM_COLOURS, ARM_INK
 
-Kind = Literal["linear", "log", "ordinal"]
-Row = dict[str, Any]
-
-HEIGHT = 270
-_WIDTH = 400
 _LABEL_GAP = 13.5
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 _SHORT = "datum.value == 0 ? '0' : abs(datum.value) < 1 ? format(datum.value, '~g') : "
 _LABEL_EXPR = _SHORT + "replace(format(datum.value, '~s'), 'G', 'B')"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One Vega-Lite view with its title and, for people who cannot see it, what it shows."""
-
-    title: str
-    spec: dict[str, Any]
-    description: str
-    width: int = _WIDTH
-    square: bool = False
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a panel: rows of x, y and, where there is a band, low and high."""
-
-    name: str
-    look: Look
-    rows: list[Row]
-    banded: bool = True
-    marks: bool = False
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis: its title and how values are laid out along it."""
-
-    title: str
-    kind: Kind = "linear"
-    values: tuple[str, ...] = ()
-
-
 def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> Panel:
     """Return lines with their bands, each named at its right end."""
-    low, high = _limits(lines, y.kind)
+    low, high = limits_of(lines, y.kind)
     names = [line.name for line in lines]
     room = 24 + 6.1 * max(len(name) for name in names)
     colour = alt.Color(
@@ -80,7 +43,7 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     scale = alt.Scale(type="log" if y.kind == "log" else "linear", domain=[low, high], nice=False)
     up = alt.Y("y:Q", title=y.title, scale=scale, axis=_axis(y, (low, high)))
     kept: dict[str, list[Row]] = {}
-    drawn = (_within(row, low, high) | {"name": line.name} for line in lines for row in line.rows)
+    drawn = (within(row, low, high) | {"name": line.name} for line in lines for row in line.rows)
     base = alt.Chart(_data(drawn, kept))
     layers: list[alt.Chart] = []
     if any("low" in row for line in lines if line.banded for row in line.rows):
@@ -130,8 +93,8 @@ def _end_labels(
     kept: dict[str, list[Row]],
 ) -> list[alt.Chart]:
     """Return each line's name at its end, moved apart where ends are near, with a leader."""
-    to_pixel, from_pixel = _pixels(limits, y.kind)
-    ends = [_within(line.rows[-1], *limits) for line in lines]
+    to_pixel, from_pixel = pixels(limits, y.kind)
+    ends = [within(line.rows[-1], *limits) for line in lines]
     places = spread(
         [to_pixel(end["y"]) for end in ends],
         gap=_LABEL_GAP,
@@ -152,53 +115,11 @@ def _end_labels(
     return [leader, text]
 
 
-def _pixels(
-    limits: tuple[float, float], kind: Kind
-) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return the way from a value to a pixel from the top, and back."""
-    forth, back = (math.log, math.exp) if kind == "log" else (float, float)
-    low, high = forth(limits[0]), forth(limits[1])
-    return (
-        lambda value: HEIGHT * (high - forth(value)) / (high - low),
-        lambda pixel: back(high - (high - low) * pixel / HEIGHT),
-    )
-
-
-def _limits(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
-    """Return the ends of the y axis: everything drawn, bands included, and a little air."""
-    values = [
-        value
-        for line in lines
-        for row in line.rows
-        for value in (row["y"], *((row.get("low"), row.get("high")) if line.banded else ()))
-        if value is not None and (kind != "log" or value > 0)
-    ]
-    low, high = min(values), max(values)
-    if kind == "log":
-        return max(low, high / 1e7) / 1.15, high * 1.3
-    # The lower end of a band may fall a hair below 0 in the first rounds: not worth an axis.
-    low = 0.0 if low > -0.02 * high else low
-    air = 0.04 * ((high - low) or 1.0)
-    return (low if low == 0.0 else low - air), high + air
-
-
-def _within(row: Row, low: float, high: float) -> Row:
-    """Return the row with its values kept inside the panel (cheaper than clipping in the SVG)."""
-    return row | {k: min(max(row[k], low), high) for k in ("y", "low", "high") if k in row}
-
-
 def _axis(axis: Axis, limits: tuple[float, float] | None = None, *, grid: bool = True) -> alt.Axis:
-    """Return the axis; a logarithmic one has ticks at decades, or at 1, 2, 5 if those are few."""
+    short: dict[str, Any] = {"labelExpr": _LABEL_EXPR, "labelOverlap": True, "grid": grid}
     if axis.kind != "log" or limits is None:
-        return alt.Axis(labelExpr=_LABEL_EXPR, tickCount=5, grid=grid, labelOverlap=True)
-    low, high = limits
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1,), (1, 3), (1, 2, 5)):
-        ticks = [step * 10.0**p for p in powers for step in steps]
-        ticks = [tick for tick in ticks if low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9)]
-        if len(ticks) >= 3:
-            break
-    return alt.Axis(labelExpr=_LABEL_EXPR, values=ticks, grid=grid, labelOverlap=True)
+        return alt.Axis(tickCount=5, **short)
+    return alt.Axis(values=ticks(limits), **short)
 
 
 def _x(axis: Axis, room: float, lines: Sequence[Line]) -> alt.X:
@@ -318,6 +239,6 @@ def _data(rows: Iterable[Row], kept: dict[str, list[Row]]) -> alt.NamedData:
     return alt.NamedData(name=name)
 
 
-def _spec(chart: alt.LayerChart, kept: dict[str, list[Row]]) -> dict[str, Any]:
+def _spec(chart: alt.LayerChart | alt.FacetChart, kept: dict[str, list[Row]]) -> dict[str, Any]:
     found: dict[str, Any] = chart.to_dict()
     return found | {"datasets": kept}

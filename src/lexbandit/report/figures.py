@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lexbandit.report import bounds
-from lexbandit.report.drawing import Axis, Line, Panel, Row, line_panel, path_panel
+from lexbandit.report.drawing import line_panel, path_panel
+from lexbandit.report.layout import Axis, Line, Panel, Row
 from lexbandit.report.maps import map_figure
 from lexbandit.report.numbers import growth_exponent, number_text, thinned
 from lexbandit.report.reading import Curve, Measure, StudyResults, final

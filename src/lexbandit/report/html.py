@@ -5,8 +5,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from lexbandit.report.drawing import Panel
 from lexbandit.report.figures import Figure
+from lexbandit.report.layout import Panel
 from lexbandit.report.reading import Results, StudyResults
 from lexbandit.report.rendering import javascript, page_spec
 from lexbandit.report.tables import (

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from lexbandit.checks import Booleans, Integers
-from lexbandit.report.drawing import Panel, Row, map_panel
+from lexbandit.report.drawing import map_panel
+from lexbandit.report.layout import Panel, Row
 from lexbandit.report.numbers import percent_text
 from lexbandit.report.reading import StudyResults
 from lexbandit.report.style import policy_name

@@ -6,7 +6,8 @@ from typing import Any
 
 import vl_convert
 
-from lexbandit.report.drawing import VEGA_LITE, Panel
+from lexbandit.report.drawing import VEGA_LITE
+from lexbandit.report.layout import Panel
 
 Spec = dict[str, Any]
 

@@ -12,7 +12,6 @@ import pytest
 
 from bench.studies import OWN, small
 from lexbandit import InvalidInput
-from lexbandit.bench import results
 from lexbandit.bench.conduct import conduct
 from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads
 from lexbandit.bench.plan import Run, plan, sized
@@ -144,7 +143,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
 
     folder = Folder(tmp_path / "out")
     played = play(plan(study)[1])
-    monkeypatch.setattr(results.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         folder.store(played)
     assert sorted(p.name for p in (tmp_path / "out" / "runs").iterdir()) == before

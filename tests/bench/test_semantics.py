@@ -34,7 +34,7 @@ DRAWN = {1: "f664a0d497441214"}
 def plays(name: str) -> list[int]:
     rounds = make_environment("synthetic").rounds(2000, seed=1)
     policy = make_policy(name, arms=4, dimension=2, horizon=2000, scale=0.1, seed=7)
-    return np.bincount(policy.replay(rounds), minlength=4).tolist()
+    return [int(n) for n in np.bincount(policy.replay(rounds), minlength=4)]
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -16,7 +16,6 @@ from lexbandit.bench.executors import make_executor
 from lexbandit.bench.study import Study
 from lexbandit.bench.summary import write_summary
 from lexbandit.cli.console import Voice
-from lexbandit.report import write_report
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Work:
     workers: int | None
     executor: str
     cluster: str | None
+    report: bool = True
 
 
 def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dict[str, Any], int]:
@@ -61,8 +61,16 @@ def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dic
         voice.error("no run was finished; there is nothing to summarize.")
         return {}, 1
     summary = write_summary(work.out)
-    voice.say(f"report: {write_report(work.out)}")
+    if work.report:
+        voice.say(f"report: {_report(work.out)}")
     return summary, 1 if failed else 0
+
+
+def _report(directory: Path) -> Path:
+    # Charts are slow to import, and only wanted now.
+    from lexbandit.report import write_report  # noqa: PLC0415
+
+    return write_report(directory)
 
 
 def _tell(conducted: Conducted, bar: Progress, voice: Voice) -> None:

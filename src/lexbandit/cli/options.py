@@ -36,6 +36,9 @@ _WORK = [
         metavar="ADDRESS",
         help="Play on a Dask cluster: its scheduler's address, or 'local' to start one here.",
     ),
+    click.option(
+        "--report/--no-report", default=True, help="Whether to write the report and its figures."
+    ),
 ]
 
 

@@ -37,6 +37,7 @@ def command(
     workers: int | None,
     executor: str,
     cluster: str | None,
+    report: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -49,7 +50,7 @@ def command(
         if number == "3" and paths:
             study = _with_files(study, paths, voice)
         studies.append(sized(study, runs=runs, horizon=horizon))
-    work = Work(out=out, workers=workers, executor=executor, cluster=cluster)
+    work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
     summary, status = conduct_all(studies, work, voice)
     if as_json:
         print_json(summary)

@@ -23,6 +23,7 @@ def command(
     workers: int | None,
     executor: str,
     cluster: str | None,
+    report: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -33,7 +34,7 @@ def command(
         for name in studies
     ]
     voice = Voice(quiet=quiet, as_json=as_json)
-    work = Work(out=out, workers=workers, executor=executor, cluster=cluster)
+    work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
     summary, status = conduct_all(found, work, voice)
     if as_json:
         print_json(summary)

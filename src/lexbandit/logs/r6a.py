@@ -15,10 +15,9 @@ import numpy as np
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique
-from lexbandit.logs.r6a_lines import FEATURES
-from lexbandit.logs.r6a_reader import SHOWN, USER, VERSION, Counted, Progress, read_events
-from lexbandit.logs.recording import prepared_table
-from lexbandit.logs.tables import pl, read_blocks, read_metadata, write_blocks
+from lexbandit.logs.r6a_reader import SCHEMA, SHOWN, USER, VERSION, Progress, read_events
+from lexbandit.logs.recording import PREPARED, prepared_table
+from lexbandit.logs.tables import pl, read_blocks, row_count, write_blocks
 
 __all__ = ["convert", "prepare"]
 
@@ -35,15 +34,8 @@ def convert(paths: Sequence[Path], cache: Path, progress: Progress | None = None
     target = Path(cache) / f"{_label(files)}-{_key(files, VERSION)}.events.parquet"
     if target.is_file():
         return target
-    counted = Counted()
-    metadata: dict[str, str] = {}
-
-    def tables() -> Iterator[pl.DataFrame]:
-        for file in files:
-            yield from read_events(file, counted, progress)
-        metadata.update(_described(files, counted))
-
-    write_blocks(tables(), target, metadata)
+    tables = (table for file in files for table in read_events(file, progress))
+    write_blocks(tables, target, schema=SCHEMA, metadata=_described(files))
     return target
 
 
@@ -53,42 +45,47 @@ def prepare(paths: Sequence[Path], cache: Path, progress: Progress | None = None
     As Section VII-C has it: the constant feature is dropped; (x1, x2) are the first two principal
     components of the visitors, over all rows; (x3, x4) those of the displayed articles, over the
     different ones; each is brought to [0, 1] by its least and greatest value, which the paper does
-    not mention but its context set needs.
+    not mention but its context set needs. Rows whose displayed article has no features are left
+    out and counted in the file's metadata.
     """
     files = _checked(paths)
     target = Path(cache) / f"{_label(files)}-{_key(files, VERSION, _PREPARATION)}.prepared.parquet"
     if target.is_file():
         return target
     events = convert(files, cache, progress)
-    metadata = read_metadata(events)
-    rows = int(json.loads(metadata["lexbandit"])["rows"])
+    rows = row_count(events)
 
     def passing(stage: str, columns: list[str]) -> Iterator[pl.DataFrame]:
         done = 0
-        for table in read_blocks(events, columns):
-            yield table
+        for table in read_blocks(events, [*columns, SHOWN[0]]):
+            yield table.filter(pl.col(SHOWN[0]).is_not_null())
             done += table.height
             if progress is not None:
                 progress(stage, done, rows)
 
-    moments = Moments()
-    articles = np.empty((0, len(FEATURES)))
-    for table in passing("principal components", [*USER, *SHOWN]):
+    moments, articles = Moments(), np.empty((0, len(SHOWN)))
+    for table in passing("principal components", [*USER, *SHOWN[1:]]):
         moments.add(_array(table, USER))
         articles = np.unique(np.vstack([articles, _array(table.unique(SHOWN), SHOWN)]), axis=0)
+    if not moments.count:
+        raise InvalidInput(f"no displayed article of {files[0]} has features: nothing to prepare.")
     users, shown = Scaler.of(moments), scaler_of_unique(articles)
     for table in passing("ranges", USER):
         users.widen(_array(table, USER))
-    metadata["articles"] = str(len(articles))
 
     def prepared() -> Iterator[pl.DataFrame]:
-        for table in passing("contexts", ["click", *USER, *SHOWN]):
-            contexts = np.hstack(
-                [users.contexts(_array(table, USER)), shown.contexts(_array(table, SHOWN))]
-            )
-            yield prepared_table(contexts, table["click"].to_numpy())
+        for table in passing("contexts", ["click", *USER, *SHOWN[1:]]):
+            contexts = [users.contexts(_array(table, USER)), shown.contexts(_array(table, SHOWN))]
+            yield prepared_table(np.hstack(contexts), table["click"].to_numpy())
 
-    write_blocks(prepared(), target, metadata)
+    metadata = _described(
+        files,
+        rows=moments.count,
+        unique_articles=len(articles),
+        left_out_without_article_features=rows - moments.count,
+        preparation_version=_PREPARATION,
+    )
+    write_blocks(prepared(), target, schema=PREPARED, metadata=metadata)
     return target
 
 
@@ -127,13 +124,11 @@ def _synthetic(files: list[Path]) -> bool:
     return any("synthetic" in file.name for file in files)
 
 
-def _described(files: list[Path], counted: Counted) -> dict[str, str]:
+def _described(files: list[Path], **more: int) -> dict[str, str]:
     facts = {
         "source": "synthetic" if _synthetic(files) else "Yahoo! R6A files",
         "files": [file.name for file in files],
-        "rows": counted.lines - counted.featureless,
-        "lines": counted.lines,
-        "displayed_article_without_features": counted.featureless,
         "reader_version": VERSION,
+        **more,
     }
     return {"lexbandit": json.dumps(facts)}

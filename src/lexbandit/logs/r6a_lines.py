@@ -8,7 +8,7 @@ constant 1 and is dropped.
 
 Only what is used is judged: the head, the visitor and the displayed article. The published files
 have lines whose pool lists an article without any feature; such a line is sound unless that very
-article was displayed, and then there is nothing to learn from: `parse_line` returns None.
+article was displayed, and then the event has no features to show for it.
 """
 
 import math
@@ -22,21 +22,24 @@ _SHAPE = "timestamp article click |user six features |article six features ..."
 
 
 class Event(NamedTuple):
-    """What is kept of one line; `user` and `shown` are the five features of each that vary."""
+    """What is kept of one line: of visitor and displayed article, the five features that vary.
+
+    `shown` is None if the displayed article is listed without features.
+    """
 
     timestamp: int
     article: int
     click: int
     user: tuple[float, ...]
-    shown: tuple[float, ...]
+    shown: tuple[float, ...] | None
 
 
 class MalformedLine(ValueError):
     """A line that is not as the format has it; the message says what was expected."""
 
 
-def parse_line(line: str) -> Event | None:
-    """Return the event of one line, or None if the displayed article has no features.
+def parse_line(line: str) -> Event:
+    """Return the event of one line.
 
     This is the plain reading: the fast one in `r6a_reader` hands over every line it cannot take.
     """
@@ -55,9 +58,7 @@ def parse_line(line: str) -> Event | None:
     for section in sections[1:]:
         name, *features = section.split() or [""]
         if name == words[1]:
-            if not features:
-                return None
-            shown = _features(f"article {name}", features)
+            shown = _features(f"article {name}", features) if features else None
             return Event(timestamp, article, int(words[2]), user, shown)
     raise MalformedLine(
         f"expected the displayed article {words[1]} among the {len(sections) - 1} of the pool"
@@ -65,10 +66,9 @@ def parse_line(line: str) -> Event | None:
 
 
 def check_whole(line: str) -> None:
-    """Refuse a line that stops inside its last article: the end of a file that was cut off."""
+    """Refuse a line whose last section is not whole: the end of a file that was cut off."""
     name, *features = line.rpartition("|")[2].split() or [""]
-    if name == "user" or not name.isascii() or not name.isdigit() or features:
-        _features(f"article {name}" if name != "user" else "a pool after the user", features)
+    _features(f"'{name}' at its end", features)
 
 
 def line_of(event: Event, pool: Sequence[tuple[int, Sequence[float]]]) -> str:

@@ -8,7 +8,6 @@ rest; the error then names the file and the line.
 import gzip
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +19,7 @@ VERSION = 1  # of what a reader makes of a file; a change makes cached conversio
 
 Progress = Callable[[str, int, int], None]  # stage, done, of how many
 
-_CHUNK = 8 << 20  # bytes of text at a time
+_CHUNK = 2 << 20  # bytes of text at a time
 _LONGEST_LINE = 1 << 20
 USER = [f"user_{k}" for k in FEATURES]
 SHOWN = [f"article_{k}" for k in FEATURES]
@@ -32,55 +31,48 @@ SCHEMA = pl.Schema(
 )
 
 
-@dataclass
-class Counted:
-    """How many lines were read, and how many were left out for want of features."""
+def read_events(path: Path, progress: Progress | None = None) -> Iterator[pl.DataFrame]:
+    """Yield the events of a file as tables of `SCHEMA`, one row a line, in order.
 
-    lines: int = 0
-    featureless: int = 0
-    files: list[str] = field(default_factory=list)
-
-
-def read_events(
-    path: Path, counted: Counted, progress: Progress | None = None
-) -> Iterator[pl.DataFrame]:
-    """Yield the events of a file as tables of `SCHEMA`, in order."""
+    The article's features are null where the displayed article is listed without any.
+    """
     size = _size_of(path)
-    counted.files.append(path.name)
-    first, rest = 1, b""
+    empty = True
     with path.open("rb") as raw:
         source = gzip.GzipFile(fileobj=raw) if _is_gzip(raw) else raw
-        while True:
-            piece = _read(source, path, first)
-            whole, newline, tail = (rest + piece).rpartition(b"\n")
-            if piece:
-                rest = tail
-                if len(rest) > _LONGEST_LINE:
-                    raise InvalidInput(
-                        f"{path}:{first + whole.count(10) + bool(newline)}: expected lines of at "
-                        f"most {_LONGEST_LINE:,} bytes; is this an R6A file?"
-                    )
-            else:
-                whole, newline = rest, b""
-            if whole:
-                lines = _decode(whole, path, first).split("\n")
-                table = _parse(lines, path, first, counted)
-                if not piece:
-                    _refuse_cut(lines[-1], path, first + len(lines) - 1)
-                first += len(lines)
-                yield table
+        for first, lines, ended in _lines(source, path):
+            table = _parse(lines, path, first)
+            if not ended:
+                _refuse_cut(lines[-1], path, first + len(lines) - 1)
+            empty = False
+            yield table
             if progress is not None:
                 progress(f"reading {path.name}", raw.tell(), size)
-            if not piece:
-                break
-    if first == 1:
+    if empty:
         raise InvalidInput(
             f"{path} is empty; expected lines such as '1241160900 109513 0 |user ...'."
         )
-    counted.lines += first - 1
 
 
-def _parse(lines: list[str], path: Path, first: int, counted: Counted) -> pl.DataFrame:
+def _lines(source: BinaryIO | gzip.GzipFile, path: Path) -> Iterator[tuple[int, list[str], bool]]:
+    """Yield lines with the number of the first, and whether the last one ends in a newline."""
+    first, rest = 1, b""
+    while piece := _read(source, path, first):
+        whole, newline, rest = (rest + piece).rpartition(b"\n")
+        if newline:
+            lines = _decode(whole, path, first).split("\n")
+            yield first, lines, True
+            first += len(lines)
+        if len(rest) > _LONGEST_LINE:
+            raise InvalidInput(
+                f"{path}:{first}: expected lines of at most {_LONGEST_LINE:,} bytes; "
+                "is this an R6A file?"
+            )
+    if rest:
+        yield first, [_decode(rest, path, first)], False
+
+
+def _parse(lines: list[str], path: Path, first: int) -> pl.DataFrame:
     """Return the table of the lines; numbers of the first line and its file are for errors."""
     line = pl.col("line")
     table = (
@@ -116,19 +108,18 @@ def _parse(lines: list[str], path: Path, first: int, counted: Counted) -> pl.Dat
             others[row] = parse_line(lines[row])
         except MalformedLine as error:
             raise InvalidInput(f"{path}:{first + row}: {error}.") from None
-    counted.featureless += sum(event is None for event in others.values())
     return _merged(table, others)
 
 
-def _merged(table: pl.DataFrame, others: dict[int, Event | None]) -> pl.DataFrame:
-    """Return the table with the given rows replaced, or taken out where the event is None."""
+def _merged(table: pl.DataFrame, others: dict[int, Event]) -> pl.DataFrame:
+    """Return the table with the given rows replaced."""
     rows = [
-        (row, event.timestamp, event.article, event.click, *event.user, *event.shown)
+        (row, *event[:3], *event.user, *(event.shown or [None] * len(SHOWN)))
         for row, event in others.items()
-        if event is not None
     ]
     numbered = table.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
-    replaced = pl.DataFrame(rows, schema=["row", *SCHEMA], orient="row").cast(numbered.schema)
+    replaced = pl.DataFrame(rows, schema=["row", *SCHEMA], orient="row", infer_schema_length=None)
+    replaced = replaced.cast(numbered.schema)
     kept = numbered.filter(~pl.col("row").is_in(list(others)))
     return pl.concat([kept, replaced]).sort("row").drop("row")
 

@@ -40,8 +40,8 @@ from lexbandit.checks import Booleans, Floats, Integers, whole
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique
 from lexbandit.logs.r6a_lines import features_of
 from lexbandit.logs.r6a_reader import Progress
-from lexbandit.logs.recording import prepared_table
-from lexbandit.logs.tables import pl, write_blocks
+from lexbandit.logs.recording import PREPARED, prepared_table
+from lexbandit.logs.tables import write_blocks
 
 VERSION = 1
 CLICK_RATE = 0.0407
@@ -163,10 +163,8 @@ def prepare_synthetic(
     target = Path(cache) / name
     if not target.is_file():
         metadata = {"lexbandit": json.dumps(day.facts)}
-        tables: Iterator[pl.DataFrame] = (
-            prepared_table(x, clicks) for _, x, clicks in day.clicked()
-        )
-        write_blocks(tables, target, metadata)
+        tables = (prepared_table(x, clicks) for _, x, clicks in day.clicked())
+        write_blocks(tables, target, schema=PREPARED, metadata=metadata)
     return target
 
 

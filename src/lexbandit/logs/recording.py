@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.tables import pl, read_blocks, read_metadata
+from lexbandit.logs.tables import pl, read_blocks, read_metadata, row_count
 
 CONTEXT = ["x1", "x2", "x3", "x4"]
+PREPARED = pl.Schema([*((name, pl.Float32) for name in CONTEXT), ("click", pl.Int8)])
 
 
 def prepared_table(contexts: Floats, clicks: NDArray[Any]) -> pl.DataFrame:
@@ -35,19 +36,18 @@ class Recording:
         """Return the recording in a prepared file, or say what is wrong with it."""
         path = Path(path)
         metadata = read_metadata(path)
-        scanned = pl.scan_parquet(path)
-        missing = [name for name in [*CONTEXT, "click"] if name not in scanned.collect_schema()]
+        schema = pl.read_parquet_schema(path)
+        missing = [name for name in PREPARED if name not in schema]
         if missing:
             raise InvalidInput(
                 f"{path} has no column {', '.join(missing)}; expected a file made by "
                 "lexbandit.logs.r6a.prepare, with x1, x2, x3, x4 and click."
             )
-        rows = int(scanned.select(pl.len()).collect().item())
-        return cls(path, rows, json.loads(metadata.get("lexbandit", "{}")))
+        return cls(path, row_count(path), json.loads(metadata.get("lexbandit", "{}")))
 
     def blocks(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield contexts[n, 4] and clicks[n], in order, some hundred thousand rows at a time."""
-        for table in read_blocks(self.path, [*CONTEXT, "click"]):
+        for table in read_blocks(self.path, list(PREPARED)):
             contexts = np.empty((table.height, len(CONTEXT)))
             for j, name in enumerate(CONTEXT):
                 contexts[:, j] = table[name].to_numpy()

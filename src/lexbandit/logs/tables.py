@@ -2,73 +2,69 @@
 
 import contextlib
 import os
-import shutil
-import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from lexbandit.errors import InvalidInput
 
-__all__ = ["pl", "read_blocks", "read_metadata", "write_blocks"]
+__all__ = ["pl", "read_blocks", "read_metadata", "row_count", "write_blocks"]
 
-ROW_GROUP = 1 << 18
+ROW_GROUP = 1 << 16
 
 
-def write_blocks(blocks: Iterable[pl.DataFrame], path: Path, metadata: dict[str, str]) -> None:
-    """Write the tables as one Parquet file with row groups of `ROW_GROUP`; memory stays flat.
+def write_blocks(
+    blocks: Iterable[pl.DataFrame], path: Path, *, schema: pl.Schema, metadata: dict[str, str]
+) -> None:
+    """Write the tables, as they come, as one Parquet file: memory stays flat.
 
-    The file appears under its name when it is complete, and never otherwise. `metadata` is read
-    after the last block, so it may be filled while the blocks are made.
+    The file appears under its name when it is complete, and never otherwise. An error of whoever
+    makes the tables is raised as it is.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}-", dir=path.parent))
     try:
-        parts = 0
-        for table in _regrouped(blocks):
-            table.write_parquet(folder / f"{parts:06d}.parquet", compression="lz4")
-            parts += 1
-        if not parts:
-            raise InvalidInput(f"nothing to write to {path}: there is not one row.")
-        whole = folder / "whole.parquet"
-        pl.scan_parquet([folder / f"{part:06d}.parquet" for part in range(parts)]).sink_parquet(
-            whole, row_group_size=ROW_GROUP, metadata=metadata, compression="lz4"
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make the folder {path.parent}: {error.strerror}.") from error
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    raised: list[BaseException] = []
+
+    def tables(*_: object) -> Iterator[pl.DataFrame]:
+        try:
+            yield from blocks
+        except BaseException as error:  # polars would wrap it in an error of its own
+            raised.append(error)
+            raise
+
+    try:
+        register_io_source(tables, schema=schema).sink_parquet(
+            unfinished, row_group_size=ROW_GROUP, metadata=metadata, compression="lz4"
         )
-        with whole.open("rb") as file:
+        with unfinished.open("rb") as file:
             os.fsync(file.fileno())
-        whole.replace(path)
+        unfinished.replace(path)
+    except Exception as error:
+        if raised and raised[0] is not error:
+            raise raised[0] from None
+        raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.unlink(missing_ok=True)
 
 
-def _regrouped(blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the rows of the tables in tables of `ROW_GROUP`, the last one shorter."""
-    held: list[pl.DataFrame] = []
-    rows = 0
-    for block in blocks:
-        held.append(block)
-        rows += block.height
-        while rows >= ROW_GROUP:
-            joined = pl.concat(held)
-            yield joined.head(ROW_GROUP)
-            held = [joined.slice(ROW_GROUP)]
-            rows -= ROW_GROUP
-    if rows:
-        yield pl.concat(held)
-
-
-def read_blocks(path: Path, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """Yield the table of a Parquet file, one row group's worth at a time."""
-    with _readable(path):
-        scanned = pl.scan_parquet(path)
-        if columns is not None:
-            scanned = scanned.select(columns)
-        rows = scanned.select(pl.len()).collect().item()
-    for start in range(0, rows, ROW_GROUP):
+def read_blocks(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:
+    """Yield those columns of a Parquet file, one row group's worth at a time."""
+    for start in range(0, row_count(path), ROW_GROUP):
         with _readable(path):
-            block = scanned.slice(start, ROW_GROUP).collect()
+            block = pl.scan_parquet(path).select(columns).slice(start, ROW_GROUP).collect()
         yield block
+
+
+def row_count(path: Path) -> int:
+    """Return how many rows a Parquet file has."""
+    with _readable(path):
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
 
 def read_metadata(path: Path) -> dict[str, str]:

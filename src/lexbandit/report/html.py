@@ -47,13 +47,13 @@ class Page:
         shape = "squares" if figure.panels[0].square else f"panels-{min(2, len(figure.panels))}"
         panels = "".join(self._panel(panel) for panel in figure.panels)
         links = " ".join(
-            f"<a href='figures/{figure.name}.{kind}' "
+            f"<a href='figures/{escape(figure.name)}.{kind}' "
             f"aria-label='{escape(study.title)}, {escape(figure.title)} as {kind.upper()}'>"
             f"{kind.upper()}</a>"
             for kind in ("svg", "png")
         )
         return (
-            f"<figure id='{figure.name}'><h3>{escape(figure.title)}</h3>"
+            f"<figure id='{escape(figure.name)}'><h3>{escape(figure.title)}</h3>"
             f"<div class='panels {shape}'>{panels}</div>"
             f"<figcaption>{escape(figure.caption)} <span class=files>{links}</span></figcaption>"
             "</figure>"

@@ -50,7 +50,7 @@ def exponent_text(theory: MocMabTheory | None) -> str:
     )
 
 
-def caption(theory: MocMabTheory, ends: list[str]) -> str:
+def caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -> str:
     """Return the caption of the bounds' figure, honest about what a bound is worth."""
     first, second = theory.high_probability(theory.horizon)
     text = (
@@ -65,5 +65,10 @@ def caption(theory: MocMabTheory, ends: list[str]) -> str:
         text += (
             f" At T = {number_text(theory.horizon)} the bound is still above t itself for {which}, "
             "which no regret can exceed: its worth is the rate, not the number."
+        )
+    if any(power > theory.exponent + 0.005 for power in powers):
+        text += (
+            f" A fitted exponent above {theory.exponent:.2f} does not contradict the theorem: its "
+            "constants are large, and at this horizon MOC-MAB at scale 1 is still exploring."
         )
     return text

@@ -136,7 +136,7 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         return None
     look = looks_of(["moc-mab"])["moc-mab"]
     bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)
-    panels, ends = [], []
+    panels, ends, powers = [], [], []
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
         rows = [r for r in _rows(curve, curve.regret, i, logarithmic=True) if r["y"] > 0]
@@ -145,6 +145,7 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         t = np.array([row["x"] for row in rows])
         epsilon = theory.high_probability(t)[:, i]
         power = growth_exponent(curve.t, curve.regret.mean[:, i])
+        powers += [power] if power is not None else []
         ends.append(
             f"{number_text(rows[-1]['y'])} under {number_text(epsilon[-1])} in {objective}"
             + (f" (growing as t^{power:.2f})" if power is not None else "")
@@ -169,7 +170,7 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         )
     if not panels:
         return None
-    return Figure("bounds", "Theory and practice", bounds.caption(theory, ends), panels)
+    return Figure("bounds", "Theory and practice", bounds.caption(theory, ends, powers), panels)
 
 
 def sensitivity(study: StudyResults) -> Figure | None:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +160,28 @@ def test_a_cache_that_cannot_be_a_folder_is_refused(text: Path, tmp_path: Path) 
     (tmp_path / "taken").write_text("")
     with pytest.raises(InvalidInput, match=r"cannot make the folder .*taken"):
         prepare([text], tmp_path / "taken")
+
+
+_FULL = """
+import resource, signal, sys
+from pathlib import Path
+from lexbandit.logs.r6a import prepare
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+try:
+    prepare([Path(sys.argv[1])], Path(sys.argv[2]))
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files as Unix does")
+def test_a_full_disk_is_said_and_leaves_nothing_behind(text: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-c", _FULL, str(text), str(cache)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "events.parquet could not be written" in said
+    assert list(cache.iterdir()) == []
 
 
 def test_other_files_are_no_recordings(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def write_blocks(
     """Write the tables, as they come, as one Parquet file: memory stays flat.
 
     The file appears under its name when it is complete, and never otherwise. An error of whoever
-    makes the tables is raised as it is.
+    makes the tables is raised as it is; a full disk is an OSError.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,6 +48,8 @@ def write_blocks(
     except Exception as error:
         if raised and raised[0] is not error:
             raise raised[0] from None
+        if isinstance(error, pl.exceptions.PolarsError):
+            raise OSError(f"{path} could not be written: {error}") from error
         raise
     finally:
         unfinished.unlink(missing_ok=True)

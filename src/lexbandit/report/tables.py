@@ -93,6 +93,7 @@ def parameters_table(study: StudyResults) -> str:
         ("Rounds a run", f"{study.horizon:,}"),
         ("Runs", f"{study.runs:,} of {frozen.get('runs', study.runs):,}"),
         ("Policies and grid points", _policies(study)),
+        *_tuning(study),
         ("Seed", str(frozen.get("seed", "unknown"))),
         ("Policy-rounds", f"{study.horizon * study.runs * len(study.curves):,}"),
         ("Policies' processor time", time_text(study.runs * sum(c.seconds for c in study.curves))),
@@ -111,6 +112,17 @@ def _policies(study: StudyResults) -> str:
     if len(ends) == 1 and len(told) > 1 and ends != {""}:
         return f"{', '.join(entry.partition(' at ')[0] for entry in told)}; each at {ends.pop()}"
     return "; ".join(told)
+
+
+def _tuning(study: StudyResults) -> list[tuple[str, str]]:
+    """Return the policies' own parameters, those of the grid aside."""
+    told: dict[str, str] = {}
+    for entry in study.frozen.get("policies") or []:
+        own = {k: v for k, v in entry.items() if k not in ("policy", "label", "scale")}
+        if own:
+            told[policy_name(entry["policy"])] = ", ".join(f"{k} = {v}" for k, v in own.items())
+    text = "; ".join(f"{name}: {values}" for name, values in told.items())
+    return [("Policies' own parameters", text)] if text else []
 
 
 def versions_table(results: Results) -> str:

@@ -20,7 +20,7 @@ from lexbandit.rounds import Rounds
 
 # Rounds in a block. Small enough that a block stays in the processor's cache while all policies
 # replay it, large enough that the Python around a block does not show.
-BLOCK = 32_768
+BLOCK = 8_192
 
 # Cells per side of the map of chosen arms.
 MAP_SIDE = 10

@@ -32,7 +32,7 @@ def told(values: dict[str, list[float]], measure: str) -> dict[str, object]:
         for name, vector in values.items()
     }
     best = {name: {"by_regret": "1/5", "by_reward": "1/5"} for name in values}
-    return {"policies": policies, "best_scale": best}
+    return {"policies": policies, "best_scale": best, "data": "synthetic"}
 
 
 def test_numbers_are_means_over_runs_with_their_standard_errors(tmp_path: Path) -> None:
@@ -105,6 +105,7 @@ def test_experiment_1_claims() -> None:
     assert [claim["ours"] for claim in claims[-2:]] == pytest.approx([25.0, -90.0])
     assert claims[0]["claim"] == "MOC-MAB's dominant regret is lower than CP-UCB1's"
     assert claims[0]["paper"] is None
+    assert {claim["data"] for claim in claims} == {"synthetic"}
     worse = claims_of(1, told(values | {"p-ucb1": [99.0, 900.0]}, "regret"))
     failing = [claim["claim"] for claim in worse if not claim["holds"]]
     assert failing == ["MOC-MAB's dominant regret is lower than P-UCB1's"]

@@ -67,13 +67,34 @@ def test_the_paper_in_small(tmp_path: Path, capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)["claims"] == summary["claims"]
 
 
-def test_experiment_3_in_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experiment_3_in_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    out = tmp_path / "out"
-    assert status_of(["reproduce", "3", "--horizon", "3000", "--out", str(out), "--no-report"]) == 0
-    summary = json.loads((out / "summary.json").read_text())
+    out = ["--out", str(tmp_path / "out"), "--no-report"]
+    assert status_of(["reproduce", "3", "--horizon", "3000", *out]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert len(summary["claims"]) == 11
     assert summary["experiments"]["3"]["horizon"] == 3000
+    assert "[synthetic data]" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", ["synthetic-day.gz", "ydata-fp-td-clicks-v1_0.20090501.gz"])
+def test_experiment_3_on_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Files that say they are synthetic are called so; others are the real thing."""
+    from lexbandit.logs.r6a_synthetic import write_synthetic
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = write_synthetic(tmp_path, rows=2000, seed=0)
+    day = tmp_path / "days" / name
+    day.parent.mkdir()
+    day.write_bytes(made.read_bytes())
+    out = ["--out", str(tmp_path / "out"), "--no-report"]
+    assert status_of(["reproduce", "--r6a", str(day), "3", *out]) == 0
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["experiments"]["3"]
+    assert told["horizon"] == 2000
+    assert told["data"] == ("synthetic" if name.startswith("synthetic") else "Yahoo! R6A")
+    assert told["data"] in told["title"]
 
 
 def test_folders_are_compared(tmp_path: Path, capsys: Captured) -> None:

@@ -23,10 +23,10 @@ def finished(out: Path) -> list[Path]:
     return [path for path in (out / "runs").glob("own-*.parquet") if ".map." not in path.name]
 
 
-@pytest.mark.parametrize("executor", ["threads", "processes"])
-def test_ctrl_c_keeps_finished_runs(tmp_path: Path, executor: str) -> None:
+@pytest.mark.parametrize("where", ["--executor=threads", "--executor=processes", "--cluster=local"])
+def test_ctrl_c_keeps_finished_runs(tmp_path: Path, where: str) -> None:
     path, out = written(tmp_path, SLOW), tmp_path / "out"
-    arguments = [*COMMAND, str(path), "--out", str(out), "--executor", executor]
+    arguments = [*COMMAND, str(path), "--out", str(out), where]
     process = subprocess.Popen(
         [*arguments, "--workers", "2"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

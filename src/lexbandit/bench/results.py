@@ -91,6 +91,7 @@ class Folder:
             "name": study.name,
             "title": study.title,
             "about": study.about,
+            "data": study.data,
             "paper": study.paper,
             "environment": {"name": study.environment.name, "parameters": _plain(first)},
             "policies": [

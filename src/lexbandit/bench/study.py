@@ -5,7 +5,7 @@ title = "Experiment 1: synthetic data"
 horizon = 100_000                        rounds in each run
 runs = 100                               replications
 objectives = ["clicks", "savings"]       names, in order of priority
-seed = 0                                 optional, as are the next three
+seed = 0                                 optional, as are the next four
 checkpoints = 60                         how many, or a list of numbers of rounds
 paper = 1                                which experiment of the paper this is
 about = "..."                            one line for `lexbandit list studies`
@@ -37,7 +37,7 @@ from lexbandit.errors import InvalidInput, unknown_name
 CHECKPOINTS = 60
 
 _REQUIRED = ("name", "horizon", "runs", "objectives", "environment", "policies")
-_KEYS = (*_REQUIRED, "title", "about", "seed", "checkpoints", "paper", "grid")
+_KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Study:
     name: str
     title: str
     about: str
+    data: str
     horizon: int
     runs: int
     objectives: tuple[str, ...]
@@ -124,6 +125,7 @@ class _Reader:
             name=name,
             title=self._text(table, "title", name),
             about=self._text(table, "about", ""),
+            data=self._text(table, "data", ""),
             horizon=horizon,
             runs=runs,
             objectives=objectives,

@@ -57,6 +57,7 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
         policies.setdefault(str(policy), {})[point] = _point(group, study["horizon"])
     return {
         "title": study["title"],
+        "data": study["data"],
         "horizon": study["horizon"],
         "runs": rows["run"].n_unique(),
         "objectives": study["objectives"],

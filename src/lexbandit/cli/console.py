@@ -6,6 +6,7 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lexbandit.bench.results import as_json
 
@@ -31,12 +32,12 @@ class Voice:
         """Print a table; columns of numbers stand right."""
         if self.quiet:
             return
-        table = Table(title=title, title_justify="left", title_style="bold", box=None)
+        table = Table(title=Text(title), title_justify="left", title_style="bold", box=None)
         for column in head:
             numeric = column.endswith((".", "%")) or column in ("paper", "ours")
             table.add_column(column, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(str(cell) for cell in row))
+            table.add_row(*(Text(str(cell)) for cell in row))
         self.output.print(table)
         self.output.print()
 

@@ -72,10 +72,13 @@ def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
     """Return Experiment 3 on real files: as many rounds as they have rows."""
     with progress_bar(voice) as bar:
         prepared = yahoo.prepare(paths, cache_folder(), stages(bar))
-    rows = Recording.open(prepared).rows
+    recording = Recording.open(prepared)
+    told = "synthetic" if recording.facts.get("source") == "synthetic" else "Yahoo! R6A"
     return replace(
         study,
-        horizon=rows,
+        title=study.title.replace("synthetic", told),
+        data=told,
+        horizon=recording.rows,
         environment_parameters={**study.environment_parameters, "path": str(prepared)},
     )
 

@@ -13,7 +13,7 @@ def show_claims(summary: dict[str, Any], voice: Voice) -> None:
     rows = [
         (
             claim["experiment"],
-            claim["claim"],
+            claim["claim"] + (f" [{claim['data']} data]" if claim["data"] else ""),
             _amount(claim["paper"], claim["unit"]),
             _amount(claim["ours"], claim["unit"]),
             "holds" if claim["holds"] else "FAILS",

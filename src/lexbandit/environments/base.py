@@ -29,6 +29,8 @@ class Environment(ABC):
     arms: int
     objectives: int
     dimension: int
+    rows: int | None = None
+    """How many rounds there are; None if they never end. See `Recorded`."""
 
     def __init_subclass__(cls) -> None:
         """An environment is called as its class is, until `make_environment` names it."""

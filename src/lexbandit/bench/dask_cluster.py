@@ -1,0 +1,55 @@
+"""The one place that imports Dask."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lexbandit.bench.plan import Run
+from lexbandit.errors import InvalidInput
+
+try:
+    from distributed import Client, LocalCluster, as_completed
+except ImportError as error:  # pragma: no cover
+    raise InvalidInput("a cluster needs Dask: pip install 'lexbandit[cluster]'.") from error
+
+Ended = Callable[[Callable[[Run], Any], Sequence[Run]], Iterator[tuple[Run, Any]]]
+
+_SECONDS_TO_CONNECT = 15
+
+
+@contextmanager
+def connected(address: str, workers: int) -> Iterator[Ended]:
+    """Connect to a cluster, or start one here, and give a function that plays runs on it."""
+    cluster = None
+    if address == "local":
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        )
+    try:
+        client = Client(cluster or address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise InvalidInput(
+            f"no Dask scheduler answers at {address!r} (such as tcp://127.0.0.1:8786): {error}"
+        ) from error
+    try:
+        yield lambda task, runs: _ended(client, task, runs)
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def _ended(
+    client: Client, task: Callable[[Run], Any], runs: Sequence[Run]
+) -> Iterator[tuple[Run, Any]]:
+    futures = {client.submit(task, run, pure=False): run for run in runs}
+    try:
+        for future in as_completed(list(futures), loop=client.loop, raise_errors=False):
+            error = future.exception()
+            yield futures[future], future.result() if error is None else error
+            future.release()
+    finally:
+        client.cancel([future for future in futures if not future.done()], force=True)

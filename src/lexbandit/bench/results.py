@@ -1,0 +1,245 @@
+"""The results folder. A run's file is either not there or whole.
+
+DIR/study-NAME.json             the study as it was run, and the names of its runs' files
+DIR/runs/NAME-HASH.parquet      one row per policy, grid point and checkpoint
+DIR/runs/NAME-HASH.map.parquet  for contexts of two features: arms played and optimal by cell
+DIR/summary.json                written by `summary.py`
+"""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lexbandit.bench.plan import SEMANTICS, Run
+from lexbandit.bench.run import MAP_SIDE, Curve, Played
+from lexbandit.bench.study import Study
+from lexbandit.bench.versions import versions
+from lexbandit.errors import InvalidInput
+
+_VECTOR = pl.List(pl.Float64)
+_COUNTS = pl.List(pl.Int64)
+SCHEMA: dict[str, Any] = {
+    "study": pl.String,
+    "run": pl.Int64,
+    "policy": pl.String,
+    "scale": pl.Float64,
+    "label": pl.String,
+    "t": pl.Int64,
+    "regret": _VECTOR,
+    "pareto_regret": pl.Float64,
+    "reward": _VECTOR,
+    "expected_reward": _VECTOR,
+    "arm_share": _VECTOR,
+    "seconds": pl.Float64,
+}
+MAP_SCHEMA: dict[str, Any] = {
+    "study": pl.String,
+    "run": pl.Int64,
+    "label": pl.String,
+    "x": pl.Int64,
+    "y": pl.Int64,
+    "played": _COUNTS,
+    "optimal": _COUNTS,
+}
+
+
+class Folder:
+    """A results folder that can be written to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs = path / "runs"
+        try:
+            self.runs.mkdir(parents=True, exist_ok=True)
+            write(self.runs / ".writable", b"")
+            (self.runs / ".writable").unlink()
+        except OSError as error:
+            raise InvalidInput(f"cannot write to {path}: {error.strerror}.") from error
+
+    def file(self, run: Run) -> Path:
+        """Return where a run's results are, or will be."""
+        return self.runs / f"{run.key}.parquet"
+
+    def has(self, run: Run) -> bool:
+        """Tell whether a run is finished. A file that cannot be read is none."""
+        file = self.file(run)
+        try:
+            return file.exists() and pl.read_parquet_schema(file).keys() == SCHEMA.keys()
+        except (pl.exceptions.PolarsError, OSError):
+            return False
+
+    def store(self, played: Played) -> Path:
+        """Write a run's files, the map first: with the other one the run is finished."""
+        file = self.file(played.run)
+        if played.optimal is not None:
+            write(file.with_suffix(".map.parquet"), _parquet(_map(played)))
+        write(file, _parquet(_table(played)))
+        return file
+
+    def store_study(self, study: Study, runs: Iterable[Run]) -> None:
+        """Write what the study was, for the report and for whoever asks later."""
+        planned = list(runs)
+        first = planned[0]
+        told = {
+            "name": study.name,
+            "title": study.title,
+            "about": study.about,
+            "data": study.data,
+            "paper": study.paper,
+            "environment": {"name": study.environment.name, "parameters": _plain(first)},
+            "policies": [
+                {"policy": short(entry.policy.name), "label": entry.label, **entry.parameters}
+                for entry in study.entries
+            ],
+            "grid": sorted({e.label.partition("@")[2] for e in study.entries} - {""}),
+            "horizon": study.horizon,
+            "runs": study.runs,
+            "seed": study.seed,
+            "objectives": list(study.objectives),
+            "checkpoints": list(first.checkpoints),
+            "semantics": SEMANTICS,
+            "versions": versions(),
+            "files": [self.file(run).name for run in planned],
+        }
+        write(self.path / f"study-{study.name}.json", as_json(told))
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and have it on the disk when this returns."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def as_json(content: Any) -> bytes:
+    """Return JSON as it is written to files: indented, no NaN."""
+    return (json.dumps(content, indent=2, allow_nan=False, default=str) + "\n").encode()
+
+
+def studies_in(directory: Path) -> list[dict[str, Any]]:
+    """Return what the studies of a results folder were, by name."""
+    found = []
+    for path in sorted(directory.glob("study-*.json")):
+        try:
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise InvalidInput(f"{path} is damaged: {error}.") from error
+    return found
+
+
+def load_runs(directory: Path) -> pl.DataFrame:
+    """Return the finished runs of the studies in a results folder, in the columns of `SCHEMA`.
+
+    Files in the folder that belong to another size or version of a study are left alone.
+    """
+    return _load(directory, ".parquet", SCHEMA)
+
+
+def load_maps(directory: Path) -> pl.DataFrame:
+    """Return the maps of arms of a results folder, in the columns of `MAP_SCHEMA`.
+
+    optimal counts the first optimal arm of a round where several are.
+    """
+    return _load(directory, ".map.parquet", MAP_SCHEMA)
+
+
+def _load(directory: Path, suffix: str, schema: dict[str, Any]) -> pl.DataFrame:
+    files = [
+        directory / "runs" / f"{name.removesuffix('.parquet')}{suffix}"
+        for study in studies_in(directory)
+        for name in study.get("files", [])
+    ]
+    tables = []
+    for file in files:
+        if file.exists():
+            try:
+                tables.append(pl.read_parquet(file))
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise InvalidInput(f"{file} cannot be read: {error}; remove it.") from error
+    return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+
+def short(name: str) -> str:
+    """Return a policy's name without the module of a user's file."""
+    return name.partition(":")[2] or name
+
+
+def _plain(run: Run) -> dict[str, Any]:
+    """Return the environment's parameters; a data file by its name, not by where it lies."""
+    told = dict(run.environment_parameters)
+    if run.data is not None:
+        told["path"] = Path(told["path"]).name
+        told["data"] = run.data
+    return told
+
+
+def _parquet(table: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    table.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _table(played: Played) -> pl.DataFrame:
+    return pl.concat(_rows(played.run, curve) for curve in played.curves)
+
+
+def _rows(run: Run, curve: Curve) -> pl.DataFrame:
+    n = len(run.checkpoints)
+    columns = {
+        "study": [run.study] * n,
+        "run": [run.number] * n,
+        "policy": [short(curve.entry.policy.name)] * n,
+        "scale": [curve.entry.scale] * n,
+        "label": [curve.entry.label] * n,
+        "t": list(run.checkpoints),
+        "regret": _listed(curve.regret, n),
+        "pareto_regret": _listed(curve.pareto_regret, n),
+        "reward": _listed(curve.reward, n),
+        "expected_reward": _listed(curve.expected_reward, n),
+        "arm_share": _listed(curve.arm_share, n),
+        "seconds": _listed(curve.seconds, n),
+    }
+    return pl.DataFrame(columns, schema=SCHEMA)
+
+
+def _listed(values: np.ndarray | None, n: int) -> list[Any]:
+    return [None] * n if values is None else values.tolist()
+
+
+def _map(played: Played) -> pl.DataFrame:
+    assert played.optimal is not None
+    cells = np.arange(MAP_SIDE**2)
+    tables = []
+    for curve in played.curves:
+        assert curve.played is not None
+        columns = {
+            "study": [played.run.study] * len(cells),
+            "run": [played.run.number] * len(cells),
+            "label": [curve.entry.label] * len(cells),
+            "x": (cells // MAP_SIDE).tolist(),
+            "y": (cells % MAP_SIDE).tolist(),
+            "played": curve.played.tolist(),
+            "optimal": played.optimal.tolist(),
+        }
+        tables.append(pl.DataFrame(columns, schema=MAP_SCHEMA))
+    return pl.concat(tables)

@@ -1,0 +1,291 @@
+"""A study: what a TOML file says, checked. A wrong key or value is refused with its line.
+
+name = "experiment-1"                    seeds derive from it
+title = "Experiment 1: synthetic data"
+horizon = 100_000                        rounds in each run
+runs = 100                               replications
+objectives = ["clicks", "savings"]       names, in order of priority
+seed = 0                                 optional, as are the next four
+checkpoints = 60                         how many, or a list of numbers of rounds
+paper = 1                                which experiment of the paper this is
+about = "..."                            one line for `lexbandit list studies`
+
+[environment]
+name = "synthetic"                       and its parameters
+
+[grid]
+scale = ["1", "1/5"]                     any parameter; every policy that takes it runs at each
+
+[[policies]]
+name = "moc-mab"                         and its parameters, or a [policies.grid] of its own
+"""
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from lexbandit import checks
+from lexbandit.bench import components
+from lexbandit.bench.components import Component
+from lexbandit.bench.toml_lines import line_of
+from lexbandit.errors import InvalidInput, unknown_name
+
+CHECKPOINTS = 60
+
+_REQUIRED = ("name", "horizon", "runs", "objectives", "environment", "policies")
+_KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One policy at one point of the grid: `label` is unique in its study."""
+
+    policy: Component
+    label: str
+    scale: float | None
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study."""
+
+    name: str
+    title: str
+    about: str
+    data: str
+    horizon: int
+    runs: int
+    objectives: tuple[str, ...]
+    seed: int
+    checkpoints: int | tuple[int, ...]
+    paper: int | None
+    environment: Component
+    environment_parameters: dict[str, Any]
+    entries: tuple[Entry, ...] = field(repr=False)
+
+
+def packaged_studies() -> dict[str, Path]:
+    """Return the studies that come with lexbandit, by name."""
+    installed = Path(__file__).parents[1] / "studies"
+    folder = installed if installed.is_dir() else Path(__file__).parents[3] / "studies"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_study(path: Path) -> Study:
+    """Read and check a study file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not a text file in UTF-8.") from error
+    except OSError as error:
+        raise InvalidInput(f"cannot read the study {path}: {error.strerror}.") from error
+    return _Reader(path, text).study()
+
+
+class _Reader:
+    """Turns the text of one file into a study; knows which line a key stands on."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.folder = path.resolve().parent
+
+    def study(self) -> Study:
+        try:
+            table = tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"{self.path}: not valid TOML: {error}.") from error
+        for key in table:
+            if key not in _KEYS:
+                self._refuse((key,), unknown_name("key", key, _KEYS))
+        for key in _REQUIRED:
+            if key not in table:
+                raise InvalidInput(f"{self.path}: the key {key!r} is missing.")
+        environment, parameters = self._environment(table)
+        with self._at("horizon"):
+            horizon = checks.whole("horizon", table["horizon"], least=1)
+        with self._at("runs"):
+            runs = checks.whole("runs", table["runs"], least=1)
+        with self._at("seed"):
+            seed = checks.whole("seed", table.get("seed", 0), least=0)
+        with self._at("paper"):
+            paper = checks.whole("paper", table["paper"], least=1) if "paper" in table else None
+        name = self._text(table, "name")
+        if not all(c.isalnum() or c in "-_" for c in name):
+            wrong = f"name may hold letters, digits, - and _, got {name!r}."
+            self._refuse(("name",), InvalidInput(wrong))
+        objectives = self._objectives(table["objectives"])
+        problem = {"objectives": len(objectives), "horizon": horizon}
+        return Study(
+            name=name,
+            title=self._text(table, "title", name),
+            about=self._text(table, "about", ""),
+            data=self._text(table, "data", ""),
+            horizon=horizon,
+            runs=runs,
+            objectives=objectives,
+            seed=seed,
+            checkpoints=self._checkpoints(table.get("checkpoints", CHECKPOINTS)),
+            paper=paper,
+            environment=environment,
+            environment_parameters=parameters,
+            entries=tuple(self._entries(table, problem)),
+        )
+
+    def _environment(self, table: Mapping[str, Any]) -> tuple[Component, dict[str, Any]]:
+        given = self._table(table["environment"], "environment")
+        component = self._component("environment", given, "environment")
+        parameters = {key: value for key, value in given.items() if key != "name"}
+        for key, value in parameters.items():
+            if not component.takes(key):
+                known = ["name", *component.parameters()]
+                self._refuse(("environment", key), unknown_name("key", key, known))
+            if key == "path" and isinstance(value, str):
+                path = self.folder / value
+                if not path.is_file():
+                    self._refuse(("environment", key), InvalidInput(f"there is no file {path}."))
+                parameters[key] = str(path)
+        return component, parameters
+
+    def _entries(self, table: Mapping[str, Any], problem: dict[str, Any]) -> Iterator[Entry]:
+        listed = table["policies"]
+        if not isinstance(listed, list) or not listed:
+            self._refuse(("policies",), InvalidInput("policies are one or more [[policies]]."))
+        shared = self._grid(table.get("grid", {}), "grid")
+        seen: set[str] = set()
+        used: set[str] = set()
+        for n, given in enumerate(listed):
+            policy = self._component("policy", self._table(given, "policies", n), "policies", n)
+            fixed = {key: value for key, value in given.items() if key not in ("name", "grid")}
+            own = self._grid(given.get("grid", {}), "policies", n, "grid")
+            grid = {k: v for k, v in shared.items() if policy.takes(k) and k not in fixed} | own
+            used |= {key for key in shared if policy.takes(key)}
+            for key in (*fixed, *own):
+                if not policy.takes(key):
+                    place = ("policies", n, key) if key in fixed else ("policies", n, "grid", key)
+                    known = ["name", "grid", *_tunable(policy)]
+                    self._refuse(place, unknown_name(f"key for {policy.name}", key, known))
+            for entry in _points(policy, fixed, grid):
+                if entry.label in seen:
+                    twice = InvalidInput(f"{entry.label!r} stands here a second time.")
+                    self._refuse(("policies", n), twice)
+                seen.add(entry.label)
+                self._try(entry, problem, n)
+                yield entry
+        for key in shared.keys() - used:
+            taken = {k for given in listed for k in _tunable(self._component("policy", given))}
+            self._refuse(("grid", key), unknown_name("parameter of these policies", key, taken))
+
+    def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
+        """Build the policy once, so that a wrong value is met now and not in every run."""
+        if entry.policy.own:
+            try:
+                entry.policy.build(entry.parameters, {"arms": 2, "dimension": 1, **problem})
+            except (InvalidInput, TypeError) as error:
+                self._refuse(("policies", n), error)
+
+    def _component(self, kind: str, given: Mapping[str, Any], *place: str | int) -> Component:
+        if not isinstance(given.get("name"), str):
+            self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
+        try:
+            return components.find(kind, given["name"], self.folder)
+        except InvalidInput as error:
+            self._refuse((*place, "name"), error)
+
+    def _grid(self, given: Any, *place: str | int) -> dict[str, list[Any]]:
+        grid = self._table(given, *place)
+        for key, values in grid.items():
+            if not isinstance(values, list) or not values:
+                wrong = f"{key} must be a list of at least one value, got {values!r}."
+                self._refuse((*place, key), InvalidInput(wrong))
+            for value in values:
+                try:
+                    number(value)
+                except ValueError as error:
+                    self._refuse((*place, key), InvalidInput(f"{key}: {error}"))
+        return dict(grid)
+
+    def _objectives(self, given: Any) -> tuple[str, ...]:
+        fine = isinstance(given, list) and given and all(isinstance(name, str) for name in given)
+        if not fine or len(set(given)) != len(given):
+            wrong = f"objectives must be a list of different names, got {given!r}."
+            self._refuse(("objectives",), InvalidInput(wrong))
+        return tuple(given)
+
+    def _checkpoints(self, given: Any) -> int | tuple[int, ...]:
+        with self._at("checkpoints"):
+            if not isinstance(given, list):
+                return checks.whole("checkpoints", given, least=1)
+            marks = [checks.whole(f"checkpoints[{j}]", t, least=1) for j, t in enumerate(given)]
+            if not marks or any(b <= a for a, b in itertools.pairwise(marks)):
+                raise InvalidInput(f"checkpoints must increase, got {given!r}.")
+            return tuple(marks)
+
+    def _text(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
+        value = table.get(key, default)
+        if not isinstance(value, str):
+            self._refuse((key,), InvalidInput(f"{key} must be text, got {value!r}."))
+        return str(value)
+
+    def _table(self, given: Any, *place: str | int) -> Mapping[str, Any]:
+        if not isinstance(given, dict):
+            self._refuse(place, InvalidInput(f"{place[0]} must be a table, got {given!r}."))
+        return dict(given)
+
+    def _refuse(self, place: tuple[str | int, ...], error: Exception) -> NoReturn:
+        line = line_of(self.text, place)
+        where = f"{self.path}, line {line}" if line else f"{self.path}"
+        raise InvalidInput(f"{where}: {error}") from error
+
+    def _at(self, key: str) -> "_Place":
+        return _Place(self, key)
+
+
+class _Place:
+    """Gives an error raised inside it the line of a key."""
+
+    def __init__(self, reader: _Reader, key: str) -> None:
+        self.reader = reader
+        self.key = key
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, InvalidInput):
+            self.reader._refuse((self.key,), error)
+
+
+def number(value: Any) -> Any:
+    """Return a grid value: fractions such as "1/15" as floats, all else as it is."""
+    if isinstance(value, str) and "/" in value:
+        try:
+            return float(Fraction(value))
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"{value!r} is not a fraction such as '1/15'.") from None
+    if isinstance(value, str) and value.isdigit():
+        return float(value)
+    return value
+
+
+def _tunable(policy: Component) -> list[str]:
+    return [key for key in policy.parameters() if key not in components.PROBLEM]
+
+
+def _points(
+    policy: Component, fixed: Mapping[str, Any], grid: Mapping[str, list[Any]]
+) -> Iterator[Entry]:
+    """Return one entry for each point of the grid. A grid of scales alone gives "moc-mab@1/15"."""
+    short = policy.name.partition(":")[2] or policy.name
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        parts = [f"{value}" if key == "scale" else f"{key}={value}" for key, value in point.items()]
+        parameters = {**fixed, **{key: number(value) for key, value in point.items()}}
+        scale = parameters.get("scale")
+        label = f"{short}@{','.join(parts)}" if parts else short
+        yield Entry(policy, label, None if scale is None else float(scale), parameters)

@@ -1,0 +1,31 @@
+"""`lexbandit list`: what there is, with one line of explanation each."""
+
+import click
+
+from lexbandit.bench import components
+from lexbandit.bench.study import packaged_studies, read_study
+from lexbandit.cli import options
+from lexbandit.cli.console import Voice, print_json
+
+KINDS = ("policies", "environments", "studies")
+
+
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@options.json_output
+def command(kind: str | None, as_json: bool) -> None:
+    """Show the policies, environments and studies there are."""
+    wanted = [kind] if kind else list(KINDS)
+    found = {name: _known(name) for name in wanted}
+    if as_json:
+        print_json(found)
+        return
+    voice = Voice()
+    for name, entries in found.items():
+        voice.table(name.capitalize(), ("name", "what it is"), list(entries.items()))
+
+
+def _known(kind: str) -> dict[str, str]:
+    if kind == "studies":
+        return {name: read_study(path).about for name, path in packaged_studies().items()}
+    return components.names({"policies": "policy", "environments": "environment"}[kind])

@@ -1,0 +1,90 @@
+"""`lexbandit`: finds the verb, and turns what goes wrong into one clear line and an exit status.
+
+Exit status: 0 all well, 1 something failed, 2 the command was not understood, 130 stopped.
+"""
+
+import errno
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from lexbandit.errors import InvalidInput
+
+# A verb's file is imported when the verb is used: `lexbandit --help` is quick.
+VERBS = {
+    "list": "Show the policies, environments and studies there are.",
+    "reproduce": "Run the paper's experiments and compare with its claims.",
+    "run": "Run a study of your own.",
+    "report": "Write the report of a results folder.",
+    "compare": "Compare two results folders.",
+}
+
+_WORDS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than is allowed here",
+    errno.EACCES: "permission denied",
+    errno.EROFS: "the file system is read-only",
+}
+
+
+class Verbs(click.Group):
+    """The verbs, each in its own file."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order in which one meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a verb."""
+        if cmd_name not in VERBS:
+            return None
+        found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="lexbandit")
+def lexbandit() -> None:
+    """Contextual bandits for metrics that have priorities."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit status."""
+    sys.exit(status_of(arguments))
+
+
+def status_of(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        status = lexbandit.main(arguments, prog_name="lexbandit", standalone_mode=False)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `| head` does: nothing is wrong.
+        sys.stdout = None
+        return 0
+    except (click.Abort, KeyboardInterrupt, InvalidInput, OSError) as error:
+        click.echo(_in_words(error), err=True)
+        return 130 if isinstance(error, click.Abort | KeyboardInterrupt) else 1
+    return status if isinstance(status, int) else 0
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, InvalidInput):
+        return f"error: {error}"
+    if isinstance(error, OSError):
+        words = _WORDS.get(error.errno or 0, error.strerror or str(error))
+        place = f" ({error.filename})" if error.filename else ""
+        return f"error: {words}{place}; finished runs are kept."
+    return "stopped."

@@ -1,0 +1,89 @@
+"""`lexbandit reproduce`: the paper's experiments, beside its claims."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from lexbandit.bench.plan import sized
+from lexbandit.bench.study import Study, packaged_studies, read_study
+from lexbandit.cli import options
+from lexbandit.cli.conducting import Work, conduct_all, progress_bar, stages
+from lexbandit.cli.console import Voice, print_json
+from lexbandit.cli.tables import show_claims
+from lexbandit.logs import r6a as yahoo
+from lexbandit.logs.recording import Recording
+
+EXPERIMENTS = ("1", "2", "3")
+
+
+@click.command("reproduce")
+@click.argument("experiments", nargs=-1, metavar="[1] [2] [3]")
+@click.option(
+    "--r6a",
+    multiple=True,
+    metavar="PATH...",
+    help="Yahoo! R6A files for Experiment 3, plain or gzip; without them its data are synthetic.",
+)
+@options.work
+def command(
+    experiments: tuple[str, ...],
+    r6a: tuple[str, ...],
+    runs: int | None,
+    horizon: int | None,
+    out: Path,
+    workers: int | None,
+    executor: str,
+    cluster: str | None,
+    report: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run the paper's experiments (by default all three) and compare with its claims."""
+    numbers, paths = _sorted_out(experiments, r6a)
+    voice = Voice(quiet=quiet, as_json=as_json)
+    studies = []
+    for number in numbers:
+        study = read_study(packaged_studies()[f"experiment-{number}"])
+        if number == "3" and paths:
+            study = _with_files(study, paths, voice)
+        studies.append(sized(study, runs=runs, horizon=horizon))
+    work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
+    summary, status = conduct_all(studies, work, voice)
+    if as_json:
+        print_json(summary)
+    if summary:
+        show_claims(summary, voice)
+    return status
+
+
+def _sorted_out(arguments: Sequence[str], r6a: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Tell experiments from files: a shell makes `--r6a day*` into one option and arguments."""
+    numbers = [argument for argument in arguments if argument in EXPERIMENTS]
+    others = [argument for argument in arguments if argument not in EXPERIMENTS]
+    if others and not r6a:
+        raise click.UsageError(f"experiments are 1, 2 and 3, got {others[0]!r}.")
+    return numbers or list(EXPERIMENTS), [Path(path) for path in (*r6a, *others)]
+
+
+def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
+    """Return Experiment 3 on real files: as many rounds as they have rows."""
+    with progress_bar(voice) as bar:
+        prepared = yahoo.prepare(paths, cache_folder(), stages(bar))
+    recording = Recording.open(prepared)
+    told = "synthetic" if recording.facts.get("source") == "synthetic" else "Yahoo! R6A"
+    return replace(
+        study,
+        title=study.title.replace("synthetic", told),
+        data=told,
+        horizon=recording.rows,
+        environment_parameters={**study.environment_parameters, "path": str(prepared)},
+    )
+
+
+def cache_folder() -> Path:
+    """Return the folder where converted files are kept, beside the compiled kernels."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "lexbandit" / "r6a"

@@ -1,0 +1,1 @@
+"""Recordings of what happened: readers, and their preparation as contexts and outcomes."""

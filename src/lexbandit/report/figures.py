@@ -1,0 +1,285 @@
+"""The figures of a study, each with a title, a caption that says what to see, and its panels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lexbandit.report import bounds
+from lexbandit.report.drawing import line_panel, path_panel
+from lexbandit.report.layout import Axis, Line, Panel, Row
+from lexbandit.report.maps import map_figure
+from lexbandit.report.numbers import growth_exponent, number_text, thinned
+from lexbandit.report.reading import Curve, Measure, StudyResults, final
+from lexbandit.report.style import Look, looks_of, policy_name
+from lexbandit.report.words import band_text, objective_phrase, objective_title
+
+_MOST_POINTS = 70
+_REFERENCE = Look("reference", "#7F7F7F", (2, 3), "stroke", 1.5)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: `name` is its file's, `caption` says what to see."""
+
+    name: str
+    title: str
+    caption: str
+    panels: list[Panel]
+
+
+def figures_of(study: StudyResults) -> Iterator[Figure]:
+    """Yield every figure that the study's data allow."""
+    makers: list[Callable[[StudyResults], Figure | None]] = [
+        over_time,
+        growth,
+        theorem_bounds,
+        sensitivity,
+        trade_off,
+        _maps,
+    ]
+    for make in makers:
+        figure = make(study)
+        if figure is not None:
+            yield replace(figure, name=f"{study.slug}-{figure.name}")
+
+
+def over_time(study: StudyResults) -> Figure:
+    """Return regret or total reward over time, as in the paper's figures."""
+    regret = study.shows_regret
+    what = "Regret" if regret else "Total reward"
+    looks = looks_of(study.policies)
+    best = [study.best(policy) for policy in study.policies]
+    panels, findings = [], []
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
+        found = [(c, _measure(c, regret=regret)) for c in best]
+        lines = [Line(c.name, looks[c.policy], _rows(c, m, i, logarithmic=False)) for c, m in found]
+        ranked = sorted(found, key=lambda pair: float(final(pair[1])[i]), reverse=not regret)
+        first, last = ranked[0], ranked[-1]
+        word = "lowest" if regret else "highest"
+        findings.append(
+            f"in {objective} {policy_name(first[0].policy)} ends {word} "
+            f"({number_text(final(first[1])[i])}), {policy_name(last[0].policy)} at the other end "
+            f"({number_text(final(last[1])[i])})"
+        )
+        panels.append(
+            line_panel(
+                objective_title(study, i),
+                lines,
+                Axis("Rounds"),
+                Axis(what),
+                about=f"{what} over rounds: {findings[-1]}.",
+            )
+        )
+    caption = (
+        f"{'Lower' if regret else 'Higher'} is better. Each policy at its best scale factor (after "
+        f"the dot). {band_text(study)} After {study.horizon:,} rounds, {'; '.join(findings)}."
+    )
+    return Figure("over-time", f"{what} over time", caption, panels)
+
+
+def growth(study: StudyResults) -> Figure | None:
+    """Return regret on log-log axes, with fitted exponents beside the theorem's."""
+    if not study.has_regret:
+        return None
+    theory = bounds.theory_of(study)
+    looks = looks_of(study.policies)
+    panels = []
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
+        lines, fits = [], []
+        for curve in (study.best(policy) for policy in study.policies):
+            measure = _measure(curve, regret=True)
+            rows = [
+                row
+                for row in _rows(curve, measure, i, logarithmic=True)
+                if row["y"] > 0 and row["x"] >= study.horizon / 1000
+            ]
+            exponent = growth_exponent(curve.t, measure.mean[:, i])
+            if len(rows) < 2:
+                continue
+            name = policy_name(curve.policy)
+            fits.append(f"{name} {exponent:.2f}" if exponent is not None else f"{name} none")
+            label = f"{name} t^{exponent:.2f}" if exponent is not None else name
+            lines.append(Line(label, looks[curve.policy], rows, banded=False))
+        if not lines:
+            continue
+        if theory is not None:
+            lines.append(_slope(lines[0], theory.exponent))
+            fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
+        panels.append(
+            line_panel(
+                objective_title(study, i),
+                lines,
+                Axis("Rounds (log)", "log"),
+                Axis("Regret (log)", "log"),
+                about=f"Regret on log-log axes, in {objective}. Exponents: {', '.join(fits)}.",
+            )
+        )
+    if not panels:
+        return None
+    caption = (
+        "A straight line of slope p means regret growing as t^p; an exponent below 1 means that "
+        "the policy learns. Exponents are least-squares slopes over the last decade of rounds. "
+        + bounds.exponent_text(theory)
+        + " Where regret is not positive there is no logarithm, and no line."
+    )
+    return Figure("growth", "How regret grows", caption, panels)
+
+
+def theorem_bounds(study: StudyResults) -> Figure | None:
+    """Return MOC-MAB at scale 1 under the bounds of Theorem 1."""
+    theory = bounds.theory_of(study)
+    curve = next((c for c in study.of("moc-mab") if c.scale == "1"), None)
+    if theory is None or curve is None or curve.regret is None or len(study.objectives) != 2:
+        return None
+    look = looks_of(["moc-mab"])["moc-mab"]
+    bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)
+    panels, ends, powers = [], [], []
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
+        rows = [r for r in _rows(curve, curve.regret, i, logarithmic=True) if r["y"] > 0]
+        if len(rows) < 2:
+            continue
+        t = np.array([row["x"] for row in rows])
+        epsilon = theory.high_probability(t)[:, i]
+        power = growth_exponent(curve.t, curve.regret.mean[:, i])
+        powers += [power] if power is not None else []
+        ends.append(
+            f"{number_text(rows[-1]['y'])} under {number_text(epsilon[-1])} in {objective}"
+            + (f" (growing as t^{power:.2f})" if power is not None else "")
+        )
+        lines = [
+            Line(
+                "Theorem 1",
+                bound_look,
+                [{"x": int(x), "y": float(e)} for x, e in zip(t, epsilon, strict=True)],
+            ),
+            Line("t itself", _REFERENCE, [{"x": int(x), "y": float(x)} for x in t]),
+            Line("MOC-MAB · 1", look, rows, banded=False),
+        ]
+        panels.append(
+            line_panel(
+                objective_title(study, i),
+                lines,
+                Axis("Rounds (log)", "log"),
+                Axis("Regret (log)", "log"),
+                about=f"MOC-MAB's regret at scale 1 and the bound of Theorem 1: {ends[-1]}.",
+            )
+        )
+    if not panels:
+        return None
+    return Figure("bounds", "Theory and practice", bounds.caption(theory, ends, powers), panels)
+
+
+def sensitivity(study: StudyResults) -> Figure | None:
+    """Return the last value against the scale factor."""
+    scales = list(dict.fromkeys(c.scale for c in study.curves if c.scale))
+    scales.sort(key=lambda text: float(text.partition("/")[0]) / float(text.partition("/")[2] or 1))
+    if len(scales) < 2:
+        return None
+    regret = study.shows_regret
+    what = "Regret" if regret else "Total reward"
+    looks = looks_of(study.policies)
+    panels = []
+    for i in range(len(study.objectives)):
+        objective = objective_phrase(study, i)
+        lines = []
+        for policy in study.policies:
+            curves = [c for s in scales for c in study.of(policy) if c.scale == s]
+            rows = [_row(c.scale, _measure(c, regret=regret), len(c.t) - 1, i) for c in curves]
+            if rows:
+                lines.append(Line(policy_name(policy), looks[policy], rows, marks=True))
+        panels.append(
+            line_panel(
+                objective_title(study, i),
+                lines,
+                Axis("Scale factor of the widths", "ordinal", tuple(scales)),
+                Axis(f"{what} after {study.horizon:,} rounds"),
+                about=f"{what} at the last round against the scale factor, in {objective}.",
+            )
+        )
+    better = "lower" if regret else "higher"
+    bests = [
+        f"{policy_name(p)} {study.best(p).scale}" for p in study.policies if study.best(p).scale
+    ]
+    caption = (
+        f"How much the tuning matters: {better} is better, and a flat line needs no tuning. Scale "
+        "1 keeps the guarantees; smaller widths explore less. Best in "
+        f"{objective_phrase(study, 0)}: {', '.join(bests)}. {band_text(study)}"
+    )
+    return Figure("sensitivity", "Sensitivity to the scale factor", caption, panels)
+
+
+def trade_off(study: StudyResults) -> Figure | None:
+    """Return the plane of the first two objectives, one point a policy and scale."""
+    if len(study.objectives) < 2:
+        return None
+    regret = study.has_regret
+    what = "Regret" if regret else "Total reward"
+    first, second = objective_phrase(study, 0), objective_phrase(study, 1)
+    looks = looks_of(study.policies)
+    lines = []
+    for policy in study.policies:
+        best = study.best(policy)
+        rows: list[Row] = []
+        for order, curve in enumerate(study.of(policy)):
+            x, y = final(_measure(curve, regret=regret))[:2]
+            rows.append(
+                {"x": float(x), "y": float(y), "best": curve.label == best.label}
+                | {"order": order, "text": curve.scale or "none"}
+            )
+        lines.append(Line(policy_name(policy), looks[policy], rows))
+    corner = "lower left" if regret else "upper right"
+    caption = (
+        f"Each point is one policy at one scale factor after {study.horizon:,} rounds; the large "
+        f"mark is its best scale. Better is towards the {corner}: a point with nothing further "
+        "that way in both directions is on the Pareto front of what was tried."
+    )
+    if regret and any(row["y"] < 0 for line in lines for row in line.rows):
+        caption += (
+            f" A regret below 0 is no mistake: who gives up {first} can earn more in {second} "
+            "than the lexicographically optimal arm does."
+        )
+    panel = path_panel(
+        f"{what} in two objectives",
+        lines,
+        Axis(f"{what} in {first}"),
+        Axis(f"{what} in {second}"),
+        about=f"{what} in {second} against {what.lower()} in {first}, by policy and scale.",
+    )
+    return Figure("trade-off", "The trade-off between the objectives", caption, [panel])
+
+
+def _maps(study: StudyResults) -> Figure | None:
+    made = map_figure(study)
+    return None if made is None else Figure("maps", *made)
+
+
+def _measure(curve: Curve, *, regret: bool) -> Measure:
+    measure = curve.regret if regret else curve.reward
+    assert measure is not None
+    return measure
+
+
+def _row(x: int | str, measure: Measure, place: int, i: int) -> Row:
+    mean, half = float(measure.mean[place, i]), float(measure.half[place, i])
+    row: Row = {"x": x, "y": mean}
+    return row | ({"low": mean - half, "high": mean + half} if np.isfinite(half) else {})
+
+
+def _rows(curve: Curve, measure: Measure, i: int, *, logarithmic: bool) -> list[Row]:
+    places = thinned(curve.t, _MOST_POINTS, logarithmic=logarithmic)
+    return [_row(int(curve.t[place]), measure, int(place), i) for place in places]
+
+
+def _slope(line: Line, exponent: float) -> Line:
+    """Return the theorem's growth over the last decade, from where `line` was at its beginning."""
+    last = line.rows[-1]
+    start = min(line.rows, key=lambda row: abs(np.log(10 * row["x"] / last["x"])))
+    rows: list[Row] = [
+        {"x": row["x"], "y": start["y"] * (row["x"] / start["x"]) ** exponent}
+        for row in (start, last)
+    ]
+    return Line(f"Theorem t^{exponent:.2f}", _REFERENCE, rows)

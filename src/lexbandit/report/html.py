@@ -1,0 +1,135 @@
+"""The page: one file with everything in it, read without a network."""
+
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from lexbandit.report.figures import Figure
+from lexbandit.report.layout import Panel
+from lexbandit.report.reading import Results, StudyResults
+from lexbandit.report.rendering import javascript, page_spec
+from lexbandit.report.tables import (
+    claims_table,
+    parameters_table,
+    results_table,
+    verdict_sentence,
+    versions_table,
+)
+from lexbandit.report.words import band_text, data_text, full_title, objective_phrase
+
+
+class Page:
+    """The parts of a page, gathered one by one; `text` puts them together."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self._specs: list[dict[str, Any]] = []
+        self._sections: list[str] = []
+
+    def add(self, study: StudyResults, figures: list[Figure]) -> None:
+        """Add a study's section."""
+        drawn = "".join(self._figure(study, figure) for figure in figures)
+        # The line of a packaged study tells the paper's sizes, which may not be these.
+        about = None if study.experiment else study.frozen.get("about")
+        leads = [("", about), (" class=warning", data_text(study))]
+        self._sections.append(
+            f"<section id='{escape(study.slug)}'><h2>{escape(full_title(study))}</h2>"
+            + "".join(f"<p{kind}>{escape(text)}</p>" for kind, text in leads if text)
+            + f"<h3>After {study.horizon:,} rounds, {_runs(study)}</h3>{results_table(study)}"
+            f"<p class=note>Each policy at its best scale factor for {objective_phrase(study, 0)}. "
+            f"{_spread(study)}</p>{drawn}"
+            f"<details><summary>Parameters and timing</summary>{parameters_table(study)}"
+            "</details></section>"
+        )
+
+    def _figure(self, study: StudyResults, figure: Figure) -> str:
+        shape = "squares" if figure.panels[0].square else f"panels-{min(2, len(figure.panels))}"
+        panels = "".join(self._panel(panel) for panel in figure.panels)
+        links = " ".join(
+            f"<a href='figures/{escape(figure.name)}.{kind}' "
+            f"aria-label='{escape(study.title)}, {escape(figure.title)} as {kind.upper()}'>"
+            f"{kind.upper()}</a>"
+            for kind in ("svg", "png")
+        )
+        return (
+            f"<figure id='{escape(figure.name)}'><h3>{escape(figure.title)}</h3>"
+            f"<div class='panels {shape}'>{panels}</div>"
+            f"<figcaption>{escape(figure.caption)} <span class=files>{links}</span></figcaption>"
+            "</figure>"
+        )
+
+    def _panel(self, panel: Panel) -> str:
+        self._specs.append(page_spec(panel))
+        return (
+            f"<div class=panel><h4>{escape(panel.title)}</h4>"
+            f"<div class=chart role=img aria-label='{escape(panel.description)}' "
+            f"data-chart={len(self._specs) - 1}></div></div>"
+        )
+
+    def text(self) -> str:
+        """Return the whole page."""
+        results = self.results
+        links = [(study.slug, full_title(study)) for study in results.studies]
+        claims = ""
+        if results.claims:
+            links.insert(0, ("claims", "Claims"))
+            claims = (
+                f"<section id=claims><h2>{verdict_sentence(results.claims)}</h2>"
+                "<p>Every comparison of the paper's Section VII: how much higher (+) or lower (−) "
+                "MOC-MAB stands than the other policy. A claim holds if the sign is the paper's; "
+                "the percentages stand side by side, and nothing was tuned to match.</p>"
+                f"{claims_table(results)}</section>"
+            )
+        nav = "".join(f"<a href='#{escape(to)}'>{escape(name)}</a>" for to, name in links)
+        title = "Results of a study" if len(results.studies) == 1 else "Results of the studies"
+        if any(study.experiment for study in results.studies):
+            title = "The paper, reproduced"
+        return (
+            "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
+            "<meta name=viewport content='width=device-width, initial-scale=1'>"
+            f"<title>{title} – lexbandit</title><style>{_part('page.css')}</style></head><body>"
+            f"<header><p class=brand>lexbandit</p><h1>{title}</h1><p>{_lead(results)}</p>"
+            f"<nav aria-label=Sections>{nav}</nav></header><main>"
+            "<noscript><p class=note>The figures here are drawn by a script in this page; the same "
+            "ones are beside it in the folder <code>figures</code>.</p></noscript>"
+            f"{claims}{''.join(self._sections)}"
+            f"<section id=versions><h2>Versions</h2>{versions_table(results)}</section></main>"
+            f"<script type='application/json' id=specs>{_inline(self._specs)}</script>"
+            f"<script>{javascript()}</script><script>{_part('page.js')}</script></body></html>\n"
+        )
+
+
+def _lead(results: Results) -> str:
+    rounds = sum(s.horizon * s.runs * len(s.curves) for s in results.studies)
+    policies = {policy for study in results.studies for policy in study.policies}
+    studies = f"{len(results.studies)} stud{'ies' if len(results.studies) > 1 else 'y'}"
+    return (
+        f"{studies}, {len(policies)} policies, {rounds:,} policy-rounds. In each run one "
+        "stream of rounds serves every policy and scale factor, so differences are sharp. Colours "
+        "are told apart by colour-blind readers, and dashes and shapes repeat them for print."
+    )
+
+
+def _runs(study: StudyResults) -> str:
+    return "one run" if study.runs == 1 else f"mean of {study.runs} runs"
+
+
+def _spread(study: StudyResults) -> str:
+    if study.runs < 2:
+        return "One run, so no intervals."
+    return (
+        band_text(study)
+        .replace("Bands:", "After ±: half of the")
+        .replace("confidence intervals", "confidence interval")
+    )
+
+
+def _inline(content: Any) -> str:
+    """Return JSON that may stand in a script element, whatever the names in it."""
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return text.replace("<", "\\u003c")
+
+
+def _part(name: str) -> str:
+    return files("lexbandit.report").joinpath(name).read_text(encoding="utf-8")

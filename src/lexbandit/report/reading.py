@@ -1,0 +1,283 @@
+"""Reading a results folder: each study's curves averaged over its runs, and what goes with them.
+
+The only file of the report that imports polars.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lexbandit.bench.results import load_maps, load_runs, studies_in
+from lexbandit.checks import Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.report.numbers import ratio_text, student_factor
+from lexbandit.report.style import in_order, policy_name
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity at each checkpoint: its mean over runs, and half of its 95 % interval.
+
+    float[checkpoints, objectives]; the half is NaN for a single run.
+    """
+
+    mean: Floats
+    half: Floats
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One policy at one grid point, over time."""
+
+    policy: str
+    scale: str
+    label: str
+    runs: int
+    t: Integers
+    reward: Measure
+    regret: Measure | None
+    pareto_regret: Measure | None
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """How the curve is called in a figure: the policy and, if it has one, its scale."""
+        name = policy_name(self.policy)
+        if self.scale:
+            return f"{name} · {self.scale}"
+        return name if "@" not in self.label else f"{name} · {self.label.partition('@')[2]}"
+
+
+@dataclass(frozen=True)
+class ArmMap:
+    """Counts by cell of a display grid: int[x, y, arms]; `optimal` is None where unknown."""
+
+    played: dict[str, Integers]
+    optimal: Integers | None
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """One study: what was asked, and what came out."""
+
+    key: str
+    frozen: dict[str, Any]
+    summary: dict[str, Any]
+    curves: list[Curve]
+    arms: int
+    maps: ArmMap | None = None
+
+    @property
+    def slug(self) -> str:
+        """The study's name in addresses and file names."""
+        return str(self.frozen.get("name", self.key))
+
+    @property
+    def experiment(self) -> int | None:
+        """Which of the paper's experiments this is, if any."""
+        return int(self.key) if self.key.isdigit() else None
+
+    @property
+    def title(self) -> str:
+        """The study's title."""
+        return str(self.frozen.get("title") or self.summary.get("title") or self.slug)
+
+    @property
+    def objectives(self) -> list[str]:
+        """The objectives' names, in order of priority."""
+        given = self.frozen.get("objectives") or self.summary.get("objectives")
+        if isinstance(given, list):
+            return [str(name) for name in given]
+        return [f"objective {i + 1}" for i in range(self.curves[0].reward.mean.shape[1])]
+
+    @property
+    def horizon(self) -> int:
+        """The number of rounds."""
+        return int(self.curves[0].t[-1])
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return self.curves[0].runs
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies' names, the paper's first."""
+        return in_order([curve.policy for curve in self.curves])
+
+    @property
+    def has_regret(self) -> bool:
+        """Whether the means were known."""
+        return all(curve.regret is not None for curve in self.curves)
+
+    @property
+    def shows_regret(self) -> bool:
+        """Whether the figure over time is of regret; the paper shows reward in 2 and 3."""
+        return self.has_regret and self.key not in ("2", "3")
+
+    def of(self, policy: str) -> list[Curve]:
+        """Return a policy's curves, one a grid point."""
+        return [curve for curve in self.curves if curve.policy == policy]
+
+    def best(self, policy: str) -> Curve:
+        """Return a policy's curve at its best scale, by the summary's word if it has one."""
+        curves = self.of(policy)
+        word = "by_regret" if self.shows_regret else "by_reward"
+        chosen = self.summary.get("best_scale", {}).get(policy, {})
+        scale = chosen.get(word, chosen.get("by_regret"))
+        for curve in curves:
+            if scale is not None and str(scale) in (curve.scale, curve.label):
+                return curve
+        if self.shows_regret:
+            return min(curves, key=lambda curve: final(curve.regret)[0])
+        return max(curves, key=lambda curve: final(curve.reward)[0])
+
+
+@dataclass(frozen=True)
+class Results:
+    """A whole results folder."""
+
+    directory: Path
+    studies: list[StudyResults]
+    claims: list[dict[str, Any]] = field(default_factory=list)
+    versions: dict[str, Any] = field(default_factory=dict)
+
+
+def final(measure: Measure | None) -> Floats:
+    """Return the means at the last checkpoint."""
+    assert measure is not None
+    last: Floats = measure.mean[-1]
+    return last
+
+
+def read_results(directory: Path) -> Results:
+    """Read what a results folder holds: studies, finished runs, maps, summary."""
+    if not directory.is_dir():
+        raise InvalidInput(f"{directory} is not a folder; a report needs a results folder.")
+    runs = load_runs(directory)
+    if runs.is_empty():
+        raise InvalidInput(
+            f"{directory} holds no finished run: a report needs study-NAME.json and "
+            "runs/NAME-*.parquet, as `lexbandit reproduce` and `lexbandit run` write them."
+        )
+    maps = load_maps(directory)
+    summary = _summary(directory / "summary.json")
+    studies = []
+    for frozen in studies_in(directory):
+        name = str(frozen["name"])
+        mine = runs.filter(pl.col("study") == name)
+        if not mine.is_empty():
+            studies.append(_study(frozen, summary, mine, maps.filter(pl.col("study") == name)))
+    studies.sort(key=lambda study: (study.experiment is None, study.experiment or 0, study.slug))
+    return Results(
+        directory=directory,
+        studies=studies,
+        claims=list(summary.get("claims", [])),
+        versions=dict(summary.get("versions") or studies[0].frozen.get("versions") or {}),
+    )
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    """Return the summary; a folder of a user's own study may have none."""
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path} must hold a JSON object, got {type(found).__name__}.")
+    return found
+
+
+def _study(
+    frozen: dict[str, Any], summary: dict[str, Any], runs: pl.DataFrame, maps: pl.DataFrame
+) -> StudyResults:
+    name = str(frozen["name"])
+    key = str(frozen.get("paper") or name)
+    word = summary.get("experiments", {}).get(key) or summary.get("studies", {}).get(name)
+    results = StudyResults(
+        key=key,
+        frozen=frozen,
+        summary=word or {},
+        curves=_curves(runs),
+        arms=int(runs["arm_share"].list.len().max() or 0),  # type: ignore[arg-type]
+    )
+    best = [results.best(policy).label for policy in results.policies]
+    return replace(results, maps=_maps(maps, best, results.arms))
+
+
+def _curves(frame: pl.DataFrame) -> list[Curve]:
+    depth = int(frame["reward"].list.len().max() or 1)  # type: ignore[arg-type]
+    columns: list[pl.Expr] = []
+    for name in ("regret", "reward"):
+        for i in range(depth):
+            value = pl.col(name).cast(pl.List(pl.Float64)).list.get(i, null_on_oob=True)
+            columns += [
+                value.mean().alias(f"{name}{i}"),
+                (value.std() / value.count().sqrt()).alias(f"{name}{i}_error"),
+            ]
+    pareto = pl.col("pareto_regret").cast(pl.Float64)
+    means = (
+        frame.group_by("label", "policy", "scale", "t", maintain_order=True)
+        .agg(
+            pl.len().alias("runs"),
+            pl.col("seconds").mean(),
+            pareto.mean().alias("pareto_regret0"),
+            (pareto.std() / pareto.count().sqrt()).alias("pareto_regret0_error"),
+            *columns,
+        )
+        .sort("t", maintain_order=True)
+    )
+    return [_curve(rows, depth) for rows in means.partition_by("label", maintain_order=True)]
+
+
+def _curve(rows: pl.DataFrame, depth: int) -> Curve:
+    runs = int(rows["runs"][0])
+
+    def measure(name: str, depth: int) -> Measure | None:
+        mean = rows.select(f"{name}{i}" for i in range(depth)).to_numpy().astype(np.float64)
+        error = rows.select(f"{name}{i}_error" for i in range(depth)).to_numpy()
+        if not np.isfinite(mean).all():
+            return None
+        return Measure(mean, error.astype(np.float64) * student_factor(runs))
+
+    reward = measure("reward", depth)
+    if reward is None:
+        raise InvalidInput(f"the runs of {rows['label'][0]} have checkpoints without rewards.")
+    return Curve(
+        policy=str(rows["policy"][0]),
+        scale=ratio_text(rows["scale"][0]),
+        label=str(rows["label"][0]),
+        runs=runs,
+        t=rows["t"].to_numpy().astype(np.int64),
+        reward=reward,
+        regret=measure("regret", depth),
+        pareto_regret=measure("pareto_regret", 1),
+        seconds=float(rows["seconds"][-1] or 0.0),
+    )
+
+
+def _maps(frame: pl.DataFrame, labels: list[str], arms: int) -> ArmMap | None:
+    frame = frame.filter(pl.col("label").is_in(labels))
+    if frame.is_empty():
+        return None
+    side = 1 + int(frame.select(pl.max_horizontal(pl.max("x"), pl.max("y"))).item() or 0)
+    played: dict[str, Integers] = {}
+    optimal: Integers | None = None
+    for rows in frame.partition_by("label", maintain_order=True):
+        played[str(rows["label"][0])] = _counts(rows, "played", side, arms)
+        if optimal is None and rows["optimal"].null_count() == 0:
+            optimal = _counts(rows, "optimal", side, arms)
+    return ArmMap(played, optimal)
+
+
+def _counts(rows: pl.DataFrame, column: str, side: int, arms: int) -> Integers:
+    total = np.zeros((side, side, arms), np.int64)
+    counts = rows[column].cast(pl.List(pl.Int64)).list.to_array(arms).to_numpy()
+    np.add.at(total, (rows["x"].to_numpy(), rows["y"].to_numpy()), counts)
+    return total

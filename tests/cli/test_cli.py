@@ -1,0 +1,180 @@
+"""The command line: what it prints, where, and with which exit status."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.studies import MINE, OWN, SMALL, written
+from lexbandit.cli.main import VERBS, status_of
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_help_names_every_verb(capsys: Captured) -> None:
+    assert status_of(["--help"]) == 0
+    text = capsys.readouterr().out
+    for verb, explanation in VERBS.items():
+        assert verb in text
+        assert explanation in text
+        assert status_of([verb, "--help"]) == 0
+        assert f"Usage: lexbandit {verb}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["policies", "environments", "studies"])
+def test_list_explains_each(kind: str, capsys: Captured) -> None:
+    assert status_of(["list", kind, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)[kind]
+    assert len(found) >= 3
+    assert all(found.values())
+    assert status_of(["list", kind]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in found)
+
+
+def test_a_study_of_ones_own(tmp_path: Path, capsys: Captured) -> None:
+    path, out = written(tmp_path, OWN), tmp_path / "out"
+    assert status_of(["run", str(path), "--out", str(out), "--runs", "2"]) == 0
+    said = capsys.readouterr()
+    assert "Stubborn" in said.out
+    assert "own: 2 of 2 runs" in said.err
+    assert "policy-rounds/s" in said.err
+    assert (out / "summary.json").exists()
+    assert (out / "report.html").exists()
+    three = ["run", str(path), "--out", str(out), "--runs", "3", "--no-report"]
+    assert status_of([*three, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert status_of([*three, "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["studies"]["own"]["runs"] == 3
+    assert said.err == ""
+    assert status_of(three) == 0
+    assert "3 of them found done" in capsys.readouterr().err
+
+
+def test_the_paper_in_small(tmp_path: Path, capsys: Captured) -> None:
+    out = tmp_path / "out"
+    small = ["--runs", "2", "--horizon", "2000", "--out", str(out)]
+    assert status_of(["reproduce", "1", "2", "--no-report", *small]) == 0
+    said = capsys.readouterr()
+    assert "Claims of the paper" in said.out
+    assert "CD-UCB1" in said.out
+    summary = json.loads((out / "summary.json").read_text())
+    assert list(summary["experiments"]) == ["1", "2"]
+    assert len(summary["claims"]) == 10 + 7
+    assert summary["experiments"]["1"]["policies"]["moc-mab"]["1/15"]["runs"] == 2
+    assert status_of(["report", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["claims"] == summary["claims"]
+
+
+def test_experiment_3_in_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    out = ["--out", str(tmp_path / "out"), "--no-report"]
+    assert status_of(["reproduce", "3", "--horizon", "3000", *out]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert len(summary["claims"]) == 11
+    assert summary["experiments"]["3"]["horizon"] == 3000
+    assert "[synthetic data]" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", ["synthetic-day.gz", "ydata-fp-td-clicks-v1_0.20090501.gz"])
+def test_experiment_3_on_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Files that say they are synthetic are called so; others are the real thing."""
+    from lexbandit.logs.r6a_synthetic import write_synthetic
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = write_synthetic(tmp_path, rows=2000, seed=0)
+    day = tmp_path / "days" / name
+    day.parent.mkdir()
+    day.write_bytes(made.read_bytes())
+    out = ["--out", str(tmp_path / "out"), "--no-report"]
+    assert status_of(["reproduce", "--r6a", str(day), "3", *out]) == 0
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())["experiments"]["3"]
+    assert told["horizon"] == 2000
+    assert told["data"] == ("synthetic" if name.startswith("synthetic") else "Yahoo! R6A")
+    assert told["data"] in told["title"]
+
+
+def test_folders_are_compared(tmp_path: Path, capsys: Captured) -> None:
+    path = written(tmp_path, SMALL)
+    for out in ("a", "b"):
+        assert status_of(["run", str(path), "--out", str(tmp_path / out), "--no-report"]) == 0
+    capsys.readouterr()
+    assert status_of(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    assert "20 numbers: 20 the same" in " ".join(capsys.readouterr().out.split())
+    assert status_of(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 20
+
+
+def test_an_entry_point_is_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """A package that declares a policy, installed as pip would: files and a dist-info."""
+    site = tmp_path / "site"
+    info = site / "stubborn-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "stubborn.py").write_text(MINE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stubborn\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[lexbandit.policies]\nstubborn = stubborn:Stubborn\n")
+    monkeypatch.syspath_prepend(str(site))
+    path = written(tmp_path, OWN.replace("mine.py:Stubborn", "stubborn"))
+    out = tmp_path / "out"
+    assert status_of(["run", str(path), "--out", str(out), "--no-report"]) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert "stubborn" in summary["studies"]["own"]["policies"]
+    assert status_of(["list", "policies"]) == 0
+    assert "stubborn" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["frobnicate"], 2, "No such command"),
+        (["reproduce", "4"], 2, "experiments are 1, 2 and 3, got '4'"),
+        (["reproduce", "--runs", "0"], 2, "--runs"),
+        (["run"], 2, "STUDY.toml"),
+        (["run", "none.toml"], 1, "cannot read the study none.toml: No such file"),
+        (["report", "none"], 2, "does not exist"),
+        (["reproduce", "3", "--r6a", "none.gz"], 1, "none.gz"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(
+    tmp_path: Path,
+    arguments: list[str],
+    status: int,
+    words: str,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert status_of(arguments) == status
+    said = capsys.readouterr()
+    assert words in said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+
+
+def test_an_empty_folder_has_no_report(tmp_path: Path, capsys: Captured) -> None:
+    assert status_of(["report", str(tmp_path)]) == 1
+    assert "no finished run" in capsys.readouterr().err
+
+
+def test_failed_runs_are_named_and_the_status_says_so(tmp_path: Path, capsys: Captured) -> None:
+    path = written(tmp_path, OWN.replace("Coins", "Broken"))
+    assert status_of(["run", str(path), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "own, 4 runs failed: RuntimeError: the sensor is gone" in said
+    assert "no run was finished" in said
+
+
+def test_a_truncated_data_file(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "day.parquet").write_bytes(b"PAR1 and then nothing")
+    recorded = 'name = "display-advertising"\npath = "day.parquet"'
+    path = written(tmp_path, SMALL.replace('name = "synthetic"', recorded))
+    assert status_of(["run", str(path), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert "day.parquet" in said
+    assert "Traceback" not in said

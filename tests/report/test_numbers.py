@@ -1,0 +1,109 @@
+"""Intervals, exponents, thinning, label places and number formats, against known answers."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexbandit.report.layout import limits_of, pixels, ticks
+from lexbandit.report.numbers import (
+    growth_exponent,
+    number_text,
+    percent_text,
+    ratio_text,
+    rounded,
+    spread,
+    student_factor,
+    thinned,
+    time_text,
+)
+
+
+# From any table of Student's t, two-sided 95 %.
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [(2, 12.706), (3, 4.303), (13, 2.179), (14, 2.160), (20, 2.093), (31, 2.042), (100, 1.984)],
+)
+def test_student_factor_is_the_table_s(runs: int, expected: float) -> None:
+    assert student_factor(runs) == pytest.approx(expected, abs=6e-4)
+
+
+def test_one_run_has_no_interval() -> None:
+    assert math.isnan(student_factor(1))
+
+
+def test_growth_exponent_recovers_a_power_of_the_last_decade() -> None:
+    t = np.unique(np.geomspace(1, 100_000, 80).astype(np.int64))
+    # Another power before the last decade must not count.
+    regret = np.where(t < 10_000, t**0.2, 3.0 * t**0.8)
+    assert growth_exponent(t, regret) == pytest.approx(0.8, abs=1e-9)
+    assert growth_exponent(t, -regret) is None
+    assert growth_exponent(np.array([1, 10]), np.array([1.0, 2.0])) is None
+
+
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_thinning_keeps_the_last_checkpoint_and_few_others(logarithmic: bool) -> None:
+    t = np.arange(1, 5001)
+    places = thinned(t, 70, logarithmic=logarithmic)
+    assert places[0] == 0
+    assert places[-1] == len(t) - 1
+    assert len(places) <= 70
+    assert (np.diff(places) > 0).all()
+    assert thinned(t[:50], 70, logarithmic=logarithmic).tolist() == list(range(50))
+
+
+@given(st.lists(st.floats(0, 270), min_size=1, max_size=12))
+def test_spread_labels_do_not_overlap_and_stay_inside(places: list[float]) -> None:
+    moved = spread(places, gap=13.5, lowest=5.0, highest=265.0)
+    in_order = sorted(moved)
+    assert all(b - a >= 13.5 - 1e-9 for a, b in itertools.pairwise(in_order))
+    assert in_order[0] >= 5.0 - 1e-9
+    assert in_order[-1] <= 265.0 + 1e-9
+    ranks = sorted(range(len(places)), key=lambda i: places[i])
+    assert [places[i] for i in sorted(ranks, key=lambda i: moved[i])] == sorted(places)
+
+
+def test_spread_leaves_what_is_apart_already() -> None:
+    assert spread([200.0, 20.0, 100.0], gap=13.5, lowest=5, highest=265) == [200.0, 20.0, 100.0]
+
+
+def test_numbers_as_people_write_them() -> None:
+    assert number_text(1298.6) == "1,299"
+    assert number_text(-327.2) == "−327"
+    assert number_text(74.46) == "74.5"
+    assert number_text(0.01234) == "0.0123"
+    assert number_text(math.nan) == "–"
+    assert [ratio_text(s) for s in (1.0, 0.2, 1 / 15, 2.0, None)] == ["1", "1/5", "1/15", "2", ""]
+    assert ratio_text(0.123456789) == "0.123457"
+    assert percent_text(0.997) == "over 99 %"
+    assert percent_text(1.0) == "100 %"
+    assert time_text(0.25) == "250 ms"
+    assert time_text(125) == "2 min 5 s"
+    assert rounded(123456.7) == 123460.0
+    assert rounded(math.inf) is None
+
+
+def test_logarithmic_ticks_are_decades_or_closer() -> None:
+    assert ticks((0.5, 20_000)) == pytest.approx([1, 10, 100, 1000, 10_000])
+    assert ticks((150, 900)) == pytest.approx([200, 500])
+    assert len(ticks((90, 1100))) >= 3
+
+
+@pytest.mark.parametrize("kind", ["linear", "log"])
+def test_pixels_go_there_and_back(kind: str) -> None:
+    forth, back = pixels((2.0, 5000.0), kind)  # type: ignore[arg-type]
+    assert forth(5000.0) == pytest.approx(0.0)
+    assert forth(2.0) == pytest.approx(270.0)
+    assert back(forth(77.0)) == pytest.approx(77.0)
+
+
+def test_a_flat_zero_still_has_an_axis() -> None:
+    from lexbandit.report.layout import Line
+    from lexbandit.report.style import looks_of
+
+    line = Line("none", looks_of(["x"])["x"], [{"x": 1, "y": 0.0}, {"x": 2, "y": 0.0}])
+    low, high = limits_of([line], "linear")
+    assert low < high

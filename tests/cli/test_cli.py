@@ -54,7 +54,7 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: Captured) -> None:
 
 def test_the_paper_in_small(tmp_path: Path, capsys: Captured) -> None:
     out = tmp_path / "out"
-    small = ["--runs", "2", "--horizon", "2000", "--out", str(out)]
+    small = ["--runs", "2", "--horizon", "500", "--out", str(out)]
     assert status_of(["reproduce", "1", "2", "--no-report", *small]) == 0
     said = capsys.readouterr()
     assert "Claims of the paper" in said.out

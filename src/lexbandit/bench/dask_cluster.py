@@ -1,5 +1,6 @@
 """The one place that imports Dask."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +28,7 @@ def connected(address: str, workers: int) -> Iterator[Ended]:
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         )
     try:
         client = Client(cluster or address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
@@ -37,9 +39,24 @@ def connected(address: str, workers: int) -> Iterator[Ended]:
     try:
         yield lambda task, runs: _ended(client, task, runs)
     finally:
-        client.close()
-        if cluster is not None:
-            cluster.close()
+        with _hushed():
+            client.close()
+            if cluster is not None:
+                cluster.close()
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep Dask from logging each connection that ends because the cluster does."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 def _ended(

@@ -1,0 +1,11 @@
+"""Without the compiler, numpy warns of the overflow that hashing means to have, in any thread."""
+
+import os
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        for item in items:
+            item.add_marker(pytest.mark.filterwarnings("ignore:overflow encountered"))

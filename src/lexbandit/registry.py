@@ -1,12 +1,17 @@
-"""Things by name. A package's files are its entries: a new file is found by being there."""
+"""Things by name. A package's files are its entries: a new file is found by being there.
+
+Entry points of installed packages are found too, in the group that is called as the package: they
+are loaded when they are asked for, so one that needs an extra costs nothing until then.
+"""
 
 import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
-from lexbandit.errors import unknown_name
+from lexbandit.errors import InvalidInput, unknown_name
 
 T = TypeVar("T")
 
@@ -34,14 +39,34 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return every name, sorted."""
         self._gather()
-        return sorted(self._builders)
+        return sorted({*self._builders, *self._installed()})
 
     def builder(self, name: str) -> Callable[..., T]:
         """Return the builder of `name`; an unknown name is an error that suggests the nearest."""
         self._gather()
-        if not isinstance(name, str) or name not in self._builders:
-            raise unknown_name(self.kind, name, self._builders)
-        return self._builders[name]
+        if isinstance(name, str) and name in self._builders:
+            return self._builders[name]
+        if isinstance(name, str) and name in self._installed():
+            return self._loaded(name)
+        raise unknown_name(self.kind, name, self.names())
+
+    def origin(self, name: str) -> str | None:
+        """Return where another package's entry comes from, with its version; None for our own."""
+        point = self._installed().get(name)
+        if point is None or point.value.startswith("lexbandit."):
+            return None
+        return f"{point.value} {point.dist.version if point.dist else '?'}"
+
+    def _loaded(self, name: str) -> Callable[..., T]:
+        try:
+            builder: Callable[..., T] = self._installed()[name].load()
+        except ImportError as error:
+            extra = ': pip install "lexbandit[bench]"' if self.origin(name) is None else ""
+            raise InvalidInput(
+                f"the {self.kind} {name!r} needs {error.name or error}, "
+                f"which is not installed{extra}."
+            ) from error
+        return builder
 
     def parameters(self, name: str) -> dict[str, inspect.Parameter]:
         """Return the parameters that the builder of `name` takes."""
@@ -57,3 +82,6 @@ class Registry(Generic[T]):
             for module in pkgutil.iter_modules(package.__path__):
                 importlib.import_module(f"{self.package}.{module.name}")
             self._complete = True
+
+    def _installed(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=self.package)}

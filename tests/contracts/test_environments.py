@@ -46,7 +46,10 @@ def test_seeds_decide_the_stream(name: str) -> None:
     environment = lexbandit.make_environment(name)
     first, again, other = (environment.rounds(20, seed=s).contexts for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
-    assert (first != other).all()
+    if environment.rows is None:
+        assert (first != other).all()
+    else:  # a recording is what it is
+        np.testing.assert_array_equal(first, other)
 
 
 @every_environment

@@ -16,7 +16,6 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ _REGISTRIES: dict[str, Any] = {
     "environment": environments.REGISTRY,
 }
 _MAKERS: dict[str, Callable[..., Any]] = {"policy": make_policy, "environment": make_environment}
-_GROUPS = {"policy": "lexbandit.policies", "environment": "lexbandit.environments"}
 
 # What every policy is told of the problem; one's own policy is given those of them it takes.
 PROBLEM = ("arms", "dimension", "objectives", "horizon", "seed")
@@ -46,9 +44,9 @@ class Component:
     source: str | None = None
 
     @property
-    def own(self) -> bool:
-        """Whether lexbandit brings it."""
-        return ":" not in self.name and self.name in _REGISTRIES[self.kind].names()
+    def named(self) -> bool:
+        """Whether it is known by its name, of lexbandit or of an installed package."""
+        return ":" not in self.name
 
     def identity(self) -> dict[str, str | None]:
         """Return what tells it from any other: for a user's file, what the file says."""
@@ -57,7 +55,7 @@ class Component:
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """Return the parameters its builder takes."""
-        if self.own:
+        if self.named:
             return dict(_REGISTRIES[self.kind].parameters(self.name))
         return dict(inspect.signature(_builder(self)).parameters)
 
@@ -69,7 +67,7 @@ class Component:
 
     def build(self, parameters: Mapping[str, Any], problem: Mapping[str, Any] | None = None) -> Any:
         """Build it with its parameters and those of `problem` it takes."""
-        if self.own:
+        if self.named:
             return _MAKERS[self.kind](self.name, **(problem or {}), **parameters)
         for given in parameters:
             if not self.takes(given):
@@ -113,34 +111,21 @@ def find(kind: str, name: str, folder: Path) -> Component:
 
 
 def _find_by_name(kind: str, name: str) -> Component:
-    own = _REGISTRIES[kind].names()
-    installed = {point.name: point for point in entry_points(group=_GROUPS[kind])}
-    if name in own:
-        return Component(kind, name)
-    if name not in installed:
-        raise unknown_name(kind, name, [*own, *installed])
+    registry = _REGISTRIES[kind]
+    registry.builder(name)  # refuses an unknown name
     # The version stands in for the source: an installed package is found on the worker too.
-    point = installed[name]
-    version = point.dist.version if point.dist else "?"
-    return Component(kind, name, None, f"{point.value} {version}")
+    return Component(kind, name, None, registry.origin(name))
 
 
 def names(kind: str) -> dict[str, str]:
     """Return every known name of a kind with one line of explanation."""
     registry = _REGISTRIES[kind]
-    known = {name: registry.describe(name) for name in registry.names()}
-    for point in entry_points(group=_GROUPS[kind]):
-        known.setdefault(point.name, f"from {point.value}")
-    return known
+    return {name: registry.describe(name) for name in registry.names()}
 
 
 @lru_cache(maxsize=256)
 def _builder(component: Component) -> Callable[..., Any]:
-    if component.file is None:
-        points = entry_points(group=_GROUPS[component.kind], name=component.name)
-        if not points:
-            raise InvalidInput(f"{component.kind} {component.name!r} is not installed here.")
-        return points[component.name].load()  # type: ignore[no-any-return]
+    assert component.file is not None  # only a user's file has no name of its own
     attribute = component.name.partition(":")[2]
     module = _module(component.file, component.source or "")
     if not callable(getattr(module, attribute, None)):

@@ -183,7 +183,7 @@ class _Reader:
 
     def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
         """Build the policy once, so that a wrong value is met now and not in every run."""
-        if entry.policy.own:
+        if entry.policy.named:
             try:
                 entry.policy.build(entry.parameters, {"arms": 2, "dimension": 1, **problem})
             except (InvalidInput, TypeError) as error:

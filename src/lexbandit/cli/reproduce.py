@@ -1,6 +1,5 @@
 """`lexbandit reproduce`: the paper's experiments, beside its claims."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +70,7 @@ def _sorted_out(arguments: Sequence[str], r6a: Sequence[str]) -> tuple[list[str]
 def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
     """Return Experiment 3 on real files: as many rounds as they have rows."""
     with progress_bar(voice) as bar:
-        prepared = yahoo.prepare(paths, cache_folder(), stages(bar))
+        prepared = yahoo.prepare(paths, yahoo.cache_folder(), stages(bar))
     recording = Recording.open(prepared)
     told = "synthetic" if recording.facts.get("source") == "synthetic" else "Yahoo! R6A"
     return replace(
@@ -81,9 +80,3 @@ def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
         horizon=recording.rows,
         environment_parameters={**study.environment_parameters, "path": str(prepared)},
     )
-
-
-def cache_folder() -> Path:
-    """Return the folder where converted files are kept, beside the compiled kernels."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(root) / "lexbandit" / "r6a"

@@ -24,6 +24,12 @@ __all__ = ["convert", "prepare"]
 _PREPARATION = 1  # version of what is made of the events
 
 
+def cache_folder() -> Path:
+    """Return the folder where converted and made-up data are kept, beside the compiled kernels."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "lexbandit" / "r6a"
+
+
 def convert(paths: Sequence[Path], cache: Path, progress: Progress | None = None) -> Path:
     """Return a Parquet file with the events of the R6A files, in their order; made once.
 

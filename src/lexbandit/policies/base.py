@@ -72,9 +72,9 @@ class Policy(ABC):
         arms = np.empty(len(rounds), np.int64)
         for t in range(len(rounds)):
             context = rounds.contexts[t]
-            allowed = None if rounds.allowed is None else rounds.allowed[t]
-            arm = self.select(context, allowed).arm
-            self.update(context, arm, rounds.outcomes[t, arm], allowed)
+            mask = () if rounds.allowed is None else (rounds.allowed[t],)
+            arm = self.select(context, *mask).arm
+            self.update(context, arm, rounds.outcomes[t, arm], *mask)
             arms[t] = arm
         return arms
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lexbandit import InvalidInput, make_environment, make_policy
-from lexbandit.environments.display_advertising import DisplayAdvertising
+from lexbandit.logs.display_advertising import DisplayAdvertising
 from lexbandit.logs.r6a import prepare
 from lexbandit.logs.r6a_synthetic import write_synthetic
 from lexbandit.metrics import Truth
@@ -134,12 +134,18 @@ def test_the_data_are_kept_in_the_users_cache(
     assert kept.name == "synthetic-r6a-1000-rows-seed-0-v1.prepared.parquet"
 
 
-def test_polars_is_imported_only_when_data_are_read() -> None:
+def test_its_name_is_known_without_polars() -> None:
+    """It is an entry point: listed without being loaded, and refused in words if it cannot be."""
     code = (
-        "import sys, lexbandit; lexbandit.make_environment('display-advertising'); "
-        "assert 'polars' not in sys.modules"
+        "import sys; sys.modules['polars'] = None\n"
+        "from lexbandit import InvalidInput, make_environment\n"
+        "from lexbandit.environments import REGISTRY\n"
+        "assert 'display-advertising' in REGISTRY.names()\n"
+        "try: make_environment('display-advertising')\n"
+        "except InvalidInput as error: print(error)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "needs polars, which is not installed: pip install" in done.stdout
 
 
 def test_the_papers_order_of_clicks(environment: DisplayAdvertising) -> None:

@@ -1,20 +1,16 @@
 """Experiment 3 of the paper: to display an ad and pay for it, or not."""
 
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexbandit.checks import Floats, whole
-from lexbandit.environments.making import REGISTRY
 from lexbandit.environments.recorded import Recorded
-from lexbandit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lexbandit.logs.recording import Recording
+from lexbandit.logs.r6a import cache_folder
+from lexbandit.logs.r6a_synthetic import interest, prepare_synthetic
+from lexbandit.logs.recording import Recording
 
 PAPER_ROWS = 4_500_000
 
@@ -42,13 +38,13 @@ class DisplayAdvertising(Recorded):
     ) -> None:
         self._wanted = None if rows is None else whole("rows", rows, least=1)
         self._data_seed = whole("data_seed", data_seed, least=0)
-        self._cache = _cache_folder() if cache is None else Path(cache)
+        self._cache = cache_folder() if cache is None else Path(cache)
         self._lock = threading.Lock()
         self._recording: Recording | None = None
         if path is None:
             self.rows = self._wanted or PAPER_ROWS
         else:
-            self._recording = self._opened(Path(path))
+            self._recording = Recording.open(Path(path))
             self.rows = min(self._recording.rows, self._wanted or self._recording.rows)
 
     @property
@@ -65,26 +61,13 @@ class DisplayAdvertising(Recorded):
         return ", ".join(self._recording.facts.get("files", [self._recording.path.name]))
 
     @property
-    def recording(self) -> "Recording":
+    def recording(self) -> Recording:
         """The prepared file; the synthetic one is made now if it is not there yet."""
         with self._lock:  # threads share an environment; the file is made once
             if self._recording is None:
-                # polars is needed here and not by `import lexbandit.environments`.
-                from lexbandit.logs.r6a_synthetic import prepare_synthetic  # noqa: PLC0415
-
                 path = prepare_synthetic(rows=self.rows, seed=self._data_seed, cache=self._cache)
-                self._recording = self._opened(path)
+                self._recording = Recording.open(path)
             return self._recording
-
-    def _opened(self, path: Path) -> "Recording":
-        try:
-            from lexbandit.logs.recording import Recording  # noqa: PLC0415
-        except ImportError as error:
-            raise InvalidInput(
-                "display-advertising reads Parquet files with polars, which is not installed: "
-                'pip install "lexbandit[bench]".'
-            ) from error
-        return Recording.open(path)
 
     def _read(self) -> Iterator[tuple[Floats, Floats]]:
         for contexts, clicks in self.recording.blocks():
@@ -97,21 +80,12 @@ class DisplayAdvertising(Recorded):
         ceiling = self.recording.facts.get("ceiling")
         if ceiling is None:
             return None
-        from lexbandit.logs.r6a_synthetic import interest  # noqa: PLC0415
-
         means = np.zeros((len(contexts), self.arms, self.objectives))
         means[:, 0, 0] = ceiling * interest(contexts)
         means[:, 1, 1] = 1.0
         return means
 
 
-def _cache_folder() -> Path:
-    """Return the folder for data made once, beside the compiled kernels."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(root) / "lexbandit" / "r6a"
-
-
-@REGISTRY.register("display-advertising")
 def display_advertising(
     *,
     path: str | Path | None = None,

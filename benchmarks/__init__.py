@@ -1,1 +1,7 @@
 """Speed, as ratios against a baseline measured in the same run: `make bench`."""
+
+import sys
+from pathlib import Path
+
+# The baselines are the plain twins, which live with the tests.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -2,11 +2,13 @@
 
 from rich.console import Console
 
-from benchmarks import core, starting
+from benchmarks import bench, core, starting
 
 console = Console(width=110)
 core.replay_and_step(console)
 core.by_cells(console)
 core.drawing(console)
+bench.whole_runs(console)
+bench.scaling(console)
 starting.starting(console)
 starting.memory(console)

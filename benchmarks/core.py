@@ -1,8 +1,6 @@
 """The compiled policies against their plain twins, on the rounds of Experiment 2."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,6 @@ from rich.table import Table
 import lexbandit
 from benchmarks.timing import best_of
 from lexbandit.rounds import Rounds
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from naive import run
 from support import PAPER, as_lists, twin_of
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lexbandit.bench.study import read_study
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.compiled
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_blocks_run_and_print_what_the_page_says(page: Path) -> None:
+def test_blocks_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     namespace: dict[str, object] = {"__name__": "docs"}
     printed = ""
     ran = 0
@@ -31,7 +33,13 @@ def test_blocks_run_and_print_what_the_page_says(page: Path) -> None:
         elif language == "text":
             assert block.strip() == "\n".join(line.rstrip() for line in printed.strip().split("\n"))
             printed = ""
-        assert language in ("python", "text"), f"a block of {language} is neither run nor checked"
+        elif language == "toml":
+            study = tmp_path / "study.toml"
+            study.write_text(block)
+            assert read_study(study).entries
+            ran += 1
+        else:
+            pytest.fail(f"a block of {language} is neither run nor checked")
     assert ran > 0
 
 

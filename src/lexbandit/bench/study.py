@@ -161,7 +161,11 @@ class _Reader:
         used: set[str] = set()
         for n, given in enumerate(listed):
             policy = self._component("policy", self._table(given, "policies", n), "policies", n)
-            fixed = {key: value for key, value in given.items() if key not in ("name", "grid")}
+            fixed = {
+                key: self._number(value, "policies", n, key)
+                for key, value in given.items()
+                if key not in ("name", "grid")
+            }
             own = self._grid(given.get("grid", {}), "policies", n, "grid")
             grid = {k: v for k, v in shared.items() if policy.takes(k) and k not in fixed} | own
             used |= {key for key in shared if policy.takes(key)}
@@ -204,11 +208,14 @@ class _Reader:
                 wrong = f"{key} must be a list of at least one value, got {values!r}."
                 self._refuse((*place, key), InvalidInput(wrong))
             for value in values:
-                try:
-                    number(value)
-                except ValueError as error:
-                    self._refuse((*place, key), InvalidInput(f"{key}: {error}"))
+                self._number(value, *place, key)
         return dict(grid)
+
+    def _number(self, value: Any, *place: str | int) -> Any:
+        try:
+            return number(value)
+        except ValueError as error:
+            self._refuse(place, InvalidInput(f"{place[-1]}: {error}"))
 
     def _objectives(self, given: Any) -> tuple[str, ...]:
         fine = isinstance(given, list) and given and all(isinstance(name, str) for name in given)
@@ -262,7 +269,7 @@ class _Place:
 
 
 def number(value: Any) -> Any:
-    """Return a grid value: fractions such as "1/15" as floats, all else as it is."""
+    """Return a parameter: fractions such as "1/15" as floats, all else as it is."""
     if isinstance(value, str) and "/" in value:
         try:
             return float(Fraction(value))
@@ -288,4 +295,7 @@ def _points(
         parameters = {**fixed, **{key: number(value) for key, value in point.items()}}
         scale = parameters.get("scale")
         label = f"{short}@{','.join(parts)}" if parts else short
-        yield Entry(policy, label, None if scale is None else float(scale), parameters)
+        # A scale that is no number is refused when the policy is tried.
+        yield Entry(
+            policy, label, float(scale) if isinstance(scale, int | float) else None, parameters
+        )

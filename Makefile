@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test test-all check bench lock clean
+.PHONY: help reproduce test test-all check browser bench lock clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,10 +25,17 @@ check: $(READY)  ## lint, types, imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## checks and the test suite (under 10 minutes on 2 cores)
+# A test looks at the report in a real browser; without one it is skipped, with its reason.
+browser:
+	@command -v chromium > /dev/null \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
+			&& apt-get install -y -qq --no-install-recommends chromium > /dev/null; } \
+		|| echo "no chromium here: install it to run the test that opens the report in a browser"
+
+test: check browser  ## checks and the test suite (under 10 minutes on 2 cores)
 	$(BIN)/pytest -m "not slow" -n 2
 
-test-all: check  ## the suite, the longer statistics, and the suite once without the JIT
+test-all: check browser  ## the suite, the longer statistics, and the suite once without the JIT
 	$(BIN)/pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2
 

@@ -9,7 +9,7 @@ import pytest
 
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench.claims import COMPARISONS, claims_of
+from lexbandit.bench.claims import COMPARISONS, claims_of, held_at_one_scale
 from lexbandit.bench.comparison import compare
 from lexbandit.bench.conduct import conduct
 from lexbandit.bench.executors import Threads
@@ -153,3 +153,20 @@ def test_two_folders_are_compared(tmp_path: Path) -> None:
     conduct(sized(small(tmp_path), horizon=10), tmp_path / "d", Threads(1))
     with pytest.raises(InvalidInput, match="in common"):
         compare(tmp_path / "a", tmp_path / "d")
+
+
+def test_claims_at_one_scale_compare_like_with_like() -> None:
+    """Held by own best scales, lost at the common ones: CD-UCB1 lower only where MOC-MAB is not."""
+    told = {
+        "data": "",
+        "policies": {
+            "moc-mab": {"1": {"regret": [10.0, 1.0]}, "1/5": {"regret": [5.0, 1.0]}},
+            "cd-ucb1": {"1": {"regret": [4.0, 9.0]}, "1/5": {"regret": [8.0, 9.0]}},
+        },
+        "best_scale": {
+            "moc-mab": {"by_regret": "1/5", "by_reward": None},
+            "cd-ucb1": {"by_regret": "1", "by_reward": None},
+        },
+    }
+    assert [claim["holds"] for claim in claims_of(1, told)] == [True, True]
+    assert held_at_one_scale(1, told) == {"1": "2 of 2", "1/5": "1 of 2"}

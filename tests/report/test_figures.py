@@ -10,7 +10,7 @@ from lexbandit.report.bounds import theory_of
 from lexbandit.report.maps import agreement
 from lexbandit.report.reading import StudyResults, read_results
 from lexbandit.report.style import looks_of
-from lexbandit.report.words import data_text, objective_title
+from lexbandit.report.words import data_text, full_title, objective_title
 from lexbandit.theory import MocMabTheory
 
 
@@ -53,11 +53,16 @@ def test_bounds_are_those_of_theorem_1(studies: dict[str, StudyResults]) -> None
 
 def test_theory_takes_the_study_s_parameters(studies: dict[str, StudyResults]) -> None:
     study = studies["experiment-1"]
-    study.frozen["policies"].append({"policy": "moc-mab", "label": "x", "beta": 0.1, "scale": 1.0})
+    before = study.frozen["policies"]
+    study.frozen["policies"] = [
+        {"policy": "moc-mab", "label": "a", "beta": 0.7, "scale": 0.2},
+        {"policy": "moc-mab", "label": "b", "beta": 0.1, "scale": 1.0},  # the curve that is drawn
+        {"policy": "moc-mab", "label": "c", "beta": 0.3, "scale": 1.0},
+    ]
     try:
         theory = theory_of(study)
     finally:
-        study.frozen["policies"].pop()
+        study.frozen["policies"] = before
     assert theory is not None
     assert (theory.beta, theory.arms, theory.dimension) == (0.1, 4, 2)
     assert theory_of(studies["my-own"]) is None
@@ -127,8 +132,12 @@ def test_synthetic_stand_ins_are_called_so(studies: dict[str, StudyResults]) -> 
         assert "Synthetic data" in (data_text(study) or "")
         given["parameters"]["path"] = "day.parquet"
         assert data_text(study) is None
+        study.frozen["data"] = "synthetic"  # a file made by the generator
+        assert "Synthetic data" in (data_text(study) or "")
+        assert full_title(study).count("synthetic") == 1
     finally:
         study.frozen["environment"] = before
+        study.frozen.pop("data", None)
 
 
 def test_titles_do_not_repeat_themselves(studies: dict[str, StudyResults]) -> None:

@@ -92,6 +92,18 @@ def claims_of(experiment: int, told: dict[str, Any]) -> list[dict[str, Any]]:
     return [claim | {"data": told["data"]} for claim in claims]
 
 
+def held_at_one_scale(experiment: int, told: dict[str, Any]) -> dict[str, str]:
+    """Return for each scale how many claims hold if all algorithms are taken at it: "7 of 10"."""
+    held = {}
+    scales = [set(points) for policy, points in told["policies"].items() if policy in NAMES]
+    for scale in told["policies"].get(MOC, {}):
+        if all(scale in points for points in scales):
+            same = {policy: {"by_regret": scale, "by_reward": scale} for policy in told["policies"]}
+            verdicts = [c["holds"] for c in claims_of(experiment, told | {"best_scale": same})]
+            held[scale] = f"{sum(verdicts)} of {len(verdicts)}"
+    return held
+
+
 def _verdict(comparison: Comparison, best: dict[str, list[float]]) -> dict[str, Any]:
     ours = best[MOC][comparison.objective]
     theirs = best[comparison.rival][comparison.objective]

@@ -94,6 +94,7 @@ class Folder:
             "data": study.data,
             "paper": study.paper,
             "environment": {"name": study.environment.name, "parameters": _plain(first)},
+            **_facts(first),
             "policies": [
                 {"policy": short(entry.policy.name), "label": entry.label, **entry.parameters}
                 for entry in study.entries
@@ -109,6 +110,16 @@ class Folder:
             "files": [self.file(run).name for run in planned],
         }
         write(self.path / f"study-{study.name}.json", as_json(told))
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    """Return what the report wants to know of the environment."""
+    try:
+        environment = run.environment.build(run.environment_parameters)
+    except Exception:  # every run will fail of it too, and say so
+        return {}
+    names = [str(name) for name in getattr(environment, "arm_names", ())]
+    return {"dimension": environment.dimension, **({"arm_names": names} if names else {})}
 
 
 def write(path: Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from lexbandit.bench.claims import claims_of
+from lexbandit.bench.claims import claims_of, held_at_one_scale
 from lexbandit.bench.results import as_json, load_runs, studies_in, write
 from lexbandit.bench.versions import versions
 from lexbandit.errors import InvalidInput
@@ -39,6 +39,7 @@ def summarize(directory: Path) -> Numbers:
         else:
             experiments[str(study["paper"])] = told
             claims += claims_of(study["paper"], told)
+            told["claims_at_one_scale"] = held_at_one_scale(study["paper"], told)
     summary: Numbers = {"experiments": experiments, "claims": claims, "versions": versions()}
     return summary | ({"studies": studies} if studies else {})
 

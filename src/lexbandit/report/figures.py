@@ -89,6 +89,7 @@ def growth(study: StudyResults) -> Figure | None:
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
         lines, fits = [], []
+        ours: Line | None = None
         for curve in (study.best(policy) for policy in study.policies):
             measure = _measure(curve, regret=True)
             rows = [
@@ -103,10 +104,11 @@ def growth(study: StudyResults) -> Figure | None:
             fits.append(f"{name} {exponent:.2f}" if exponent is not None else f"{name} none")
             label = f"{name} t^{exponent:.2f}" if exponent is not None else name
             lines.append(Line(label, looks[curve.policy], rows, banded=False))
+            ours = lines[-1] if curve.policy == "moc-mab" else ours
         if not lines:
             continue
-        if theory is not None:
-            lines.append(_slope(lines[0], theory.exponent))
+        if theory is not None and ours is not None:
+            lines.append(_slope(ours, theory.exponent))
             fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
         panels.append(
             line_panel(
@@ -206,7 +208,7 @@ def sensitivity(study: StudyResults) -> Figure | None:
     ]
     caption = (
         f"How much the tuning matters: {better} is better, and a flat line needs no tuning. Scale "
-        "1 keeps the guarantees; smaller widths explore less. Best in "
+        "1 is the one the theorems are for; smaller widths explore less. Best in "
         f"{objective_phrase(study, 0)}: {', '.join(bests)}. {band_text(study)}"
     )
     return Figure("sensitivity", "Sensitivity to the scale factor", caption, panels)

@@ -32,9 +32,8 @@ def data_text(study: StudyResults) -> str | None:
     """Return a warning where the data are a stand-in for real ones."""
     environment = study.frozen.get("environment") or {}
     given = environment.get("parameters") or {}
-    source = str(study.frozen.get("source") or "")
     stand_in = environment.get("name") == "display-advertising" and not given.get("path")
-    if stand_in or source.startswith("synthetic"):
+    if stand_in or study.frozen.get("data") == "synthetic":
         return (
             "Synthetic data: made up in the format of Yahoo! R6A with a planted click model, "
             "since the real files may not be redistributed. The numbers say nothing about Yahoo!."
@@ -44,4 +43,5 @@ def data_text(study: StudyResults) -> str | None:
 
 def full_title(study: StudyResults) -> str:
     """Return the study's title, with a word on synthetic data where they stand for real ones."""
-    return f"{study.title} (synthetic data)" if data_text(study) else study.title
+    said = data_text(study) is None or "synthetic" in study.title
+    return study.title if said else f"{study.title} (synthetic data)"

@@ -1,5 +1,6 @@
 """What several test files share."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,13 @@ def step(policy: Policy, rounds: Rounds) -> np.ndarray:
         arms[t] = policy.select(rounds.contexts[t], mask).arm
         policy.update(rounds.contexts[t], int(arms[t]), rounds.outcomes[t, arms[t]], mask)
     return arms
+
+
+def as_if_real(path: Path, to: Path) -> Path:
+    """Return a synthetic R6A file dressed up as a real one: another name, visits of 2009."""
+    lines = (line.partition(" ") for line in path.read_text().splitlines(keepends=True))
+    to.write_text("".join(f"{int(t) + 1_241_000_000} {rest}" for t, _, rest in lines))
+    return to
 
 
 def assert_same_state(one: Policy, other: Policy) -> None:

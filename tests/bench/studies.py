@@ -90,6 +90,15 @@ class Broken(Coins):
         raise RuntimeError("the sensor is gone")
 
 
+class Sometimes(Coins):
+    """Fails in streams whose first context is above a half."""
+
+    def _means(self, contexts):
+        if contexts[0, 0] > 0.5:
+            raise RuntimeError("not this time")
+        return super()._means(contexts)
+
+
 def slow(seconds=0.05):
     """Coins that take their time."""
     import time

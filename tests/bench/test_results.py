@@ -161,3 +161,13 @@ def test_numbers_of_one_run_do_not_depend_on_the_others(tmp_path: Path) -> None:
     alone = play(plan(fewer)[0]).curves[0]
     among = play(plan(study)[0]).curves[1]
     assert alone.reward.tolist() == among.reward.tolist()
+
+
+def test_what_an_interruption_leaves_is_swept_away(tmp_path: Path) -> None:
+    """Also a file that was made and not yet written to; another process's is left alone."""
+    folder = Folder(tmp_path)
+    mine, other = folder.runs / f".{os.getpid()}-a.parquet.x", folder.runs / ".1-a.parquet.x"
+    for file in (mine, other):
+        file.touch()
+    folder.sweep()
+    assert list(folder.runs.iterdir()) == [other]

@@ -15,7 +15,7 @@ from lexbandit.bench.conduct import conduct
 from lexbandit.bench.executors import Threads
 from lexbandit.bench.plan import sized
 from lexbandit.bench.results import load_runs
-from lexbandit.bench.summary import summarize, write_summary
+from lexbandit.bench.summary import best_of, summarize, write_summary
 
 SIX = ("moc-mab", "cp-ucb1", "cs-ucb1", "p-ucb1", "s-ucb1", "cd-ucb1")
 
@@ -71,6 +71,32 @@ def test_best_scales(tmp_path: Path) -> None:
         assert points[best["by_reward"]]["reward"][0] == max(
             p["reward"][0] for p in points.values()
         )
+
+
+def test_the_dominant_objective_decides_the_best_scale() -> None:
+    """Each measure has its own best point, and the second objective would choose another."""
+    points = {
+        "1": {"regret": [3.0, 1.0], "reward": [5.0, 9.0]},
+        "1/5": {"regret": [1.0, 8.0], "reward": [6.0, 2.0]},
+        "1/9": {"regret": [2.0, 9.0], "reward": [7.0, 1.0]},
+    }
+    assert best_of(points) == {"by_regret": "1/5", "by_reward": "1/9"}
+
+
+@pytest.mark.parametrize(("experiment", "measure"), [(1, "regret"), (2, "reward")])
+def test_claims_take_the_scale_that_is_best_by_their_own_measure(
+    experiment: int, measure: str
+) -> None:
+    point = {"regret": [2.0, 2.0], "reward": [2.0, 2.0]}
+    other = {"regret": [9.0, 9.0], "reward": [9.0, 9.0]}
+    by = {"by_regret": "a" if measure == "regret" else "b"}
+    by["by_reward"] = "b" if measure == "regret" else "a"
+    study = {
+        "data": "",
+        "policies": {name: {"a": point, "b": other} for name in ("moc-mab", "cd-ucb1")},
+        "best_scale": dict.fromkeys(("moc-mab", "cd-ucb1"), by),
+    }
+    assert claims_of(experiment, study)[0]["moc-mab"] == 2.0
 
 
 def test_one_run_has_no_standard_error(tmp_path: Path) -> None:

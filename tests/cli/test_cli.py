@@ -7,6 +7,7 @@ import pytest
 
 from bench.studies import MINE, OWN, SMALL, written
 from lexbandit.cli.main import VERBS, status_of
+from support import as_if_real
 
 Captured = pytest.CaptureFixture[str]
 
@@ -79,7 +80,7 @@ def test_experiment_3_in_small(
     assert "[synthetic data]" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("name", ["synthetic-day.gz", "ydata-fp-td-clicks-v1_0.20090501.gz"])
+@pytest.mark.parametrize("name", ["synthetic-day", "ydata-fp-td-clicks-v1_0.20090501"])
 def test_experiment_3_on_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Files that say they are synthetic are called so; others are the real thing."""
     from lexbandit.logs.r6a_synthetic import write_synthetic
@@ -88,7 +89,10 @@ def test_experiment_3_on_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     made = write_synthetic(tmp_path, rows=2000, seed=0)
     day = tmp_path / "days" / name
     day.parent.mkdir()
-    day.write_bytes(made.read_bytes())
+    if name.startswith("synthetic"):
+        day.write_bytes(made.read_bytes())
+    else:
+        as_if_real(made, day)
     out = ["--out", str(tmp_path / "out"), "--no-report"]
     assert status_of(["reproduce", "--r6a", str(day), "3", *out]) == 0
     told = json.loads((tmp_path / "out" / "summary.json").read_text())["experiments"]["3"]
@@ -168,6 +172,43 @@ def test_failed_runs_are_named_and_the_status_says_so(tmp_path: Path, capsys: Ca
     said = capsys.readouterr().err
     assert "own, 4 runs failed: RuntimeError: the sensor is gone" in said
     assert "no run was finished" in said
+
+
+def test_one_failed_run_of_several_is_a_failure_too(tmp_path: Path, capsys: Captured) -> None:
+    path = written(tmp_path, OWN.replace("Coins", "Sometimes"))
+    out = tmp_path / "out"
+    assert status_of(["run", str(path), "--out", str(out), "--no-report"]) == 1
+    said = capsys.readouterr().err
+    assert "failed: RuntimeError: not this time" in said
+    assert 0 < len(list((out / "runs").glob("own-*.parquet"))) < 8
+    assert (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize("arms", ["[-1] * len(rounds)", "[99] * len(rounds)", "[0, 1]", "'abc'"])
+def test_arms_that_cannot_be_are_refused(tmp_path: Path, capsys: Captured, arms: str) -> None:
+    """Also where the means are not known, as in a recording: nothing is stored."""
+    mine = MINE + WILD.replace("ARMS", arms)
+    path = written(tmp_path, OWN.replace("mine.py:Stubborn", "mine.py:Wild"))
+    (tmp_path / "mine.py").write_text(mine)
+    out = tmp_path / "out"
+    path.write_text(path.read_text().replace("mine.py:Coins", "mine.py:Unknown"))
+    assert status_of(["run", str(path), "--out", str(out), "--no-report"]) == 1
+    assert "arms" in capsys.readouterr().err
+    assert not list((out / "runs").glob("own-*.parquet"))
+
+
+WILD = """
+
+class Wild(Stubborn):
+    def replay(self, rounds):
+        return ARMS
+
+
+class Unknown(Coins):
+    def _blocks(self, left, block, contexts, rewards):
+        for rounds in super()._blocks(left, block, contexts, rewards):
+            yield type(rounds)(rounds.contexts, rounds.outcomes)
+"""
 
 
 def test_a_truncated_data_file(tmp_path: Path, capsys: Captured) -> None:

@@ -12,6 +12,7 @@ from lexbandit.logs.display_advertising import DisplayAdvertising
 from lexbandit.logs.r6a import prepare
 from lexbandit.logs.r6a_synthetic import write_synthetic
 from lexbandit.metrics import Truth
+from support import as_if_real
 
 ROWS = 150_000
 
@@ -99,7 +100,7 @@ def test_a_horizon_beyond_the_recording_is_refused(environment: DisplayAdvertisi
 
 def test_real_files_have_no_means(tmp_path: Path) -> None:
     text = write_synthetic(tmp_path, rows=2_000, seed=0)
-    text = text.rename(tmp_path / "ydata-fp-td-clicks-v1_0.20090501")
+    text = as_if_real(text, tmp_path / "ydata-fp-td-clicks-v1_0.20090501")
     path = prepare([text], tmp_path)
     environment = made(tmp_path, path=str(path))
     assert environment.rows == 2_000

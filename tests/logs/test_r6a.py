@@ -17,15 +17,15 @@ from lexbandit.logs.r6a import convert, prepare
 from lexbandit.logs.r6a_lines import parse_line
 from lexbandit.logs.r6a_synthetic import prepare_synthetic, write_synthetic
 from lexbandit.logs.recording import Recording
+from support import as_if_real
 
 NAME = "ydata-fp-td-clicks-v1_0.20090501"
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
-    """Return a file under a real name, so that nothing labels it synthetic."""
-    path = write_synthetic(tmp_path, rows=3_000, seed=4)
-    return path.rename(tmp_path / NAME)
+    """Return a file that nothing tells to be synthetic."""
+    return as_if_real(write_synthetic(tmp_path, rows=3_000, seed=4), tmp_path / NAME)
 
 
 def plain_contexts(rows: Floats, among: Floats) -> Floats:
@@ -126,6 +126,16 @@ def test_what_is_made_says_where_it_comes_from(text: Path, tmp_path: Path) -> No
         assert "synthetic" in path.name
         facts = json.loads(pl.read_parquet_metadata(path)["lexbandit"])
         assert facts["source"] == "synthetic"
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_renamed_synthetic_file_is_still_called_synthetic(
+    tmp_path: Path, compressed: bool
+) -> None:
+    made_up = write_synthetic(tmp_path, rows=500, seed=0, compressed=compressed)
+    renamed = made_up.rename(tmp_path / f"{NAME}{'.gz' if compressed else ''}")
+    recording = Recording.open(prepare([renamed], tmp_path / "cache"))
+    assert recording.facts["source"] == "synthetic"
 
 
 def test_progress_is_told(text: Path, tmp_path: Path) -> None:

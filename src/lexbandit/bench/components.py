@@ -70,6 +70,8 @@ class Component:
         if self.named:
             return _MAKERS[self.kind](self.name, **(problem or {}), **parameters)
         for given in parameters:
+            if problem and given in problem:
+                raise InvalidInput(f"{given} is told to {self.name} by the study; leave it out.")
             if not self.takes(given):
                 raise unknown_name(f"parameter of {self.name}", given, self.parameters())
         told = {key: value for key, value in (problem or {}).items() if self.takes(key)}

@@ -66,5 +66,6 @@ def conduct(
                 conducted.policy_rounds += report.run.policy_rounds
     finally:
         reports.close()  # type: ignore[attr-defined]
+        folder.sweep()
     conducted.seconds = time.monotonic() - begin
     return conducted

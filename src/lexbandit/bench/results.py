@@ -83,6 +83,11 @@ class Folder:
         write(file, _parquet(_table(played)))
         return file
 
+    def sweep(self) -> None:
+        """Remove what an interruption left unfinished; other processes keep theirs."""
+        for file in self.runs.glob(f"{_unfinished()}*"):
+            file.unlink(missing_ok=True)
+
     def store_study(self, study: Study, runs: Iterable[Run]) -> None:
         """Write what the study was, for the report and for whoever asks later."""
         planned = list(runs)
@@ -122,9 +127,14 @@ def _facts(run: Run) -> dict[str, Any]:
     return {"dimension": environment.dimension, **({"arm_names": names} if names else {})}
 
 
+def _unfinished() -> str:
+    """Return how the names of this process's unfinished files begin."""
+    return f".{os.getpid()}-"
+
+
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and have it on the disk when this returns."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(prefix=f"{_unfinished()}{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

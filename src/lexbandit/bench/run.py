@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.bench.plan import Run
 from lexbandit.bench.study import Entry
 from lexbandit.checks import Floats, Integers
@@ -152,8 +153,10 @@ class _Player:
     def play(self, block: _Block) -> None:
         """Replay a block and note what came of it."""
         before = time.thread_time()
-        arms = self.policy.replay(block.rounds)
+        played = self.policy.replay(block.rounds)
         spent = time.thread_time() - before
+        # A user's policy may return anything; what follows trusts it.
+        arms = checks.arms_of(played, rounds=len(block.rounds), arms_known=block.rounds.arms)
         self.clock.append((block.done + len(arms), self.clock[-1][1] + spent))
         if block.truth is not None:
             self.tally = self.tally or Tally(self.marks, objectives=self.objectives)

@@ -116,7 +116,7 @@ class _Reader:
         with self._at("paper"):
             paper = checks.whole("paper", table["paper"], least=1) if "paper" in table else None
         name = self._text(table, "name")
-        if not all(c.isalnum() or c in "-_" for c in name):
+        if not name or not all(c.isalnum() or c in "-_" for c in name):
             wrong = f"name may hold letters, digits, - and _, got {name!r}."
             self._refuse(("name",), InvalidInput(wrong))
         objectives = self._objectives(table["objectives"])
@@ -275,9 +275,10 @@ def number(value: Any) -> Any:
             return float(Fraction(value))
         except (ValueError, ZeroDivisionError):
             raise ValueError(f"{value!r} is not a fraction such as '1/15'.") from None
-    if isinstance(value, str) and value.isdigit():
-        return float(value)
-    return value
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _tunable(policy: Component) -> list[str]:

@@ -64,7 +64,7 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
         "objectives": study["objectives"],
         "environment": study["environment"],
         "policies": policies,
-        "best_scale": {name: _best(points) for name, points in policies.items()},
+        "best_scale": {name: best_of(points) for name, points in policies.items()},
         "seconds": float(rows["seconds"].sum()),
     }
 
@@ -106,7 +106,7 @@ def _mean_and_error(
     return means, errors
 
 
-def _best(points: dict[str, Numbers]) -> dict[str, str | None]:
+def best_of(points: dict[str, Numbers]) -> dict[str, str | None]:
     """Return the point of least dominant regret, and that of most dominant reward."""
     known = [name for name, point in points.items() if point["regret"] is not None]
     return {

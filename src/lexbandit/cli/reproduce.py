@@ -42,6 +42,8 @@ def command(
 ) -> int:
     """Run the paper's experiments (by default all three) and compare with its claims."""
     numbers, paths = _sorted_out(experiments, r6a)
+    if paths and "3" not in numbers:
+        raise click.UsageError("--r6a is for Experiment 3: lexbandit reproduce 3 --r6a PATH...")
     voice = Voice(quiet=quiet, as_json=as_json)
     studies = []
     for number in numbers:

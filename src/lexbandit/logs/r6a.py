@@ -4,9 +4,11 @@ The day-1 file of the dataset ("R6A, Yahoo! Front Page Today Module User Click L
 has to be asked for from Yahoo! Webscope; its terms forbid passing it on, so none of it is here.
 """
 
+import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,6 +24,10 @@ from lexbandit.logs.tables import pl, read_blocks, row_count, write_blocks
 __all__ = ["convert", "prepare"]
 
 _PREPARATION = 1  # version of what is made of the events
+
+
+# Real visits have timestamps of 2009; those of synthetic days lie before this.
+FIRST_REAL = 10**9
 
 
 def cache_folder() -> Path:
@@ -127,7 +133,19 @@ def _label(files: list[Path]) -> str:
 
 
 def _synthetic(files: list[Path]) -> bool:
-    return any("synthetic" in file.name for file in files)
+    """Tell whether a file is a made-up one, by its name or, if it was renamed, by its first day."""
+    return any("synthetic" in file.name or _first_timestamp(file) < FIRST_REAL for file in files)
+
+
+def _first_timestamp(file: Path) -> int:
+    """Return the first number of a file; a real day's if there is none, which the reader tells."""
+    try:
+        with file.open("rb") as raw:
+            compressed = raw.read(2) == b"\x1f\x8b"
+        with gzip.open(file) if compressed else file.open("rb") as lines:
+            return int(lines.read(32).split()[0])
+    except (OSError, EOFError, ValueError, IndexError, zlib.error):
+        return FIRST_REAL
 
 
 def _described(files: list[Path], **more: int) -> dict[str, str]:

@@ -53,7 +53,7 @@ _ARTICLES = (0.8, 0.8, 0.8, 0.8, 0.8)
 _REACH = 0.6
 _SLOTS = 288  # of five minutes, R6A's resolution
 _SLOTS_PER_POOL = 8
-_START = 1_241_160_900
+_START = 86_400  # 1970: no real visit, so that a renamed file is still known as synthetic
 _FIRST_ARTICLE = 900_001  # R6A's own are about 109,500
 _BLOCK = 1 << 18
 

@@ -190,9 +190,13 @@ def sensitivity(study: StudyResults) -> Figure | None:
         lines = []
         for policy in study.policies:
             curves = [c for s in scales for c in study.of(policy) if c.scale == s]
+            if len({c.scale for c in curves}) < len(curves):
+                continue  # its grid has more than scales: one line would mix them
             rows = [_row(c.scale, _measure(c, regret=regret), len(c.t) - 1, i) for c in curves]
             if rows:
                 lines.append(Line(policy_name(policy), looks[policy], rows, marks=True))
+        if not lines:
+            return None
         panels.append(
             line_panel(
                 objective_title(study, i),

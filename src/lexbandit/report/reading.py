@@ -45,11 +45,9 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """How the curve is called in a figure: the policy and, if it has one, its scale."""
-        name = policy_name(self.policy)
-        if self.scale:
-            return f"{name} · {self.scale}"
-        return name if "@" not in self.label else f"{name} · {self.label.partition('@')[2]}"
+        """How the curve is called in a figure: the policy and its point of the grid."""
+        name, point = policy_name(self.policy), self.label.partition("@")[2] or self.scale
+        return f"{name} · {point}" if point else name
 
 
 @dataclass(frozen=True)

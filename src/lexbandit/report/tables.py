@@ -117,10 +117,13 @@ def _policies(study: StudyResults) -> str:
 def _tuning(study: StudyResults) -> list[tuple[str, str]]:
     """Return the policies' own parameters, those of the grid aside."""
     told: dict[str, str] = {}
-    for entry in study.frozen.get("policies") or []:
-        own = {k: v for k, v in entry.items() if k not in ("policy", "label", "scale")}
+    entries = study.frozen.get("policies") or []
+    for policy in dict.fromkeys(entry["policy"] for entry in entries):
+        points = [entry for entry in entries if entry["policy"] == policy]
+        fixed = [k for k in points[0] if len({str(point.get(k)) for point in points}) == 1]
+        own = {k: points[0][k] for k in fixed if k not in ("policy", "label", "scale")}
         if own:
-            told[policy_name(entry["policy"])] = ", ".join(f"{k} = {v}" for k, v in own.items())
+            told[policy_name(policy)] = ", ".join(f"{k} = {v}" for k, v in own.items())
     text = "; ".join(f"{name}: {values}" for name, values in told.items())
     return [("Policies' own parameters", text)] if text else []
 

@@ -199,3 +199,70 @@ def test_more_objectives_than_two() -> None:
         policy = make(name, objectives=3)
         policy.update(CONTEXT, 1, [0.1, 0.2, 0.3])
         assert policy.explain(CONTEXT).arms[1].mean == (0.1, 0.2, 0.3)
+
+
+def cell(means: list[float], widths: list[float], second: list[float]) -> np.ndarray:
+    """Statistics of one cell, in which objective 2 has indices and nothing else."""
+    stats = np.zeros((1, 2, 5, len(means)))
+    stats[0, 0, MEAN], stats[0, 0, WIDTH] = means, widths
+    stats[0, 0, INDEX] = np.add(means, widths)
+    stats[0, 1, INDEX] = second
+    return stats
+
+
+def shares_of(stats: np.ndarray, beta: float, margin: float) -> list[float]:
+    ceilings = np.full((1, stats.shape[3]), np.inf)
+    return [float(p) for p in lexicographic.shares(stats, 0, ceilings, beta, margin)]
+
+
+def test_the_floor_is_equation_4() -> None:
+    stats = cell([0.75, 0.5], [0.125, 0.0625], [0.0, 0.0])
+    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, 0.25) == 0.75 - 0.125 - 2 * 0.25
+    # u = βv is confident, u > βv is not (line 9).
+    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, 0.125) == 0.75 - 0.125 - 2 * 0.125
+    below = np.nextafter(0.125, 0)
+    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, below) == math.inf
+    assert lexicographic.candidate_floor(stats, 0, 0, 0.5, 0.125) == math.inf
+
+
+def test_an_index_that_just_reaches_the_floor_is_a_candidate() -> None:
+    """floor = 0.75 − 0.125 − 2 · 0.125 = 0.375, and arm 1 has the better second objective."""
+    reaching = cell([0.75, 0.25], [0.125, 0.125], [0.1, 0.9])
+    assert shares_of(reaching, 1.0, 0.125) == [0.0, 1.0]
+    short = cell([0.75, 0.25 - 1e-12], [0.125, 0.125], [0.1, 0.9])
+    assert shares_of(short, 1.0, 0.125) == [1.0, 0.0]
+
+
+def test_a_tie_of_a_sure_and_an_unsure_arm() -> None:
+    """Arm 0 is sure and lets arm 2 in, which is best in objective 2; arm 1 is played itself."""
+    stats = cell([0.75, 0.5, 0.5], [0.125, 0.375, 0.125], [0.1, 0.2, 0.9])
+    assert shares_of(stats, 1.0, 0.125) == [0.0, 0.5, 0.5]
+
+
+def test_a_weight_of_zero_needs_no_reward() -> None:
+    """The instance of [1, 0] learns when the second reward is missing; [0, 1] does not."""
+    policy = lexbandit.make_policy("s-ucb1", arms=1, dimension=1)
+    for _ in range(90):
+        policy.update([0.5], 0, [0.5, math.nan])
+    counts = policy.state()["counts"][0, 0]
+    assert counts[:2].tolist() == [90, 0]
+    assert 15 < counts[2] < 45  # drawn a third of the time
+    assert counts[3:].tolist() == [0, 0]
+
+
+def test_parameters_reach_where_they_belong() -> None:
+    policy = lexbandit.make_policy(
+        "moc-mab", arms=3, dimension=2, horizon=10**6, L=2.0, alpha=0.5, beta=0.3, R=1.5, scale=0.1
+    )
+    assert isinstance(policy, LexicographicRule)
+    m = policy.partition.cells_per_side  # type: ignore[attr-defined]
+    assert m == 52  # the smallest m with m^3.5 >= 10^6
+    assert policy.margin == pytest.approx(2.0 * 2**0.25 * m**-0.5)
+    assert policy.beta == 0.3
+    A = 1 + 2 * math.log(4 * 3 * m**2 * 1e9)
+    assert policy.bound.width(7) == pytest.approx(0.1 * 1.5 * math.sqrt(2 * A / 7))
+    for name in ("cd-ucb1", "cp-ucb1", "cs-ucb1"):
+        grid = lexbandit.make_policy(name, arms=3, dimension=2, horizon=10**6, alpha=0.5)
+        assert grid.partition.cells_per_side == m  # type: ignore[attr-defined]
+    three = lexbandit.make_policy("cp-ucb1", arms=3, dimension=2, horizon=100, objectives=3)
+    assert three.bound.width(2, 9) == pytest.approx(math.sqrt(math.log(9 * 9**0.25)))  # type: ignore[attr-defined]

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from lexbandit import InvalidInput
+from lexbandit.kernels import optimality
+from lexbandit.kernels.ties import ceilings_of
 from lexbandit.metrics import Tally, Truth, pareto_gaps, pareto_regret, regret, total
-from naive import optimal_arms, pareto_gap
+from naive import front, optimal_arms, pareto_gap
 
 levels = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 tables = st.integers(1, 5).flatmap(
@@ -72,6 +74,33 @@ def test_checkpoints_not_reached_are_nan() -> None:
     tally.add(Truth(means), arms)
     assert np.isfinite(tally.regret[0]).all()
     assert np.isnan(tally.regret[1]).all()
+
+
+@given(arrays(float, (6, 4, 2), elements=levels), arrays(bool, (6, 4)))
+def test_only_allowed_arms_enter_optimum_and_gaps(means: np.ndarray, allowed: np.ndarray) -> None:
+    """As if the other arms were not there, in every round by its own mask."""
+    allowed[:, 0] |= ~allowed.any(axis=1)
+    truth = Truth(means, allowed)
+    marks = optimality.optimal_arms(means, ceilings_of(allowed))
+    fronts = optimality.pareto_front(means, ceilings_of(allowed))
+    for t in range(6):
+        arms = np.flatnonzero(allowed[t]).tolist()
+        rows = [tuple(means[t, arm].tolist()) for arm in arms]
+        best = optimal_arms(rows)
+        assert tuple(truth.optimal[t]) == rows[best[0]]
+        assert np.flatnonzero(marks[t]).tolist() == [arms[b] for b in best]
+        assert np.flatnonzero(fronts[t]).tolist() == [arms[b] for b in front(rows)]
+        for place, arm in enumerate(arms):
+            assert truth.gaps[t, arm] == pytest.approx(pareto_gap(rows, place), abs=1e-9)
+    assert (truth.gaps >= 0).all()
+
+
+def test_rewards_of_a_tally_are_those_of_the_arms_played() -> None:
+    means, arms = rounds()
+    tally = Tally([1, 7, 200], objectives=3)
+    tally.add(Truth(means), arms)
+    for row, t in enumerate((1, 7, 200)):
+        np.testing.assert_allclose(tally.reward[row], means[range(t), arms[:t]].sum(0))
 
 
 def test_allowed_arms_only_enter_the_optimum() -> None:

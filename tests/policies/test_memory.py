@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.bounds import UCB1Bound
 from lexbandit.errors import InvalidInput
+from lexbandit.kernels.statistics import INDEX, WIDTH
 from lexbandit.policies.cell_memory import CellMemory
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.rounds import Rounds
@@ -69,6 +70,10 @@ def test_growing_keeps_everything() -> None:
     np.testing.assert_array_equal(state["cells"], np.arange(2000))
     np.testing.assert_array_equal(state["plays"].sum(1), 1)
     np.testing.assert_array_equal(state["sums"][:, :, 0].sum(1), np.arange(2000))
+    assert isinstance(policy, CellPolicy)
+    memory = policy._memory
+    assert np.isinf(memory.stats[memory.used :, :, WIDTH]).all()
+    assert np.isinf(memory.stats[memory.used :, :, INDEX]).all()
 
 
 def test_rounds_edited_after_they_were_checked_are_noticed() -> None:

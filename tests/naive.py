@@ -6,6 +6,7 @@ the same seed they can be compared arm by arm with the compiled policies.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 Vector = Sequence[float]
 
@@ -63,37 +64,44 @@ class MocMab:
         scale: float = 1.0,
         seed: int = 0,
     ) -> None:
-        self.K, self.m, self.beta, self.scale = K, m, beta, scale
+        self.arms = range(K)
+        self.m, self.beta, self.scale = m, beta, scale
         self.A = 1 + 2 * math.log(4 * K * m**d * T**1.5)
         self.v = L * d ** (alpha / 2) * m ** (-alpha)
         self.N: dict[tuple[int, ...], list[int]] = {}
         self.mean: dict[tuple[int, ...], list[list[float]]] = {}
         self.dice = Dice(seed)
 
+    def u(self, p: tuple[int, ...], a: int) -> float:
+        """The uncertainty level, below equation (3)."""
+        N = self.N[p][a]
+        return self.scale * math.sqrt(2 * self.A / N) if N > 0 else math.inf
+
+    def g(self, p: tuple[int, ...], a: int, i: int) -> float:
+        """The index, equation (3)."""
+        return self.mean[p][i][a] + self.u(p, a)
+
     def select(self, context: Vector) -> int:
         p = quick_cell_of(context, self.m)
         if p not in self.N:
-            self.N[p] = [0] * self.K
-            self.mean[p] = [[0.0] * self.K, [0.0] * self.K]
-        N, (mean1, mean2) = self.N[p], self.mean[p]
-        twice_A, scale = 2 * self.A, self.scale
-        u = [scale * math.sqrt(twice_A / n) if n else math.inf for n in N]
-        g1 = [mean + width for mean, width in zip(mean1, u, strict=True)]
-        best = max(g1)
-        top = self.dice.one_of([a for a, g in enumerate(g1) if g == best])
-        if u[top] > self.beta * self.v:
+            self.N[p] = [0 for _ in self.arms]
+            self.mean[p] = [[0.0 for _ in self.arms] for _ in range(2)]
+        g1 = [self.g(p, a, 0) for a in self.arms]
+        top = self.dice.one_of([a for a in self.arms if g1[a] == max(g1)])
+        if self.u(p, top) > self.beta * self.v:
             return top
-        floor = mean1[top] - u[top] - 2 * self.v
-        g2 = [mean2[a] + u[a] if g1[a] >= floor else -math.inf for a in range(self.K)]
-        best = max(g2)
-        return self.dice.one_of([a for a, g in enumerate(g2) if g == best])
+        floor = self.mean[p][0][top] - self.u(p, top) - 2 * self.v
+        candidates = [a for a in self.arms if g1[a] >= floor]  # equation (4)
+        g2 = {a: self.g(p, a, 1) for a in candidates}
+        best = max(g2.values())
+        return self.dice.one_of([a for a in candidates if g2[a] == best])
 
     def update(self, context: Vector, arm: int, rewards: Vector) -> None:
         p = quick_cell_of(context, self.m)
-        n = self.N[p][arm]
-        for mean, reward in zip(self.mean[p], rewards, strict=True):
-            mean[arm] = (mean[arm] * n + reward) / (n + 1)
-        self.N[p][arm] = n + 1
+        N = self.N[p][arm]
+        for i in range(2):
+            self.mean[p][i][arm] = (self.mean[p][i][arm] * N + rewards[i]) / (N + 1)
+        self.N[p][arm] = N + 1
 
 
 class Ucb1:
@@ -243,7 +251,7 @@ class InEveryCell:
         self.instance(context).update(arm, rewards)
 
 
-def run(policy: MocMab | InEveryCell, contexts: list[Vector], outcomes: list) -> list[int]:  # type: ignore[type-arg]
+def run(policy: Any, contexts: list[Vector], outcomes: list[list[Vector]]) -> list[int]:
     """Select, observe, update, for each round."""
     arms = []
     for context, outcome in zip(contexts, outcomes, strict=True):

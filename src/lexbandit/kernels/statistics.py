@@ -50,7 +50,9 @@ def kept_width(count: float, bound: Array) -> float:
     level = bound[COUNT_CONSTANT]
     if bound[COUNT_LOG] != 0.0:
         level += bound[COUNT_LOG] * math.log1p(count)
-    return float(bound[SCALE] * math.sqrt(level * (1.0 + bound[EXTRA] / count) / count))
+    if bound[EXTRA] != 0.0:
+        level *= 1.0 + bound[EXTRA] / count
+    return float(bound[SCALE] * math.sqrt(level / count))
 
 
 @kernel

@@ -266,3 +266,24 @@ def test_parameters_reach_where_they_belong() -> None:
         assert grid.partition.cells_per_side == m  # type: ignore[attr-defined]
     three = lexbandit.make_policy("cp-ucb1", arms=3, dimension=2, horizon=100, objectives=3)
     assert three.bound.width(2, 9) == pytest.approx(math.sqrt(math.log(9 * 9**0.25)))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["cd-ucb1", "cp-ucb1", "cs-ucb1", "moc-mab"])
+def test_explained_widths_are_those_of_the_bound(name: str) -> None:
+    """With the rounds of the cell in them, where the bound grows with these."""
+    policy = make(name, arms=2, scale=1.0)
+    for _ in range(5):
+        policy.update(CONTEXT, 0, [0.5, 0.5])
+    policy.update(CONTEXT, 1, [0.25, 0.5])
+    for report, n in zip(policy.explain(CONTEXT).arms, (5, 1), strict=True):
+        width = policy.bound.width(n, 6)  # type: ignore[attr-defined]
+        assert report.width == pytest.approx((width, width))
+        assert report.index[0] == pytest.approx(report.mean[0] + width)
+
+
+def test_the_observations_still_needed_are_those_of_the_test() -> None:
+    """What `explain` says of an unsure top arm: 2A/(βv)² observations, 5030 in Experiment 1."""
+    policy = lexbandit.make_policy("moc-mab", arms=4, dimension=2, horizon=100_000)
+    for arm in range(4):
+        policy.update(CONTEXT, arm, [arm / 4, 0.0])
+    assert "about 5030 observations" in policy.explain(CONTEXT).reason

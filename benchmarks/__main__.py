@@ -7,6 +7,7 @@ from benchmarks import bench, core, starting
 console = Console(width=110)
 core.replay_and_step(console)
 core.by_cells(console)
+core.by_arms(console)
 core.drawing(console)
 bench.whole_runs(console)
 bench.scaling(console)

@@ -39,7 +39,7 @@ def whole(name: str, value: object, *, least: int, most: int | None = None) -> i
 
 def positive(name: str, value: object, *, most: float = math.inf) -> float:
     """Return `value` as a float above 0 and at most `most`, of a size that can be squared."""
-    number = _real(value)
+    number = real(value)
     if not (0.0 < number <= most) or math.isinf(number):
         upper = f" and at most {most:g}" if math.isfinite(most) else ""
         raise InvalidInput(f"{name} must be a finite number above 0{upper}, got {value!r}.")
@@ -50,7 +50,7 @@ def positive(name: str, value: object, *, most: float = math.inf) -> float:
 
 def at_least_zero(name: str, value: object) -> float:
     """Return `value` as a finite float of at least 0."""
-    number = _real(value)
+    number = real(value)
     if not 0.0 <= number <= 1e100:
         raise InvalidInput(f"{name} must be a finite number of at least 0, got {value!r}.")
     return number
@@ -69,8 +69,10 @@ def tolerances(value: Any, objectives: int) -> Floats:
     return np.array([at_least_zero(f"tolerance[{i}]", each) for i, each in enumerate(given)])
 
 
-def _real(value: object) -> float:
-    if isinstance(value, bool | np.bool_ | str | bytes):
+def real(value: object) -> float:
+    """Return a number as a float; NaN for what is no number, truth values and text included."""
+    usual = value.__class__ is int or value.__class__ is float
+    if not usual and isinstance(value, bool | np.bool_ | str | bytes):
         return math.nan
     try:
         return float(value)  # type: ignore[arg-type]

@@ -1,12 +1,367 @@
-"""Context features that can be computed: the time within a period."""
+"""The context in its own units: named features, and the point of [0,1]^d they become.
 
-from typing import Any
+A policy on features is given a *smooth* point: categories as one coordinate each (1 or 0), cycles
+as a place on a circle. A policy on cells is given one coordinate a feature, so that the values of a
+category lie in cells of their own.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats, whole
-from lexbandit.errors import InvalidInput
+from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.objectives import ends, named
+
+FINE, OUTSIDE, MISSING, UNKNOWN = 0, 1, 2, 3
+NOTES = ("", "outside its range", "missing", "unknown")
+
+
+def no_value(value: Any) -> bool:
+    """Tell whether a value is none: None or NaN."""
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+
+
+@dataclass(frozen=True)
+class Feature(ABC):
+    """One named feature of the context.
+
+    `missing` says what is done where there is no value (absent, None or NaN): "refuse" makes it an
+    error, "middle" takes the middle and counts it. `outside` says what is done with a value outside
+    its range: "clip" takes the nearest end and counts it, "refuse" makes it an error.
+    """
+
+    name: str
+    missing: Literal["refuse", "middle"] = field(default="refuse", kw_only=True)
+    outside: Literal["clip", "refuse"] = field(default="clip", kw_only=True)
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        named("context feature", self.name)
+        for what, known in (("missing", ("refuse", "middle")), ("outside", ("clip", "refuse"))):
+            if getattr(self, what) not in known:
+                raise unknown_name(f"{what} of feature {self.name!r}:", getattr(self, what), known)
+
+    @abstractmethod
+    def size(self, smooth: bool) -> int:
+        """Return how many coordinates it becomes."""
+
+    @abstractmethod
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note."""
+
+    def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
+        """Write the coordinates of many values to points[:, at:]; returns how many of each note."""
+        notes: dict[int, int] = {}
+        size = self.size(smooth)
+        for row, value in enumerate(values):
+            point = [0.0] * size
+            note = self.write(value, point, 0, smooth)
+            points[row, at : at + size] = point
+            if note:
+                notes[note] = notes.get(note, 0) + 1
+        return notes
+
+    def _middle(self, value: Any, point: list[float], at: int, size: int) -> int:
+        """Write the middle for a missing value, or refuse it."""
+        if self.missing == "refuse":
+            raise InvalidInput(
+                f"context feature {self.name!r} has no value ({value!r}); pass one, or declare it "
+                'with missing="middle".'
+            )
+        point[at : at + size] = [0.5] * size
+        return MISSING
+
+    def _refuse(self, value: Any, allowed: str) -> InvalidInput:
+        return InvalidInput(f"context feature {self.name!r} must be {allowed}, got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Number(Feature):
+    """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0."""
+
+    low: float = 0.0
+    high: float = 1.0
+    scale: Literal["linear", "log"] = field(default="linear", kw_only=True)
+
+    kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = ends(f"low and high of feature {self.name!r}", (self.low, self.high))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        if self.scale not in ("linear", "log"):
+            raise unknown_name(f"scale of feature {self.name!r}:", self.scale, ("linear", "log"))
+        if self.scale == "log" and low <= 0.0:
+            raise InvalidInput(
+                f"feature {self.name!r} has a log scale, so low must be above 0, got {self.low!r}."
+            )
+
+    def size(self, smooth: bool) -> int:
+        """Return 1."""
+        return 1
+
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write its share of the range."""
+        if value.__class__ is not float and value.__class__ is not int:
+            if no_value(value):
+                return self._middle(value, point, at, 1)
+            given, value = value, checks.real(value)
+            if math.isnan(value):
+                raise self._refuse(given, "a number")
+        if self.low <= value <= self.high:
+            if self.scale == "log":
+                share = math.log(value / self.low) / math.log(self.high / self.low)
+                point[at] = min(max(share, 0.0), 1.0)
+            else:
+                point[at] = (value - self.low) / (self.high - self.low)
+            return FINE
+        if math.isnan(value):
+            return self._middle(value, point, at, 1)
+        if self.outside == "refuse" or math.isinf(value):
+            raise self._refuse(value, f"a number from {self.low:g} to {self.high:g}")
+        point[at] = 0.0 if value < self.low else 1.0
+        return OUTSIDE
+
+    def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
+        """Write the shares of many values at once, where they are plain numbers in range."""
+        array = np.asarray(values)
+        if array.dtype.kind in "iuf" and array.ndim == 1:
+            numbers = array.astype(np.float64)
+            if ((numbers >= self.low) & (numbers <= self.high)).all():
+                if self.scale == "log":
+                    shares = np.log(numbers / self.low) / math.log(self.high / self.low)
+                    points[:, at] = np.clip(shares, 0.0, 1.0)
+                else:
+                    points[:, at] = (numbers - self.low) / (self.high - self.low)
+                return {}
+        return super().write_many(values, points, at, smooth)
+
+
+@dataclass(frozen=True)
+class Category(Feature):
+    """One of `values`. An unknown or missing one is "other": none of them; it is counted.
+
+    With outside="refuse" an unknown one is an error, with missing="refuse" a missing one is.
+    """
+
+    values: Sequence[str] = ()
+    missing: Literal["refuse", "middle"] = field(default="middle", kw_only=True)
+
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.values, str) or not tuple(self.values):
+            raise InvalidInput(
+                f"values of feature {self.name!r} must be a list of names, got {self.values!r}."
+            )
+        values = tuple(self.values)
+        for value in values:
+            named(f"value of feature {self.name!r}", value)
+        if len(set(values)) != len(values):
+            raise InvalidInput(f"values of feature {self.name!r} must differ, got {values!r}.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "_place", {value: k for k, value in enumerate(values)})
+
+    def size(self, smooth: bool) -> int:
+        """Return one coordinate a value, or a single one for cells."""
+        return len(self.values) if smooth else 1
+
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write 1 for the value and 0 for the others; for cells, the middle of its own part."""
+        try:
+            k = self._place.get(value, -1)  # type: ignore[attr-defined]
+        except TypeError:
+            raise self._refuse(value, f"one of {', '.join(self.values)}") from None
+        note = FINE
+        if k < 0:
+            note = MISSING if no_value(value) else UNKNOWN
+            if note == MISSING and self.missing == "refuse":
+                return self._middle(value, point, at, 1)
+            if note == UNKNOWN and (self.outside == "refuse" or not isinstance(value, str)):
+                raise unknown_name(f"value of context feature {self.name!r}:", value, self.values)
+        if smooth:
+            if k >= 0:
+                point[at + k] = 1.0
+        else:
+            point[at] = ((k if k >= 0 else len(self.values)) + 0.5) / (len(self.values) + 1)
+        return note
+
+
+@dataclass(frozen=True)
+class Flag(Feature):
+    """True or False."""
+
+    kind: ClassVar[str] = "flag"
+
+    def size(self, smooth: bool) -> int:
+        """Return 1."""
+        return 1
+
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write 1 or 0."""
+        if no_value(value):
+            return self._middle(value, point, at, 1)
+        if not isinstance(value, bool | np.bool_):
+            raise self._refuse(value, "True or False")
+        point[at] = 1.0 if value else 0.0
+        return FINE
+
+
+@dataclass(frozen=True)
+class Cycle(Feature):
+    """A number that comes round again after `period`, such as the hour of the day after 24."""
+
+    period: float = 24.0
+
+    kind: ClassVar[str] = "cycle"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        period = checks.positive(f"period of feature {self.name!r}", self.period)
+        object.__setattr__(self, "period", period)
+
+    def size(self, smooth: bool) -> int:
+        """Return 2, the place on a circle; for cells 1, the time since the period began."""
+        return 2 if smooth else 1
+
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write the place on the circle, so that 23:59 and 0:00 are neighbours."""
+        number = value if value.__class__ is float else checks.real(value)
+        if not math.isfinite(number):
+            if no_value(value):
+                return self._middle(value, point, at, self.size(smooth))
+            raise self._refuse(value, "a finite number")
+        phase = (number / self.period) % 1.0
+        if smooth:
+            point[at] = 0.5 + 0.5 * math.cos(2.0 * math.pi * phase)
+            point[at + 1] = 0.5 + 0.5 * math.sin(2.0 * math.pi * phase)
+        else:
+            point[at] = phase
+        return FINE
+
+
+@dataclass(frozen=True)
+class Vector(Feature):
+    """`length` numbers from `low` to `high` under one name, such as an embedding."""
+
+    length: int = 1
+    low: float = 0.0
+    high: float = 1.0
+
+    kind: ClassVar[str] = "vector"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        length = checks.whole(f"length of feature {self.name!r}", self.length, least=1)
+        object.__setattr__(self, "length", length)
+        low, high = ends(f"low and high of feature {self.name!r}", (self.low, self.high))
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def size(self, smooth: bool) -> int:
+        """Return its length."""
+        return self.length
+
+    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+        """Write the shares of the range."""
+        if value is None:
+            return self._middle(value, point, at, self.length)
+        numbers = checks.floats(f"context feature {self.name!r}", value, (self.length,))
+        if np.isnan(numbers).any():
+            return self._middle(value, point, at, self.length)
+        outside = bool(((numbers < self.low) | (numbers > self.high)).any())
+        if outside and (self.outside == "refuse" or not np.isfinite(numbers).all()):
+            raise self._refuse(value, f"numbers from {self.low:g} to {self.high:g}")
+        shares = (numbers - self.low) / (self.high - self.low)
+        point[at : at + self.length] = np.clip(shares, 0.0, 1.0).tolist()
+        return OUTSIDE if outside else FINE
+
+
+class Contexts:
+    """The features of a context, in order, and the points they become.
+
+    `counts` says how often a feature's value was outside its range, missing or unknown.
+    """
+
+    def __init__(self, features: Sequence[Feature], *, smooth: bool = True) -> None:
+        if isinstance(features, Feature) or not isinstance(features, Sequence) or not features:
+            raise InvalidInput(f"context must be a list of features, got {features!r}.")
+        for feature in features:
+            if not isinstance(feature, Feature):
+                raise InvalidInput(
+                    "a context feature is a Number, Category, Flag, Cycle or Vector, "
+                    f"got {feature!r}."
+                )
+        names = [feature.name for feature in features]
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidInput(f"two context features are called {name!r}.")
+        self.features = tuple(features)
+        self.smooth = smooth
+        self.names = names
+        self._names = frozenset(names)
+        sizes = [feature.size(smooth) for feature in features]
+        starts = [sum(sizes[:n]) for n in range(len(sizes))]
+        self._places = list(zip(names, features, starts, strict=True))
+        self.dimension = sum(sizes)
+        self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
+
+    def point(self, context: Mapping[str, Any]) -> Floats:
+        """Return the point of a context; a wrong one is refused, and nothing is counted then."""
+        try:
+            known = len(context)
+            get = context.get
+        except (TypeError, AttributeError):
+            raise InvalidInput(
+                f"context must be a mapping of features to values, got {context!r}."
+            ) from None
+        if known != len(self.names) or not self._names.issuperset(context):
+            for name in context:
+                if name not in self._names:
+                    raise unknown_name("context feature", name, self.names)
+        point = [0.0] * self.dimension
+        notes = None
+        for name, feature, at in self._places:
+            note = feature.write(get(name), point, at, self.smooth)
+            if note:
+                notes = [*(notes or ()), (name, note)]
+        if notes:
+            for name, note in notes:
+                self._count(name, note, 1)
+        return np.array(point)
+
+    def points(self, columns: Mapping[str, Any]) -> Floats:
+        """Return the points of many contexts, given as one column a feature."""
+        for name in columns:
+            if name not in self.names:
+                raise unknown_name("context feature", name, self.names)
+        lengths = {name: len(columns[name]) for name in columns}
+        if len(set(lengths.values())) > 1:
+            raise InvalidInput(f"the columns of contexts differ in length: {lengths}.")
+        n = next(iter(lengths.values()), 0)
+        points = np.empty((n, self.dimension))
+        notes = []
+        for name, feature, at in self._places:
+            values = columns.get(name, [None] * n)
+            notes.append((name, feature.write_many(values, points, at, self.smooth)))
+        for name, counts in notes:
+            for note, count in counts.items():
+                self._count(name, note, count)
+        return points
+
+    def _count(self, name: str, note: int, count: int) -> None:
+        counts = self.counts[name]
+        counts[NOTES[note]] = counts.get(NOTES[note], 0) + count
+
 
 # Up to here every whole number is a float of its own.
 _LATEST = 2**53
@@ -18,9 +373,9 @@ def time_feature(t: Any, period: int) -> Floats:
     Rounds count from 1, so t = T_s is 0 again. Add it to the context as a further feature; a policy
     then has the dimension d + 1 and learns rewards that change with the period.
     """
-    period = whole("period", period, least=1, most=_LATEST)
+    period = checks.whole("period", period, least=1, most=_LATEST)
     if isinstance(t, int | float):
-        rounds = np.asarray(whole("t", t, least=0, most=_LATEST), np.float64)
+        rounds = np.asarray(checks.whole("t", t, least=0, most=_LATEST), np.float64)
     else:
         try:
             rounds = np.asarray(t, np.float64)

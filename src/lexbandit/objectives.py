@@ -1,0 +1,108 @@
+"""An objective: a metric in its own units, with a direction, a range and a tolerance."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput, unknown_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Settings:
+    """What an objective has besides its name, by keyword only."""
+
+    goal: Literal["max", "min"] = "max"
+    range: tuple[float, float] = (0.0, 1.0)
+    tolerance: float = 0.0
+    outside: Literal["clip", "refuse"] = "clip"
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Objective(_Settings):
+    """A metric called `name`; the order in which objectives are given is their priority.
+
+    goal        "max" if more is better, "min" if less is
+    range       (low, high): where its values lie, in its own units
+    tolerance   how much less of it is as good, in its own units: with a tolerance of 0.02, arms
+                within 0.02 of the best are as good, and the next objective decides
+    outside     "clip" takes a value outside the range as its nearest end, and counts it; "refuse"
+                makes it an error
+    default     the value that is taken if none came in the waiting time; None takes none
+
+    Inside, a value is its share of the way from the worst end of the range, 0, to the best, 1.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        named("objective", self.name)
+        for what, known in (("goal", ("max", "min")), ("outside", ("clip", "refuse"))):
+            if getattr(self, what) not in known:
+                raise unknown_name(
+                    f"{what} of objective {self.name!r}:", getattr(self, what), known
+                )
+        object.__setattr__(self, "range", ends(f"range of objective {self.name!r}", self.range))
+        tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
+        object.__setattr__(self, "tolerance", tolerance)
+        if self.default is not None:
+            object.__setattr__(self, "default", self.checked(self.default))
+
+    @property
+    def span(self) -> float:
+        """The length of the range."""
+        return self.range[1] - self.range[0]
+
+    def checked(self, value: Any) -> float:
+        """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused."""
+        number = checks.real(value)
+        if not math.isfinite(number):
+            raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
+        low, high = self.range
+        if self.outside == "refuse" and not low <= number <= high:
+            raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
+        return number
+
+    def is_outside(self, value: float) -> bool:
+        """Tell whether a value lies outside the range."""
+        return not self.range[0] <= value <= self.range[1]
+
+    def share(self, value: float) -> float:
+        """Return the share of a value: 0 for the worst end of the range, 1 for the best."""
+        low, high = self.range
+        share = (value - low) / (high - low)
+        share = 0.0 if share < 0.0 else 1.0 if share > 1.0 else share
+        return share if self.goal == "max" else 1.0 - share
+
+    def shares(self, values: Floats) -> Floats:
+        """Return the shares of many values; NaN stays NaN."""
+        low, high = self.range
+        shares = np.clip((values - low) / (high - low), 0.0, 1.0)
+        return np.asarray(shares if self.goal == "max" else 1.0 - shares)
+
+    def value(self, share: float) -> float:
+        """Return the value of a share, in the objective's units; the inverse of `share`."""
+        low, high = self.range
+        return low + share * (high - low) if self.goal == "max" else high - share * (high - low)
+
+
+def named(kind: str, name: Any) -> str:
+    """Return a name: text that is not empty."""
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(f"the name of an {kind} must be text, got {name!r}.")
+    return name
+
+
+def ends(what: str, value: Any) -> tuple[float, float]:
+    """Return two finite numbers, the first below the second."""
+    try:
+        low, high = (checks.real(end) for end in value)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidInput(f"{what} must be two numbers, the lower first, got {value!r}.")
+    return low, high

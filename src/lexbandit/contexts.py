@@ -123,9 +123,9 @@ class Number(Feature):
             else:
                 point[at] = (value - self.low) / (self.high - self.low)
             return FINE
-        if math.isnan(value):
+        if value.__class__ is float and math.isnan(value):
             return self._middle(value, point, at, 1)
-        if self.outside == "refuse" or math.isinf(value):
+        if self.outside == "refuse" or abs(value) == math.inf:
             raise self._refuse(value, f"a number from {self.low:g} to {self.high:g}")
         point[at] = 0.0 if value < self.low else 1.0
         return OUTSIDE

@@ -19,3 +19,11 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     near = [known for known in names if known.lower() in near]
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+class UnknownDecision(InvalidInput):
+    """No such decision waits for rewards: its id is wrong, or it is too old."""
+
+
+class Contradiction(InvalidInput):
+    """A reward was told before, with another value."""

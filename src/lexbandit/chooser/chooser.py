@@ -1,0 +1,298 @@
+"""The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.policy_for import policy_for
+from lexbandit.chooser.waiting import Waiting, WaitingRoom
+from lexbandit.contexts import Feature
+from lexbandit.errors import Contradiction, InvalidInput, unknown_name
+from lexbandit.kernels.random import below, seeded
+from lexbandit.objectives import Objective, named
+from lexbandit.policies import Policy
+
+log = logging.getLogger("lexbandit")
+
+# Sets the chooser's own draws apart from those of its policy.
+_OWN_DRAWS = 0x5EED
+_PARTS = 2**53
+
+
+class Choice(NamedTuple):
+    """A decision: the arm to play, the exact probability it had, and the id to reward it by."""
+
+    id: str
+    arm: str
+    propensity: float
+
+
+class Chooser:
+    """Chooses among named arms by objectives in order of priority, and learns from rewards.
+
+    objectives   one `Objective` or several, the most important first
+    arms         the options' names
+    context      the features that are known before choosing: `Number`, `Category`, ...
+    policy       a policy's name, or a policy; by default one that suits the problem
+    explore      the share of choices drawn uniformly from the allowed arms; it makes logs usable to
+                 evaluate other policies
+    wait         seconds to wait for rewards; None waits for as long as the decision is kept
+    keep         how many decisions are kept for their rewards; the oldest leave first
+    horizon      how many choices are planned for, for policies that need to know
+    seed         of all random draws
+    settings     further parameters of the policy, such as scale=0.5
+
+    A chooser may be used from many threads: every method takes its lock.
+    """
+
+    def __init__(
+        self,
+        *,
+        objectives: Objective | Sequence[Objective],
+        arms: Iterable[str],
+        context: Sequence[Feature],
+        policy: str | Policy | None = None,
+        explore: float = 0.0,
+        wait: float | None = None,
+        keep: int = 100_000,
+        horizon: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> None:
+        self.objectives = _objectives(objectives)
+        self._arms = _arms(arms)
+        self._places = {arm: n for n, arm in enumerate(self._arms)}
+        self.explore = checks.at_least_zero("explore", explore)
+        if self.explore > 1.0:
+            raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
+        self.policy, self.contexts = policy_for(
+            policy,
+            objectives=self.objectives,
+            arms=len(self._arms),
+            context=context,
+            horizon=horizon,
+            seed=checks.whole("seed", seed, least=0),
+            settings=settings,
+        )
+        self._active: Booleans = np.ones(len(self._arms), np.bool_)
+        self._room = WaitingRoom(
+            checks.whole("keep", keep, least=1),
+            None if wait is None else checks.positive("wait", wait),
+        )
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._random = seeded(seed ^ _OWN_DRAWS)
+        self._prefix = secrets.token_hex(4)
+        self._made = 0
+        self._index = {objective.name: i for i, objective in enumerate(self.objectives)}
+        self._no_rewards: list[float | None] = [None] * len(self.objectives)
+        self._defaults = any(objective.default is not None for objective in self.objectives)
+        self.outside = dict.fromkeys(self._index, 0)
+        """How many rewards of each objective lay outside its range, and were clipped."""
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms that can be chosen."""
+        return tuple(arm for arm, active in zip(self._arms, self._active, strict=True) if active)
+
+    @property
+    def waiting(self) -> int:
+        """How many decisions are kept for their rewards."""
+        return len(self._room)
+
+    def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
+        """Return the arm to play in `context`, among the allowed ones."""
+        with self._lock:
+            point = self.contexts.point(context)
+            mask = self._mask(allowed)
+            arm, propensity = self.policy.select(point, mask)
+            if self.explore > 0.0:
+                arm, propensity = self._explored(point, mask, arm, propensity)
+            return self._note(arm, propensity, point, mask)
+
+    def _note(self, arm: int, propensity: float, point: Floats, mask: Booleans | None) -> Choice:
+        """Keep a decision for its rewards."""
+        self._made += 1
+        id = f"{self._prefix}-{self._made:x}"
+        now = self._clock()
+        if self._room.wait is not None:
+            self._expire(now)
+        left = self._room.add(
+            Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
+        )
+        if left is not None and self._room.dropped == 1:
+            log.warning(
+                "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
+                "leave from now on, and their rewards will be refused.",
+                len(self._room),
+                self._room.room,
+            )
+        return Choice(id, self._arms[arm], propensity)
+
+    def _explored(
+        self, point: Floats, mask: Booleans | None, arm: int, propensity: float
+    ) -> tuple[int, float]:
+        """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
+        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
+        if below(self._random, _PARTS) < self.explore * _PARTS:
+            arm = int(allowed[below(self._random, len(allowed))])
+            propensity = self.policy.explain(point, mask).arms[arm].propensity
+        return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)
+
+    def reward(
+        self,
+        decision: Choice | str,
+        values: Mapping[str, float] | None = None,
+        /,
+        **named_values: float,
+    ) -> None:
+        """Tell rewards of a decision, all or some of them, now or later, in any order.
+
+        The same reward told twice is one reward; another value for it is a `Contradiction`.
+        """
+        told = {**values, **named_values} if values else named_values
+        id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+        if not isinstance(id, str):
+            raise InvalidInput(
+                f"decision must be what choose returned, or its id, got {decision!r}."
+            )
+        with self._lock:
+            if self._room.wait is not None:
+                self._expire(self._clock())
+            self._learn(self._room.get(id), told)
+
+    def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
+        """Check all that is told, then tell the policy what is new."""
+        fresh: list[tuple[int, float]] = []
+        for name, given in told.items():
+            if name not in self._index:
+                raise unknown_name("objective", name, self._index)
+            i = self._index[name]
+            value = self.objectives[i].checked(given)
+            before = waiting.rewards[i]
+            if before is None:
+                fresh.append((i, value))
+            elif before != value:
+                raise Contradiction(
+                    f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
+                    f"{value!r}."
+                )
+        if not fresh:
+            return
+        shares = np.full(len(self.objectives), np.nan)
+        for i, value in fresh:
+            shares[i] = self.objectives[i].share(value)
+        if waiting.learned:
+            self.policy.amend(waiting.point, waiting.arm, shares, waiting.mask)
+        else:
+            self.policy.update(waiting.point, waiting.arm, shares, waiting.mask)
+        waiting.learned = True
+        for i, value in fresh:
+            waiting.rewards[i] = value
+            if self.objectives[i].is_outside(value):
+                self._warn_outside(i, value)
+
+    def _warn_outside(self, i: int, value: float) -> None:
+        objective = self.objectives[i]
+        self.outside[objective.name] += 1
+        if self.outside[objective.name] == 1:
+            log.warning(
+                "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
+                "further ones are only counted (chooser.outside).",
+                objective.name,
+                value,
+                *objective.range,
+            )
+
+    def _expire(self, now: float) -> None:
+        """Let decisions go whose time is over; what is missing takes its default, if it has one."""
+        for waiting in self._room.leave(now):
+            if self._defaults:
+                told = {
+                    objective.name: objective.default
+                    for objective, value in zip(self.objectives, waiting.rewards, strict=True)
+                    if value is None and objective.default is not None
+                }
+                self._learn(waiting, told)
+
+    def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
+        """Return which arms can be played, as the policy reads it; None for all."""
+        if allowed is None:
+            return None if self._active.all() else self._active
+        mask = np.zeros(len(self._arms), np.bool_)
+        if isinstance(allowed, str):
+            raise InvalidInput(f"allowed must be a list of arms, got the text {allowed!r}.")
+        for arm in allowed:
+            place = self._place(arm)
+            if not self._active[place]:
+                raise InvalidInput(f"arm {arm!r} is retired; it cannot be allowed.")
+            mask[place] = True
+        if not mask.any():
+            raise InvalidInput("allowed is empty; at least one arm is needed.")
+        return mask
+
+    def _place(self, arm: Any) -> int:
+        try:
+            return self._places[arm]
+        except (KeyError, TypeError):
+            raise unknown_name("arm", arm, self._arms) from None
+
+    def add_arm(self, arm: str) -> None:
+        """Add an arm that nothing is known of, or take a retired one back with all it learned."""
+        with self._lock:
+            named("arm", arm)
+            if arm in self._places:
+                if self._active[self._places[arm]]:
+                    raise InvalidInput(f"there is an arm {arm!r} already.")
+                self._active = self._active.copy()
+                self._active[self._places[arm]] = True
+                return
+            self.policy.add_arm()
+            self._places[arm] = len(self._arms)
+            self._arms.append(arm)
+            self._active = np.append(self._active, True)
+            for waiting in self._room:
+                if waiting.mask is not None:
+                    waiting.mask = np.append(waiting.mask, False)
+
+    def retire_arm(self, arm: str) -> None:
+        """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
+        with self._lock:
+            place = self._place(arm)
+            if not self._active[place]:
+                raise InvalidInput(f"arm {arm!r} is retired already.")
+            if self._active.sum() == 1:
+                raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
+            self._active = self._active.copy()
+            self._active[place] = False
+
+
+def _objectives(given: Any) -> tuple[Objective, ...]:
+    listed = (given,) if isinstance(given, Objective) else tuple(given)
+    if not listed or not all(isinstance(objective, Objective) for objective in listed):
+        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
+    names = [objective.name for objective in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"two objectives are called {name!r}.")
+    return listed
+
+
+def _arms(given: Any) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput(f"arms must be a list of names, got {given!r}.")
+    arms = [named("arm", arm) for arm in given]
+    if not arms:
+        raise InvalidInput("arms is empty; at least one arm is needed.")
+    for arm in arms:
+        if arms.count(arm) > 1:
+            raise InvalidInput(f"two arms are called {arm!r}.")
+    return arms

@@ -87,17 +87,14 @@ class PfLex:
 
 
 def uniform(dice: Dice) -> float:
-    """From (0, 1]."""
-    return 1.0 - dice.below(2**53) * 2.0**-53
+    """From [0, 1)."""
+    return dice.below(2**53) * 2.0**-53
 
 
 def normal(dice: Dice) -> float:
-    """Marsaglia and Bray (1964): a point of the disc, its first coordinate stretched."""
-    while True:
-        x, y = 2 * uniform(dice) - 1, 2 * uniform(dice) - 1
-        s = x * x + y * y
-        if 0 < s < 1:
-            return x * math.sqrt(-2 * math.log(s) / s)
+    """Box and Muller (1958)."""
+    u, v = uniform(dice) + 2.0**-53, uniform(dice)
+    return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
 
 
 def gamma(dice: Dice, shape: float) -> float:
@@ -107,7 +104,7 @@ def gamma(dice: Dice, shape: float) -> float:
         x = normal(dice)
         v = (1 + x / math.sqrt(9 * d)) ** 3
         if v > 0:
-            u = uniform(dice)
+            u = uniform(dice) + 2.0**-53
             if u < 1 - 0.0331 * x**4 or math.log(u) < x * x / 2 + d - d * v + d * math.log(v):
                 return d * v
 

@@ -1,7 +1,7 @@
 """Draws from the normal, gamma and beta distributions, by published methods.
 
-Each takes as many steps of the generator as it needs: all three reject and draw again. Nothing is
-kept between draws but the random state.
+Nothing is kept between draws but the random state. A gamma, and so a beta, takes as many steps of
+the generator as it needs: it rejects and draws again.
 """
 
 import math
@@ -18,26 +18,23 @@ _UNIT = 2.0**-53
 
 @inlined
 def unit(random: RandomState) -> float:
-    """Draw from (0, 1] uniformly: 0 is left out, so that a logarithm can be taken."""
-    return 1.0 - below(random, _BITS) * _UNIT
+    """Draw from [0, 1) uniformly; advances `random` by one step."""
+    return below(random, _BITS) * _UNIT
 
 
 @kernel
-def standard_normal(random: RandomState) -> float:
-    """Draw from N(0, 1) by the polar method (Marsaglia and Bray, 1964).
+def normal(random: RandomState) -> float:
+    """Draw from N(0, 1); advances `random` by two steps.
 
-    Of the two normals that a point of the disc gives, the second is dropped.
+    Box and Muller (1958): sqrt(−2 ln u) cos(2πv) with u in (0, 1].
     """
-    while True:
-        x = 2.0 * unit(random) - 1.0
-        y = 2.0 * unit(random) - 1.0
-        square = x * x + y * y
-        if 0.0 < square < 1.0:
-            return float(x * math.sqrt(-2.0 * math.log(square) / square))
+    u = unit(random) + _UNIT
+    v = unit(random)
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
 @kernel
-def standard_gamma(random: RandomState, shape: float) -> float:
+def gamma(random: RandomState, shape: float) -> float:
     """Draw from Gamma(`shape`, 1) for a shape of at least 1 (Marsaglia and Tsang, 2000).
 
     With d = shape − 1/3, c = 1/sqrt(9d), x normal and u uniform: v = (1 + c·x)³ is taken if v > 0
@@ -47,12 +44,12 @@ def standard_gamma(random: RandomState, shape: float) -> float:
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
-        x = standard_normal(random)
+        x = normal(random)
         root = 1.0 + c * x
         if root <= 0.0:
             continue
         v = root * root * root
-        u = unit(random)
+        u = unit(random) + _UNIT
         square = x * x
         if u < 1.0 - 0.0331 * square * square:
             return float(d * v)
@@ -63,6 +60,6 @@ def standard_gamma(random: RandomState, shape: float) -> float:
 @kernel
 def beta(random: RandomState, a: float, b: float) -> float:
     """Draw from Beta(`a`, `b`), a and b at least 1: X/(X + Y) of gammas of these shapes."""
-    x = standard_gamma(random, a)
-    y = standard_gamma(random, b)
+    x = gamma(random, a)
+    y = gamma(random, b)
     return x / (x + y)

@@ -1,5 +1,6 @@
 """PF-LEX, Pareto Thompson sampling, Annealing Pareto and Epoch-Greedy against their plain twins."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 import pytest
 
 import lexbandit
+from lexbandit.bounds import PriorFreeBound, SubGaussianBound
 from lexbandit.errors import InvalidInput
 from lexbandit.rounds import Rounds
 from naive import Dice, run
-from support import as_lists
+from support import as_lists, assert_same_state, step
 from twins.related_cells import AnnealingPareto, EpochGreedy, InCells, ParetoTs, PfLex
 
 ROUNDS = 1500
@@ -142,3 +144,28 @@ def test_without_contexts_unless_told_otherwise(name: str) -> None:
 def test_epoch_greedy_is_on_the_grid_of_moc_mab() -> None:
     policy: Any = lexbandit.make_policy("epoch-greedy", arms=3, dimension=2, horizon=100_000)
     assert policy.partition.cells == 100
+
+
+@pytest.mark.parametrize("bound", ["anytime", "sub-gaussian", "kl", "empirical-bernstein"])
+def test_pf_lex_takes_other_bounds(bound: str) -> None:
+    rounds = rounds_of(2, arms=4, seed=3)
+    common: dict[str, Any] = {"arms": 4, "dimension": 2, "horizon": ROUNDS, "epsilon": 0.4}
+    slowly, quickly = (lexbandit.make_policy("pf-lex", bound=bound, **common) for _ in range(2))
+    np.testing.assert_array_equal(step(slowly, rounds), quickly.replay(rounds))
+    assert_same_state(slowly, quickly)
+
+
+def test_pf_lex_refuses_a_bound_that_grows() -> None:
+    with pytest.raises(InvalidInput, match="does not grow with the rounds"):
+        lexbandit.make_policy("pf-lex", arms=3, dimension=2, horizon=100, bound="ucb1")
+
+
+def test_the_prior_free_bound_is_wider_than_the_sub_gaussian_one() -> None:
+    common: dict[str, Any] = {"arms": 4, "objectives": 3, "cells": 10, "delta": 0.01}
+    for N in (1, 10, 1000):
+        level = 1 + 2 * math.log(4 * 3 * 10 * math.sqrt(1 + N) / 0.01)
+        width = PriorFreeBound(**common, R=0.5, scale=0.3).width(N)
+        assert width == pytest.approx(0.3 * 0.5 * math.sqrt((1 + N) / N**2 * level))
+        assert PriorFreeBound(**common).width(N) > SubGaussianBound(R=1.0, **common).width(N)
+    with pytest.raises(InvalidInput, match="R must be"):
+        PriorFreeBound(**common, R=0)

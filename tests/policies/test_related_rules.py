@@ -117,7 +117,7 @@ def test_pareto_ts_refuses_rewards_outside_the_unit_interval() -> None:
     for rewards, words in [([0.5, 1.1], "rewards[1] is"), ([-0.1, 0.5], "rewards[0] is")]:
         message = untouched(policy, lambda r=rewards: policy.update(CONTEXT, 0, r))
         assert words in message
-        assert "from 0 to 1" in message
+        assert "rewards lie in [0, 1]" in message
     good = some_rounds(5)
     outcomes = good.outcomes.copy()
     outcomes[3, 2, 1] = 2.0

@@ -14,7 +14,7 @@ from lexbandit.kernels.pareto import draw
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import COUNT, MEAN, Array, Mask, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-from lexbandit.kernels.updating import DONE, NO_SLOT, TOO_LARGE, any_too_large
+from lexbandit.kernels.updating import DONE, NO_SLOT, OUT_OF_RANGE, any_out_of_range
 
 
 @inlined
@@ -116,7 +116,7 @@ def learn(
     arm: int,
     outcomes: Array,
     t: int,
-    bound: Array,
+    bounds: Array,
     started: bool,
     marked: Mask,
 ) -> None:
@@ -131,7 +131,7 @@ def learn(
             stats[slot, previous, COUNT, other] = 0.0 if marked[other] else 1.0
     plays[slot, arm] += 1.0
     for i in range(previous):
-        observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
+        observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, False)
 
 
 @kernel
@@ -176,7 +176,7 @@ def update(
     arm: int,
     rewards: Array,
     everyone: Array,
-    bound: Array,
+    bounds: Array,
     epsilon: float,
     decay: float,
 ) -> int:
@@ -184,8 +184,8 @@ def update(
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_too_large(rewards):
-        return TOO_LARGE
+    if any_out_of_range(rewards, bounds):
+        return OUT_OF_RANGE
     near = np.empty(plays.shape[1], np.bool_)
     marked = np.empty(plays.shape[1], np.bool_)
     started = count_new(plays, slot, everyone, ONLY_ROW) == 0
@@ -193,7 +193,7 @@ def update(
     outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
     for i in range(rewards.shape[0]):
         outcomes[0, arm, i] = rewards[i]
-    learn(plays, stats, slot, arm, outcomes, ONLY_ROW, bound, started, marked)
+    learn(plays, stats, slot, arm, outcomes, ONLY_ROW, bounds, started, marked)
     return DONE
 
 
@@ -205,7 +205,7 @@ def replay(
     everyone: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     epsilon: float,
     decay: float,
     random: RandomState,
@@ -228,6 +228,6 @@ def replay(
             arm = draw(playable, size, random)
         else:
             arm = draw(marked, size, random)
-        learn(plays, stats, slot, arm, outcomes, t, bound, started, marked)
+        learn(plays, stats, slot, arm, outcomes, t, bounds, started, marked)
         arms[t] = arm
     return arms

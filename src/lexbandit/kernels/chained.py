@@ -8,14 +8,8 @@ from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.pareto import draw
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH, Array, Mask, observe
+from lexbandit.kernels.statistics import INDEX, WIDTH, Array, Mask, lower_of, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-
-
-@inlined
-def lower_of(stats: Array, slot: int, i: int, arm: int) -> float:
-    """Return the lower end of an arm's interval."""
-    return float(stats[slot, i, MEAN, arm] - stats[slot, i, WIDTH, arm])
 
 
 @inlined
@@ -125,7 +119,7 @@ def replay(
     ceilings: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     threshold: float,
     random: RandomState,
 ) -> Keys:
@@ -138,6 +132,6 @@ def replay(
         arm = draw(marked, size, random)
         plays[slot, arm] += 1.0
         for i in range(outcomes.shape[2]):
-            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, True)
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, True)
         arms[t] = arm
     return arms

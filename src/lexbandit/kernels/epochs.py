@@ -16,7 +16,7 @@ from lexbandit.kernels.pareto import draw
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import COUNT, MEAN, Array, Mask, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-from lexbandit.kernels.updating import DONE, NO_SLOT, TOO_LARGE, any_too_large
+from lexbandit.kernels.updating import DONE, NO_SLOT, OUT_OF_RANGE, any_out_of_range
 
 EXPLORATIONS, LEFT = 0, 1
 
@@ -64,18 +64,18 @@ def learn(
     arm: int,
     outcomes: Array,
     t: int,
-    bound: Array,
+    bounds: Array,
     epochs: Keys,
 ) -> None:
     """Record the rewards outcomes[t, arm], and go on to the next round of the epoch."""
     explored = stats.shape[1] - 1
     plays[slot, arm] += 1.0
     for i in range(explored):
-        observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
+        observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, False)
     if epochs[LEFT] > 0:
         epochs[LEFT] -= 1
     else:
-        observe(stats, slot, explored, arm, outcomes[t, arm, 0], bound, False)
+        observe(stats, slot, explored, arm, outcomes[t, arm, 0], bounds, False)
         epochs[EXPLORATIONS] += 1
         epochs[LEFT] = greedy_rounds(epochs[EXPLORATIONS], plays.shape[1])
 
@@ -109,19 +109,19 @@ def update(
     stats: Array,
     arm: int,
     rewards: Array,
-    bound: Array,
+    bounds: Array,
     epochs: Keys,
 ) -> int:
     """Record one decision's rewards; nothing is done unless the answer is DONE."""
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_too_large(rewards):
-        return TOO_LARGE
+    if any_out_of_range(rewards, bounds):
+        return OUT_OF_RANGE
     outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
     for i in range(rewards.shape[0]):
         outcomes[0, arm, i] = rewards[i]
-    learn(plays, stats, slot, arm, outcomes, ONLY_ROW, bound, epochs)
+    learn(plays, stats, slot, arm, outcomes, ONLY_ROW, bounds, epochs)
     return DONE
 
 
@@ -132,7 +132,7 @@ def replay(
     ceilings: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     epochs: Keys,
     random: RandomState,
 ) -> Keys:
@@ -143,6 +143,6 @@ def replay(
         slot = slots[t]
         size = mark_best(stats, slot, ceilings, row_of(ceilings, t), epochs, marked)
         arm = draw(marked, size, random)
-        learn(plays, stats, slot, arm, outcomes, t, bound, epochs)
+        learn(plays, stats, slot, arm, outcomes, t, bounds, epochs)
         arms[t] = arm
     return arms

@@ -73,7 +73,7 @@ class AnnealingRule(CellPolicy):
             arm,
             rewards,
             self._no_ceiling,
-            memory.bound,
+            memory.bounds,
             self.epsilon,
             self.decay,
         )
@@ -87,7 +87,7 @@ class AnnealingRule(CellPolicy):
             self._no_ceiling,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self.epsilon,
             self.decay,
             self._random,

@@ -61,7 +61,7 @@ class EpochRule(CellPolicy):
             memory.stats,
             arm,
             rewards,
-            memory.bound,
+            memory.bounds,
             self._epochs,
         )
 
@@ -73,7 +73,7 @@ class EpochRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._epochs,
             self._random,
         )

@@ -1,7 +1,8 @@
 """Pareto Thompson sampling."""
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.making import REGISTRY
 from lexbandit.rounds import Rounds
 
-_ALLOWED = "Beta posteriors need rewards from 0 to 1, or NaN if not observed"
 
+@dataclass(frozen=True, kw_only=True)
+class UnitRewards(UCB1Bound):
+    """UCB1's widths, for `explain` only, and the rewards that a Beta posterior can count."""
 
-def _outside(rewards: Floats) -> Booleans:
-    return (rewards < 0.0) | (rewards > 1.0)
+    rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
 
 class ThompsonRule(CellPolicy):
@@ -38,20 +40,12 @@ class ThompsonRule(CellPolicy):
     arm that is not allowed.
     """
 
-    def _rewards(self, rewards: Any) -> Floats:
-        values = super()._rewards(rewards)
-        checks.refuse_first("rewards", values, _outside(values), _ALLOWED)
-        return values
-
-    def _check_rounds(self, rounds: Rounds) -> None:
-        super()._check_rounds(rounds)
-        checks.refuse_first("outcomes", rounds.outcomes, _outside(rounds.outcomes), _ALLOWED)
-
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
         sums, counts = arrays["sums"], arrays["counts"]
         wrong = (sums < 0.0) | (sums > counts)
-        checks.refuse_first("state['sums']", sums, wrong, f"at least 0, at most counts: {_ALLOWED}")
+        allowed = "rewards lie in [0, 1], so sums go from 0 to the counts"
+        checks.refuse_first("state['sums']", sums, wrong, allowed)
 
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
@@ -66,7 +60,7 @@ class ThompsonRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 
@@ -97,6 +91,6 @@ def pareto_ts(
         arms=arms,
         objectives=objectives,
         partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
-        bound=UCB1Bound(arms=arms),  # for `explain` only: this rule has no use for widths
+        bound=UnitRewards(arms=arms),
         seed=seed,
     )

@@ -1,12 +1,11 @@
 """PF-LEX: lexicographic bandits without prior knowledge, by chained confidence intervals."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.bounds import Bound
+from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained as kernel
@@ -15,26 +14,6 @@ from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, one_of, positive
 from lexbandit.rounds import Rounds
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChainedBound(Bound):
-    """The width C = sqrt((1 + N)/N² · (1 + 2 ln(K D sqrt(1 + N)/δ))), times `scale`.
-
-    For 1-sub-Gaussian rewards it holds for all N, arms and objectives at once with probability at
-    least 1 − `delta`, in one cell (Hüyük and Tekin, 2021).
-    """
-
-    objectives: int = 2
-    delta: float
-
-    def growth(self) -> tuple[float, float]:
-        """Return (1, 0): the width does not depend on the rounds in the cell."""
-        return 1.0, 0.0
-
-    def decay(self) -> tuple[float, float, float]:
-        """Return (1 + 2 ln(K D/δ) + ln(1 + N)) · (1 + 1/N) over N."""
-        return 1.0 + 2.0 * math.log(self.arms * self.objectives / self.delta), 1.0, 1.0
 
 
 class ChainedRule(CellPolicy):
@@ -66,6 +45,10 @@ class ChainedRule(CellPolicy):
         epsilon: float,
         seed: int,
     ) -> None:
+        if bound.grows:
+            raise InvalidInput(
+                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
+            )
         super().__init__(
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
         )
@@ -89,7 +72,7 @@ class ChainedRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self.epsilon / 2,
             self._random,
         )
@@ -132,6 +115,8 @@ def pf_lex(
     objectives: int = 2,
     horizon: int | None = None,
     epsilon: float | None = None,
+    bound: str | Bound = "prior-free",
+    R: float | None = None,
     delta: float | None = None,
     scale: float = 1.0,
     cells_per_side: int | None = None,
@@ -140,7 +125,8 @@ def pf_lex(
     """PF-LEX: lexicographic by chained intervals, without contexts (Hüyük and Tekin, 2021).
 
     epsilon           how much worse than the best an arm may be and still count as good; T^(−1/3)
-    delta             the probability that some interval fails; T^(−1/3)
+    delta             the probability that some interval of a cell fails; T^(−1/3)
+    bound             the name of a bound, or a `Bound`; C above is "prior-free"
     cells_per_side    above 1, an independent instance in each cell of the grid
 
     ε = δ = T^(−1/3) balances exploration, of order K ε⁻² ln T, against what the arms left may lose,
@@ -150,10 +136,13 @@ def pf_lex(
         arms=arms,
         objectives=objectives,
         partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
-        bound=ChainedBound(
+        bound=make_bound(
+            bound,
             arms=arms,
             objectives=objectives,
+            horizon=horizon,
             delta=_from_horizon("delta", delta, horizon),
+            R=R,
             scale=scale,
         ),
         epsilon=_from_horizon("epsilon", epsilon, horizon),

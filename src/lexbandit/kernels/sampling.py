@@ -1,28 +1,29 @@
 """Draws from the normal, gamma and beta distributions, by published methods.
 
 Nothing is kept between draws but the random state. A gamma, and so a beta, takes as many steps of
-the generator as it needs: it rejects and draws again.
+the generator as it needs: it rejects and draws again. The two below it are put in its place:
+that makes it almost twice as fast.
 """
 
 import math
-from typing import cast
 
 import numpy as np
 
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.random import RandomState, below
+from lexbandit.kernels.random import GOLDEN, RandomState, mix
 
-_BITS = cast("int", np.int64(2**53))
+_S11 = np.uint64(11)
 _UNIT = 2.0**-53
 
 
 @inlined
 def unit(random: RandomState) -> float:
     """Draw from [0, 1) uniformly; advances `random` by one step."""
-    return below(random, _BITS) * _UNIT
+    random[0] = random[0] + GOLDEN
+    return np.float64(mix(random[0]) >> _S11) * _UNIT
 
 
-@kernel
+@inlined
 def normal(random: RandomState) -> float:
     """Draw from N(0, 1); advances `random` by two steps.
 

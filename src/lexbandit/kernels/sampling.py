@@ -1,8 +1,8 @@
 """Draws from the normal, gamma and beta distributions, by published methods.
 
 Nothing is kept between draws but the random state. A gamma, and so a beta, takes as many steps of
-the generator as it needs: it rejects and draws again. `unit` and `normal` are inlined into it, which
-makes it almost twice as fast.
+the generator as it needs: it rejects and draws again. `unit` and `normal` are inlined:
+that makes it almost twice as fast.
 """
 
 import math

@@ -132,8 +132,8 @@ def test_theorem_1_where_it_says_something() -> None:
         ({"beta": 0}, "beta must be"),
         ({"arms": 0}, "arms must be"),
         ({"alpha": 2}, "alpha must be"),
-        ({"largest_gaps": (1.0,)}, "largest_gaps must be two numbers"),
-        ({"largest_gaps": (1.0, math.nan)}, "largest_gaps must be two numbers"),
+        ({"largest_gaps": (1.0,)}, "largest_gaps must be 2 numbers"),
+        ({"largest_gaps": (1.0, math.nan)}, "largest_gaps must be 2 numbers"),
         ({"cells_per_side": 0}, "cells_per_side must be"),
     ],
 )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput
 from lexbandit.theory.grid import GridTheory, checked_rounds, powers_of
 
 
@@ -20,6 +21,11 @@ class StagedTheory(GridTheory):
     """
 
     _smoothings: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if max(self.gaps) > 1.0:
+            raise InvalidInput(f"largest_gaps of rewards in [0, 1] are at most 1, got {self.gaps}.")
 
     @property
     def growth(self) -> tuple[float, ...]:

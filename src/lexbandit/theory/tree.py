@@ -18,8 +18,8 @@ class TreeTheory:
 
     n_l = ⌈A_0 2^(3αl)⌉, A_0 the `first`. A cell's children are its 2^d halves; each begins with no
     observations and has the margin v_l = L d^(α/2) 2^(−αl). At most `cover` · 2^(d_c · l) cells of
-    level l are ever visited: where contexts are concentrated, d_c, the `context_dimension`, is below
-    d and takes its place in the exponent. By default it is d, with cover 1: contexts anywhere.
+    level l are ever visited. Where contexts are concentrated, d_c, the `context_dimension`, is less
+    than d and takes its place in the exponent. By default it is d, with cover 1.
     """
 
     arms: int

@@ -178,7 +178,7 @@ def test_no_margin_of_the_staged_rule_can_be_smaller(lam: Fraction, level: int) 
     # As good as a* at first, then as far behind as can pass: 4 Λ ω; then ahead by λ times that.
     loss = 4 * growth(lam, level) * omega
     other: list[Number] = [Fraction(0)] * (level - 1) + [-loss] * (level > 0) + [lam * loss]
-    estimates = [[-omega] * (level + 1), [mean + omega for mean in other]]
+    estimates: list[list[Number]] = [[-omega] * (level + 1), [mean + omega for mean in other]]
     cell = Cell([[Fraction(0)] * (level + 1), other], estimates, [omega, omega], Fraction(0), lam)
     assert cell.holds()
     assert staged_filter(cell, omega) == [0, 1]

@@ -51,7 +51,7 @@ def test_staged_by_hand() -> None:
     assert theory.exponent == pytest.approx(3 / 4)
     t, v = 500.0, 2 * math.sqrt(2) / 10
     A = 1 + 2 * math.log(2 * 3 * 3 * 100 * 10**6)
-    learning = 8 * 2 * math.sqrt(2 * A) * math.sqrt(3 * 100 * t)
+    learning = 4 * 2 * math.sqrt(2 * A) * math.sqrt(3 * 100 * t)
     expected = [
         300 * 0.3 + learning + 8 * v * t,
         300 * 0.6 + 1.5 * learning + 12 * v * t,
@@ -102,8 +102,6 @@ def test_bounds_grow_by_the_exponent(
 
 
 def test_staged_refuses_what_does_not_apply() -> None:
-    with pytest.raises(InvalidInput, match="at most 1"):
-        StagedTheory(arms=2, dimension=1, horizon=100, largest_gaps=(1.0, 2.0))
     with pytest.raises(InvalidInput, match="this bound holds for cells_per_side=5, got 7"):
         StagedTheory(arms=2, dimension=1, horizon=100, cells_per_side=7).expected()
 
@@ -119,37 +117,45 @@ def test_a_period_is_one_dimension_more() -> None:
 
 
 def test_tree_by_hand() -> None:
-    """T = 20, d = 1, A_0 = 2: n = 2, 16, 128; levels 0 to 2 have at most 1, 2 and 2 cells."""
-    theory = TreeTheory(arms=2, dimension=1, horizon=20, first=2.0, largest_gaps=(0.5, 0.25))
+    """d = 1, A_0 = 2: n = 2, 16, 128; in 20 rounds levels 0 to 2 have at most 1, 2 and 2 cells."""
+    theory = TreeTheory(
+        arms=2, dimension=1, split_after=2.0, delta=0.1, R=0.5, largest_gaps=(0.5, 0.25)
+    )
     assert [theory.full(level) for level in range(3)] == [2, 16, 128]
-    assert [theory.cells(level) for level in range(4)] == [1, 2, 2, 0]
-    A = 1 + 2 * math.log(8 * 20**2.5)
+    assert [theory.cells(level, 20) for level in range(4)] == [1, 2, 2, 0]
     first = second = 0.0
-    for cells, rounds, v in [(1, 2, 1.0), (2, 20, 0.5), (2, 20, 0.25)]:
+    for level, cells, rounds, v in [(0, 1, 2, 1.0), (1, 2, 20, 0.5), (2, 2, 20, 0.25)]:
+        among = 2 * 2 * 2**level * (level + 1) * (level + 2)
+        A = 2 * 0.5**2 * math.log(among * math.sqrt(1 + [2, 16, 128][level]) / 0.1)
         learning = 2 * 2 * math.sqrt(2 * A) * math.sqrt(2 * cells * rounds)
         first += cells * 2 * 0.5 + learning + 6 * v * rounds
         second += cells * 2 * 0.25 * (1 + 2 * A / v**2) + learning + 2 * v * rounds
-    np.testing.assert_allclose(theory.high_probability(), [first, second])
+    np.testing.assert_allclose(theory.high_probability(20), [first, second])
+    assert theory.high_probability([[20, 5]]).shape == (1, 2, 2)
 
 
 @pytest.mark.parametrize(("d", "d_c"), [(1, 1.0), (2, 2.0), (3, 1.0), (4, 0.5)])
 def test_the_tree_adapts_to_the_dimension_of_the_contexts(d: int, d_c: float) -> None:
-    low, high = (
-        TreeTheory(arms=3, dimension=d, context_dimension=d_c, horizon=10**k, first=10.0)
-        for k in (40, 46)
-    )
-    growth = np.log10(high.high_probability() / low.high_probability()) / 6
-    np.testing.assert_allclose(growth, low.exponent, atol=0.03)
-    assert low.exponent == pytest.approx((2 + d_c) / (3 + d_c))
+    theory = TreeTheory(arms=3, dimension=d, context_dimension=d_c, split_after=10.0)
+    low, high = theory.high_probability([1e40, 1e46])
+    np.testing.assert_allclose(np.log10(high / low) / 6, theory.exponent, atol=0.03)
+    assert theory.exponent == pytest.approx((2 + d_c) / (3 + d_c))
 
 
 @pytest.mark.parametrize(
     ("parameters", "words"),
-    [({"horizon": 0}, "horizon"), ({"first": 0}, "first"), ({"lam": -1}, "lam"),
+    [({"arms": 0}, "arms"), ({"split_after": 0}, "split_after"), ({"lam": -1}, "lam"),
      ({"context_dimension": 3}, "context_dim"), ({"context_dimension": math.nan}, "context_dim"),
-     ({"alpha": 2}, "alpha"), ({"largest_gaps": (1.0,)}, "largest_gaps"), ({"cover": -1}, "cover")],
+     ({"alpha": 2}, "alpha"), ({"largest_gaps": (1.0,)}, "largest_gaps"), ({"cover": -1}, "cover"),
+     ({"delta": 1.5}, "delta"), ({"R": 0}, "R")],
 )  # fmt: skip
 def test_bad_trees(parameters: dict[str, object], words: str) -> None:
-    good: dict[str, object] = {"arms": 2, "dimension": 2, "horizon": 100}
+    good: dict[str, object] = {"arms": 2, "dimension": 2}
     with pytest.raises(InvalidInput, match=f"{words}.* must"):
         TreeTheory(**{**good, **parameters})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("t", [-1, math.nan, math.inf])
+def test_bad_rounds_of_a_tree(t: float) -> None:
+    with pytest.raises(InvalidInput, match="t must be a finite number of rounds"):
+        TreeTheory(arms=2, dimension=2).high_probability(t)

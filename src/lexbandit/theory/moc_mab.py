@@ -10,6 +10,15 @@ from lexbandit.checks import Floats, positive, whole
 from lexbandit.theory.grid import GridTheory, checked_rounds, powers_of
 
 
+def lexicographic_blur(objectives: int, beta: float, lam: float) -> tuple[float, ...]:
+    """Return c_i = 2(β+2) + 4(β+1)(λ + … + λ^(i−1)) for i < D, and c_D = 2."""
+    before = (
+        2.0 * (beta + 2.0) + 4.0 * (beta + 1.0) * lam * powers_of(lam, i - 1)
+        for i in range(1, objectives)
+    )
+    return (*before, 2.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MocMabTheory(GridTheory):
     """What is proved of MOC-MAB at scale 1: by the paper for D = 2, in docs/theory.md for any D.
@@ -29,14 +38,7 @@ class MocMabTheory(GridTheory):
     @property
     def blur(self) -> tuple[float, ...]:
         """c_i = 2(β+2) + 4(β+1)(λ + … + λ^(i−1)) for i < D, and c_D = 2."""
-        b, lam = self.beta, self.lam
-        return (
-            *(
-                2.0 * (b + 2.0) + 4.0 * (b + 1.0) * lam * powers_of(lam, i - 1)
-                for i in range(1, self.objectives)
-            ),
-            2.0,
-        )
+        return lexicographic_blur(self.objectives, self.beta, self.lam)
 
     def high_probability(self, t: ArrayLike) -> Floats:
         """Return (ε_1(t), …, ε_D(t)) of Theorem 1, float[..., D].

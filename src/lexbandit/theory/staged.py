@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandit.checks import Floats
-from lexbandit.errors import InvalidInput
 from lexbandit.theory.grid import GridTheory, checked_rounds, powers_of
 
 
@@ -15,17 +14,12 @@ from lexbandit.theory.grid import GridTheory, checked_rounds, powers_of
 class StagedTheory(GridTheory):
     """What docs/theory.md proves of `staged-lex` at scale 1, for any number of objectives.
 
-    m is the smallest integer with m^(2α+d) ≥ T, and every regret is Õ(T^((α+d)/(2α+d))). Rewards
-    lie in [0, 1], and the means keep the λ-assumption for `lam`, for D = 2 too: unlike MOC-MAB, the
-    rule filters the last objective as well.
+    m is the smallest integer with m^(2α+d) ≥ T, and every regret is Õ(T^((α+d)/(2α+d))). The means
+    must keep the λ-assumption for `lam`, for D = 2 too: unlike MOC-MAB, the rule removes arms by
+    the last objective as well.
     """
 
     _smoothings: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if max(self.gaps) > 1.0:
-            raise InvalidInput(f"largest_gaps of rewards in [0, 1] are at most 1, got {self.gaps}.")
 
     @property
     def growth(self) -> tuple[float, ...]:
@@ -41,25 +35,25 @@ class StagedTheory(GridTheory):
     def high_probability(self, t: ArrayLike) -> Floats:
         """Return (ε_1(t), …, ε_D(t)), float[..., D].
 
-            ε_i(t) = m^d K C_i + 8 Λ_i B sqrt(K m^d t) + c_i v t
+            ε_i(t) = m^d K C_i + 4 Λ_i B sqrt(K m^d t) + c_i v t
 
         With probability at least 1 − 1/T, Reg^i(t) ≤ ε_i(t) for all t ≤ T and all i, and the Pareto
         regret is at most ε_1(t).
         """
         rounds = checked_rounds(t, self.horizon)
-        learning = 4.0 * np.array(self.growth) * self._learning(rounds)
+        learning = 2.0 * np.array(self.growth) * self._learning(rounds)
         return self._start_and_blur(rounds) + learning
 
     def expected(self) -> tuple[float, ...]:
         """Return bounds on E[Reg^1(T)], …, E[Reg^D(T)] as sums of powers of T; m as above only.
 
-        C_i + 2^d K C_i T^(d/(2α+d)) + (8 Λ_i B sqrt(2^d K) + c_i L d^(α/2)) T^((α+d)/(2α+d))
+        C_i + 2^d K C_i T^(d/(2α+d)) + (4 Λ_i B sqrt(2^d K) + c_i L d^(α/2)) T^((α+d)/(2α+d))
         """
         self._refuse_other_cells("this bound")
         K, L, a, d = self.arms, self.L, self.alpha, self.dimension
         T = float(self.horizon)
         start = 1.0 + 2.0**d * K * T ** (d / (2 * a + d))
-        learning = 8.0 * self.B * (2.0**d * K) ** 0.5
+        learning = 4.0 * self.B * (2.0**d * K) ** 0.5
         return tuple(
             gap * start + (growth * learning + c * L * d ** (a / 2)) * T**self.exponent
             for gap, growth, c in zip(self.gaps, self.growth, self.blur, strict=True)

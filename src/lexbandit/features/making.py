@@ -35,7 +35,9 @@ def features_for(features: Any, *, dimension: int) -> FeatureMap:
     if isinstance(features, Mapping):
         given = {str(key): value for key, value in features.items()}
         if "name" not in given:
-            raise InvalidInput(f"features needs a 'name' among {REGISTRY.names()}, got {features!r}.")
+            raise InvalidInput(
+                f"features needs a 'name' among {REGISTRY.names()}, got {features!r}."
+            )
         return make_features(given.pop("name"), **{"dimension": dimension, **given})
     if not isinstance(features, FeatureMap):
         raise InvalidInput(

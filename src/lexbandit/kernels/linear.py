@@ -22,7 +22,7 @@ import numpy as np
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH, Array
+from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
 # of features if that is more: F³/(4F) operations an update are fewer than its own F².
@@ -95,6 +95,24 @@ def estimate(
             stats[0, i, MEAN, arm] = mean
             stats[0, i, WIDTH, arm] = shown
             stats[0, i, INDEX, arm] = mean + shown
+
+
+@kernel
+def look(
+    features: Array,
+    gamma: float,
+    stages: int,
+    stage: int,
+    arms: int,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+) -> Array:
+    """Return the estimates of every arm and objective at features[1, F] as stats[1, D, fields, K]."""
+    stats = np.zeros((1, counts.shape[1], PLAIN_FIELDS, arms))
+    work = np.empty(features.shape[1])
+    estimate(features, 0, gamma, stages, stage, inverses, weights, counts, work, stats)
+    return stats
 
 
 @kernel
@@ -257,7 +275,5 @@ def update(
         size = features.shape[1]
         work = np.empty(size)
         factor = np.empty((size, size))
-        learn(
-            features, 0, row, rewards, 0, grams, inverses, moments, weights, counts, work, factor
-        )
+        learn(features, 0, row, rewards, 0, grams, inverses, moments, weights, counts, work, factor)
     return DONE

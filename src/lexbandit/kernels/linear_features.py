@@ -38,9 +38,7 @@ def legendre(contexts: Array, degree: int, factors: Keys, out: Array) -> None:
 
 
 @kernel
-def draw_fourier(
-    random: RandomState, width: float, frequencies: Array, phases: Array
-) -> None:
+def draw_fourier(random: RandomState, width: float, frequencies: Array, phases: Array) -> None:
     """Draw frequencies from N(0, width²) and phases from [0, 2π)."""
     for f in range(frequencies.shape[0]):
         for j in range(frequencies.shape[1]):

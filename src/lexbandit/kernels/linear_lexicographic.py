@@ -6,10 +6,10 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.lexicographic import choose, shares
 from lexbandit.kernels.linear import estimate, learn, partial
-from lexbandit.kernels.linear_stand_in import choose, shares
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import Array
+from lexbandit.kernels.statistics import PLAIN_FIELDS, Array
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # What sets the widths and the threshold, in one array.
@@ -29,23 +29,6 @@ def threshold_at(clock: Keys, settings: Array) -> float:
 
 
 @kernel
-def look(
-    features: Array,
-    clock: Keys,
-    settings: Array,
-    inverses: Array,
-    weights: Array,
-    counts: Array,
-    stats: Array,
-) -> tuple[float, float]:
-    """Fill `stats` at features[1, F]; returns γ_t and τ_t."""
-    gamma = gamma_at(clock, settings)
-    work = np.empty(features.shape[1])
-    estimate(features, 0, gamma, 1, 0, inverses, weights, counts, work, stats)
-    return gamma, threshold_at(clock, settings)
-
-
-@kernel
 def select(
     features: Array,
     ceilings: Array,
@@ -55,15 +38,16 @@ def select(
     inverses: Array,
     weights: Array,
     counts: Array,
-    stats: Array,
     random: RandomState,
 ) -> tuple[int, float]:
     """Return the arm to play at features[1, F] and the exact probability of it."""
-    _, threshold = look(features, clock, settings, inverses, weights, counts, stats)
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    work = np.empty(features.shape[1])
+    gamma = gamma_at(clock, settings)
+    threshold = threshold_at(clock, settings)
+    estimate(features, 0, gamma, 1, 0, inverses, weights, counts, work, stats)
     before = random[0]
-    arm = choose(
-        stats, 0, ceilings, ONLY_ROW, threshold, allowances, 0.0, settings[LAM], random
-    )
+    arm = choose(stats, 0, ceilings, ONLY_ROW, threshold, allowances, 0.0, settings[LAM], random)
     if random[0] == before:  # nothing was drawn, so there was no tie
         return arm, 1.0
     return arm, shares(stats, 0, ceilings, threshold, allowances, 0.0, settings[LAM])[arm]
@@ -84,7 +68,6 @@ def replay(
     moments: Array,
     weights: Array,
     counts: Array,
-    stats: Array,
     random: RandomState,
     arms: Keys,
 ) -> int:
@@ -96,6 +79,7 @@ def replay(
     size = features.shape[1]
     work = np.empty(size)
     factor = np.empty((size, size))
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
         gamma = gamma_at(clock, settings)

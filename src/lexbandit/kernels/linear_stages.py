@@ -11,11 +11,10 @@ import numpy as np
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.dominant import shares
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear import estimate, learn, partial, spread
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import DOMINANT, INDEX, PLAIN_FIELDS, WIDTH, Array
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of
-
 
 
 @inlined
@@ -34,7 +33,7 @@ def decide(
     stats: Array,
     ranking: Array,
 ) -> tuple[int, bool]:
-    """Walk the stages (Chu et al., 2011, Algorithm 2); return the last one and whether it stores.
+    """Walk the stages (Chu et al., 2011, Algorithm 2); return the last and whether it explores.
 
     ranking[0, 0, INDEX, arm] is what the arm to play has the most of, −∞ for an arm that will not
     be played: the index if all widths are at most `finest` = 1/√T, else the width if it exceeds
@@ -52,9 +51,9 @@ def decide(
             if ranking[0, 0, INDEX, arm] > -math.inf:
                 widest = max(widest, stats[0, 0, WIDTH, arm])
                 top = max(top, stats[0, 0, INDEX, arm])
-        stores = widest > finest
+        explores = widest > finest
         limit = 2.0 ** -(stage + 1.0)
-        if stores and widest <= limit:
+        if explores and widest <= limit:
             for arm in range(arms):
                 if stats[0, 0, INDEX, arm] < top - 2.0 * limit:
                     ranking[0, 0, INDEX, arm] = -math.inf
@@ -63,11 +62,55 @@ def decide(
         for arm in range(arms):
             if ranking[0, 0, INDEX, arm] > -math.inf:
                 value = stats[0, 0, INDEX, arm]
-                if stores:
+                if explores:
                     value = stats[0, 0, WIDTH, arm]
                     value = value if value > limit else -math.inf
                 ranking[0, 0, INDEX, arm] = value
-        return stage, stores
+        return stage, explores
+
+
+@inlined
+def home_of(
+    features: Array,
+    t: int,
+    arm: int,
+    alpha: float,
+    finest: float,
+    stages: int,
+    inverses: Array,
+    counts: Array,
+    work: Array,
+) -> int:
+    """Return the model that stores a round of `arm`: its first stage with a width above 2^(−s).
+
+    −1, for none, if a width of at most `finest` comes first. For the arm that `decide` explores
+    this is the stage that chose it, since no arm was wide at the stages before.
+    """
+    for stage in range(stages):
+        row = arm * stages + stage
+        if counts[row, 0] == 0.0:
+            return row
+        width = alpha * spread(inverses, row, DOMINANT, features, t, work)
+        if width <= finest:
+            return -1
+        if width > 2.0 ** -(stage + 1.0):
+            return row
+    return -1
+
+
+@kernel
+def home(
+    features: Array,
+    arm: int,
+    alpha: float,
+    finest: float,
+    stages: int,
+    inverses: Array,
+    counts: Array,
+) -> int:
+    """Return `home_of` at features[1, F]."""
+    work = np.empty(features.shape[1])
+    return home_of(features, 0, arm, alpha, finest, stages, inverses, counts, work)
 
 
 @kernel
@@ -81,11 +124,11 @@ def walk(
     weights: Array,
     counts: Array,
 ) -> tuple[int, bool, Array]:
-    """Return the stage that decides at features[1, F], whether it stores, and the ranking."""
+    """Return the stage that decides at features[1, F], whether it explores, and the ranking."""
     stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
     ranking = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
     work = np.empty(features.shape[1])
-    stage, stores = decide(
+    stage, explores = decide(
         features,
         0,
         ceilings,
@@ -100,7 +143,7 @@ def walk(
         stats,
         ranking,
     )
-    return stage, stores, ranking
+    return stage, explores, ranking
 
 
 @kernel
@@ -116,9 +159,7 @@ def select(
     random: RandomState,
 ) -> tuple[int, float]:
     """Return the arm to play at features[1, F] and the exact probability of it."""
-    _, _, ranking = walk(
-        features, ceilings, alpha, finest, stages, inverses, weights, counts
-    )
+    _, _, ranking = walk(features, ceilings, alpha, finest, stages, inverses, weights, counts)
     before = random[0]
     arm = best_arm(ranking, 0, DOMINANT, -math.inf, ceilings, ONLY_ROW, random)
     if random[0] == before:  # nothing was drawn, so there was no tie
@@ -154,7 +195,7 @@ def replay(
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
         row = row_of(ceilings, t)
-        stage, stores = decide(
+        decide(
             features,
             t,
             ceilings,
@@ -171,15 +212,16 @@ def replay(
         )
         arm = best_arm(ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
         arms[t] = arm
-        if stores and shared and partial(outcomes, t, arm):
+        row = home_of(features, t, arm, alpha, finest, stages, inverses, counts, work)
+        if row >= 0 and shared and partial(outcomes, t, arm):
             return t
         plays[arm] += 1.0
         clock[0] += 1
-        if stores:
+        if row >= 0:
             learn(
                 features,
                 t,
-                arm * stages + stage,
+                row,
                 outcomes,
                 arm,
                 grams,

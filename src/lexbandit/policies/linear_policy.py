@@ -13,7 +13,7 @@ from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.features import FeatureMap
 from lexbandit.kernels import linear as kernel
 from lexbandit.kernels.random import seeded
-from lexbandit.kernels.statistics import FIELDS, INDEX, MEAN, WIDTH
+from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import Policy
 from lexbandit.policies.linear_memory import LinearMemory
@@ -61,14 +61,13 @@ class LinearPolicy(Policy):
         self._random = seeded(checks.whole("seed", seed, least=0))
         self._plays: Floats = np.zeros(arms)
         self._clock: Integers = np.zeros(1, np.int64)
-        self._stats: Floats = np.zeros((1, objectives, FIELDS, arms))
         self._memory = LinearMemory(
             rows=arms * stages, objectives=objectives, size=features.count, ridge=self.ridge
         )
 
     @abstractmethod
-    def _look(self, features: Floats, ceilings: Floats) -> None:
-        """Write means, widths and indices at features[1, F] to `_stats`, for `explain`."""
+    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+        """Return means, widths and indices at features[1, F] as stats[1, D, fields, K]."""
 
     @abstractmethod
     def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -85,14 +84,16 @@ class LinearPolicy(Policy):
         """
 
     @abstractmethod
-    def _shares(self, features: Floats, ceilings: Floats) -> Floats:
-        """Return the exact probability of every arm; `_look` was called."""
+    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
+        """Return the exact probability of every arm; `stats` is from `_look`."""
 
     @abstractmethod
-    def _reason(self, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
+    def _reason(
+        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+    ) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
-    def _row(self, features: Floats, arm: int, ceilings: Floats) -> int:
+    def _row(self, features: Floats, arm: int) -> int:
         """Return the model that learns from `arm` at features[1, F]; −1 for none."""
         return arm
 
@@ -105,26 +106,27 @@ class LinearPolicy(Policy):
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed".
 
-        `allowed` is the mask the arm was selected under; SupLinUCB has a use for it.
+        `allowed` is the mask the arm was selected under; linear policies have no use for it.
         """
         features = self._features(context)
         values = self._rewards(rewards)
         number = self._arm(arm)
-        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        answer = self._update(features, number, values, ceilings)
+        if allowed is not None:
+            self._ceilings(allowed)
+        answer = self._update(features, number, values)
         if answer == kernel.TOO_LARGE:
             too_large = np.abs(values) > checks.LARGEST_REWARD
             checks.refuse_first("rewards", values, too_large, checks.REWARDS_ALLOWED)
         if answer == kernel.PARTIAL:
             self._memory.split()
-            self._update(features, number, values, ceilings)
+            self._update(features, number, values)
 
-    def _update(self, features: Floats, arm: int, rewards: Floats, ceilings: Floats) -> int:
+    def _update(self, features: Floats, arm: int, rewards: Floats) -> int:
         memory = self._memory
         return kernel.update(
             features,
             arm,
-            self._row(features, arm, ceilings),
+            self._row(features, arm),
             rewards.reshape(1, 1, -1),
             self._plays,
             self._clock,
@@ -149,10 +151,9 @@ class LinearPolicy(Policy):
             outcomes, played = rounds.outcomes[part], arms[part]
             done = self._replay(0, features, outcomes, ceilings, played)
             while done < len(features):
-                row = ceilings if rounds.allowed is None else ceilings[done : done + 1]
                 self._memory.split()
-                here, arm = features[done : done + 1], int(played[done])
-                self._update(here, arm, outcomes[done, arm], row)
+                arm = int(played[done])
+                self._update(features[done : done + 1], arm, outcomes[done, arm])
                 done = self._replay(done + 1, features, outcomes, ceilings, played)
         return arms
 
@@ -167,10 +168,9 @@ class LinearPolicy(Policy):
         """Say what is known of every arm in `context`, and why one would be chosen."""
         features = self._features(context)
         ceilings = self._ceilings(allowed)
-        self._look(features, ceilings)
-        shares = self._shares(features, ceilings)
-        candidates, reason = self._reason(ceilings, shares)
-        here = self._stats[0]
+        stats = self._look(features, ceilings)
+        shares = self._shares(features, ceilings, stats)
+        candidates, reason = self._reason(features, ceilings, stats, shares)
         seen = self._memory.counts.reshape(self.arms, self.stages, self.objectives).sum(axis=1)
         reports = tuple(
             ArmReport(
@@ -178,9 +178,9 @@ class LinearPolicy(Policy):
                 allowed=bool(ceilings[0, arm] > 0),
                 plays=int(self._plays[arm]),
                 observations=tuple(int(n) for n in seen[arm]),
-                mean=tuple(here[:, MEAN, arm].tolist()),
-                width=tuple(here[:, WIDTH, arm].tolist()),
-                index=tuple(here[:, INDEX, arm].tolist()),
+                mean=tuple(stats[0, :, MEAN, arm].tolist()),
+                width=tuple(stats[0, :, WIDTH, arm].tolist()),
+                index=tuple(stats[0, :, INDEX, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
             )
@@ -193,7 +193,6 @@ class LinearPolicy(Policy):
         self._memory.add_rows(self.stages)
         self._plays = np.append(self._plays, 0.0)
         self._set_arms(self.arms + 1)
-        self._stats = np.zeros((1, self.objectives, FIELDS, self.arms))
         return self.arms - 1
 
     def state(self) -> dict[str, np.ndarray]:

@@ -2,7 +2,7 @@
 
     grams[row, g, F, F]      A = ridge·I + Σ φφᵀ over the rounds the model learned from
     inverses[row, g, F, F]   A⁻¹
-    moments[row, i, F]       b = Σ r φ of objective i
+    moments[row·D + i, F]    b = Σ r φ of objective i
     weights[row, i, F]       θ = A⁻¹ b
     counts[row, i]           observations of objective i
 
@@ -34,7 +34,7 @@ TOO_LARGE, PARTIAL, DONE = 0, 1, 2
 
 @inlined
 def multiply(inverses: Array, row: int, g: int, vectors: Array, t: int, work: Array) -> None:
-    """Write A⁻¹ · vectors[t] to `work`: whole rows are added, four at a time, for the vectoriser."""
+    """Write A⁻¹ · vectors[t] to `work`: rows are added four at a time, for the vectoriser."""
     size = vectors.shape[1]
     fours = size - size % 4
     for k in range(size):
@@ -108,7 +108,7 @@ def look(
     weights: Array,
     counts: Array,
 ) -> Array:
-    """Return the estimates of every arm and objective at features[1, F] as stats[1, D, fields, K]."""
+    """Return every arm's estimates at features[1, F] as stats[1, D, fields, K]."""
     stats = np.zeros((1, counts.shape[1], PLAIN_FIELDS, arms))
     work = np.empty(features.shape[1])
     estimate(features, 0, gamma, stages, stage, inverses, weights, counts, work, stats)
@@ -131,25 +131,25 @@ def invert(grams: Array, inverses: Array, row: int, g: int, factor: Array) -> bo
             return False
         pivot = math.sqrt(pivot)
         factor[j, j] = pivot
-        for l in range(j + 1, size):
-            value = grams[row, g, l, j]
+        for n in range(j + 1, size):
+            value = grams[row, g, n, j]
             for k in range(j):
-                value -= factor[l, k] * factor[j, k]
-            factor[l, j] = value / pivot
+                value -= factor[n, k] * factor[j, k]
+            factor[n, j] = value / pivot
     # M = L⁻¹ in the upper triangle, transposed: factor[k, j] = M[j, k] for k < j.
     for j in range(size):
         factor[j, j] = 1.0 / factor[j, j]
         for k in range(j):
             value = factor[j, k] * factor[k, k]
-            for l in range(k + 1, j):
-                value += factor[j, l] * factor[k, l]
+            for n in range(k + 1, j):
+                value += factor[j, n] * factor[k, n]
             factor[k, j] = -value * factor[j, j]
     # A⁻¹ = MᵀM.
     for j in range(size):
         for k in range(j + 1):
             value = factor[j, j] * (factor[k, j] if k < j else factor[j, j])
-            for l in range(j + 1, size):
-                value += factor[j, l] * factor[k, l]
+            for n in range(j + 1, size):
+                value += factor[j, n] * factor[k, n]
             inverses[row, g, j, k] = value
             inverses[row, g, k, j] = value
     return True
@@ -187,7 +187,7 @@ def partial(outcomes: Array, t: int, arm: int) -> bool:
     missing = 0
     for i in range(outcomes.shape[2]):
         missing += math.isnan(outcomes[t, arm, i])
-    return 0 < missing < outcomes.shape[2]
+    return bool(0 < missing < outcomes.shape[2])
 
 
 @inlined
@@ -215,8 +215,9 @@ def learn(
         g = min(i, grams.shape[1] - 1)
         if i == g:
             absorb(features, t, row, g, counts[row, i], grams, inverses, work, factor)
+        place = row * weights.shape[1] + i
         for k in range(size):
-            moments[row, i, k] += reward * features[t, k]
+            moments[place, k] += reward * features[t, k]
         weigh(row, i, g, inverses, moments, weights, work)
 
 
@@ -225,14 +226,8 @@ def weigh(
     row: int, i: int, g: int, inverses: Array, moments: Array, weights: Array, work: Array
 ) -> None:
     """Set θ = A⁻¹b of one objective."""
-    size = weights.shape[2]
-    for k in range(size):
-        work[k] = 0.0
-    for j in range(size):
-        value = moments[row, i, j]
-        for k in range(size):
-            work[k] += inverses[row, g, j, k] * value
-    for k in range(size):
+    multiply(inverses, row, g, moments, row * weights.shape[1] + i, work)
+    for k in range(weights.shape[2]):
         weights[row, i, k] = work[k]
 
 

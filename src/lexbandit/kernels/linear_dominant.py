@@ -68,4 +68,4 @@ def replay(
         learn(
             features, t, arm, outcomes, arm, grams, inverses, moments, weights, counts, work, factor
         )
-    return features.shape[0]
+    return int(features.shape[0])

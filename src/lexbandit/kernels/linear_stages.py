@@ -232,4 +232,4 @@ def replay(
                 work,
                 factor,
             )
-    return features.shape[0]
+    return int(features.shape[0])

@@ -36,7 +36,7 @@ def settle(
     As `lexicographic.choose`, but nothing is drawn: of arms tied at the top, all must be known to
     within the threshold, and the lowest floor of theirs holds.
     """
-    last = stats.shape[1] - 1
+    last = int(stats.shape[1]) - 1
     for arm in range(left.shape[0]):
         left[arm] = ceilings[row, arm] > 0.0
     for i in range(last):
@@ -139,7 +139,10 @@ def chances(means: Array, deviations: Array) -> Array:
                 out[a] += weight * density[a] * below_[a] * above[a + 1]
                 above[a] *= above[a + 1]
         x += step
-    return out / out.sum()
+    total = out.sum()
+    for a in range(n):
+        out[a] /= total
+    return out
 
 
 @kernel
@@ -158,10 +161,7 @@ def shares(stats: Array, ceilings: Array, threshold: float, allowances: Array, l
             means[n] = stats[0, level, MEAN, arm]
             widths[n] = stats[0, level, WIDTH, arm]
             n += 1
-    if unseen > 0:
-        found = (widths == math.inf) / unseen
-    else:
-        found = chances(means, widths)
+    found = (widths == math.inf) / unseen if unseen > 0 else chances(means, widths)
     n = 0
     for arm in range(arms):
         if left[arm]:
@@ -246,4 +246,4 @@ def replay(
         learn(
             features, t, arm, outcomes, arm, grams, inverses, moments, weights, counts, work, factor
         )
-    return features.shape[0]
+    return int(features.shape[0])

@@ -76,7 +76,7 @@ class LexThompsonRule(LexLinearRule):
         if unseen:
             return left, f"{listed(unseen)}: not observed yet {where}{drawn(unseen)}."
         told = self._told(self._levels(ceilings, stats))
-        arms = positive(left * 1.0)
+        arms = [int(arm) for arm in left.nonzero()[0]]
         if len(arms) == 1:
             return left, f"{told} To be played: {listed(arms)}, the only one left."
         if level < self.objectives - 1:

@@ -22,7 +22,7 @@ class LinearMemory:
         self.ridge = ridge
         self.grams: Floats = np.tile(ridge * np.eye(size), (rows, 1, 1, 1))
         self.inverses: Floats = np.tile(np.eye(size) / ridge, (rows, 1, 1, 1))
-        self.moments: Floats = np.zeros((rows, objectives, size))
+        self.moments: Floats = np.zeros((rows * objectives, size))
         self.weights: Floats = np.zeros((rows, objectives, size))
         self.counts: Floats = np.zeros((rows, objectives))
 
@@ -52,7 +52,7 @@ class LinearMemory:
             "counts": self.counts.astype(np.int64),
             "grams": self.grams.copy(),
             "inverses": self.inverses.copy(),
-            "moments": self.moments.copy(),
+            "moments": self.moments.reshape(self.weights.shape).copy(),
         }
 
     def restore(self, contents: dict[str, np.ndarray]) -> None:
@@ -60,8 +60,8 @@ class LinearMemory:
         self.counts = contents["counts"].astype(np.float64)
         self.grams = contents["grams"]
         self.inverses = contents["inverses"]
-        self.moments = contents["moments"]
-        self.weights = np.empty_like(self.moments)
+        self.moments = contents["moments"].reshape(-1, self.weights.shape[2])
+        self.weights = np.empty_like(contents["moments"])
         kernel.derive(self.inverses, self.moments, self.weights)
 
     def check(self, contents: dict[str, np.ndarray]) -> None:

@@ -171,6 +171,10 @@ class Chooser:
 
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
         """Check all that is told, then tell the policy what is new."""
+        self._tell(waiting, self._fresh(waiting, told))
+
+    def _fresh(self, waiting: Waiting, told: Mapping[str, Any]) -> list[tuple[int, float]]:
+        """Return what is told for the first time, as (objective, value)."""
         fresh: list[tuple[int, float]] = []
         for name, given in told.items():
             if name not in self._index:
@@ -185,18 +189,21 @@ class Chooser:
                     f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
                     f"{value!r}."
                 )
+        return fresh
+
+    def _tell(self, waiting: Waiting, fresh: list[tuple[int, float]]) -> None:
+        """Let the policy learn checked rewards."""
         if not fresh:
             return
         shares = np.full(len(self.objectives), np.nan)
         for i, value in fresh:
             shares[i] = self.objectives[i].share(value)
-        if waiting.learned:
-            self.policy.amend(waiting.point, waiting.arm, shares, waiting.mask)
-        else:
-            self.policy.update(waiting.point, waiting.arm, shares, waiting.mask)
+        learn = self.policy.amend if waiting.learned else self.policy.update
+        learn(waiting.point, waiting.arm, shares, waiting.mask)
         waiting.learned = True
         for i, value in fresh:
             waiting.rewards[i] = value
+            self._received[i] += (1.0, value, value * value)
             if self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
 

@@ -79,8 +79,8 @@ def reward_many(chooser: "Chooser", ids: Sequence[str], rewards: Any) -> None:
         for one, told in zip(waiting, rows, strict=True):
             chooser._learn(one, told)
         return
-    for one, told in zip(waiting, fresh, strict=True):
-        chooser._tell(one, told)
+    for one, new in zip(waiting, fresh, strict=True):
+        chooser._tell(one, new)
 
 
 def learn(chooser: "Chooser", frame: Any) -> int:

@@ -114,9 +114,10 @@ class ChooserExplanation:
 
 
 def explained(
-    explanation: Explanation, arms: Sequence[str], objectives: Sequence[Objective]
+    explanation: Explanation, arms: Sequence[str], objectives: Sequence[Objective], explore: float
 ) -> ChooserExplanation:
     """Return a policy's explanation in the user's words and units."""
+    allowed = sum(report.allowed for report in explanation.arms)
     told = tuple(
         ArmExplained(
             name=arms[report.arm],
@@ -129,11 +130,13 @@ def explained(
                 for i, objective in enumerate(objectives)
             },
             as_good=report.candidate,
-            propensity=report.propensity,
+            propensity=(1.0 - explore) * report.propensity + report.allowed * explore / allowed,
         )
         for report in explanation.arms
     )
     reason = _reason(explanation, told, objectives) if explanation.levels else explanation.reason
+    if explore > 0.0:
+        reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
     return ChooserExplanation(told, tuple(objectives), reason)
 
 

@@ -100,8 +100,6 @@ def _gained(chooser: "Chooser") -> dict[str, Mean]:
     depth = len(chooser.objectives)
     gains, halves = [], []
     for point, mask in list(chooser._recent):
-        if mask is not None and len(mask) < len(chooser._arms):
-            mask = np.append(mask, np.zeros(len(chooser._arms) - len(mask), np.bool_))
         told = chooser.policy.explain(point, mask)
         known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
         chosen = [arm for arm in known if arm.propensity > 0]

@@ -30,8 +30,10 @@ def exact_kl_upper(p: float, level: float) -> Decimal:
     with localcontext() as context:
         context.prec = 60
         mean, low, high = Decimal(p), Decimal(p), Decimal(1)
-        for _ in range(170):
+        for _ in range(150):
             middle = (low + high) / 2
+            if middle == 1:
+                return middle
             divergence = Decimal(0)
             if mean > 0:
                 divergence += mean * (mean / middle).ln()

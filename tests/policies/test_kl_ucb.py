@@ -52,6 +52,7 @@ def test_the_index_stays_in_the_unit_interval() -> None:
             assert 0.0 < 2 * width <= 1.0
 
 
+@pytest.mark.compiled
 def test_kl_ucb_beats_ucb1_on_rare_successes() -> None:
     """Garivier and Cappé's point; means of 3 arms at most 0.1, averaged over 10 streams."""
     totals = []

@@ -66,11 +66,14 @@ def far_root(p: float, level: float, y: float) -> float:
     """Return q − p for other levels.
 
     kl is solved for w = ln((1 − p)/(1 − q)), in which it is nearly straight where q is close to 1,
-    from the smaller of two terms of the inverse series and of what p ln(p/q) ≥ p ln p allows.
+    from two terms of the inverse series, or less if p ln(p/q) ≥ p ln p allows no more.
     """
     rest = 1.0 - p
     w = y / rest
-    w = min(w + w * w * (1.0 + rest) / (6.0 * p), (level - p * math.log(p)) / rest)
+    w += w * w * (1.0 + rest) / (6.0 * p)
+    if y > 1.5 * p * rest:
+        w = min(w, (level - p * math.log(p)) / rest)
+    x = 0.0
     for _ in range(_STEPS):
         x = -rest * math.expm1(-w)
         q = p + x
@@ -78,8 +81,9 @@ def far_root(p: float, level: float, y: float) -> float:
         step = halley(f, x / q, p * (rest - x) / (q * q))
         w -= step
         if abs(step) <= _NEAR * w:
+            x -= (rest - x) * step * (1.0 + step * (0.5 + step / 6.0))  # e^step − 1
             break
-    return -rest * math.expm1(-w)
+    return x
 
 
 @kernel

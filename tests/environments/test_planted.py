@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 import lexbandit
 from lexbandit.environments.planted import Planted
-from lexbandit.environments.waves import Cosines, weighted
+from lexbandit.environments.waves import Cosines
 from lexbandit.errors import InvalidInput
+from lexbandit.kernels.planting import weigh
 
 
 def make(name: str = "planted", **parameters: object) -> Planted:
@@ -164,10 +165,10 @@ def test_fifty_features_are_quick_and_do_not_depend_on_blocks(name: str) -> None
     assert time.process_time() - started < 2.0  # about 0.04 s
 
 
-def test_weighted_is_the_product() -> None:
+def test_weigh_is_the_product() -> None:
     random = np.random.default_rng(0)
     x, w = random.random((5, 7)), random.random((7, 3))
-    np.testing.assert_allclose(weighted(x, w), x @ w)
+    np.testing.assert_allclose(weigh(x, w), x @ w)
 
 
 WRONG: list[tuple[dict[str, object], str]] = [

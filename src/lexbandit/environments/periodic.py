@@ -8,7 +8,7 @@ from lexbandit.checks import Floats, positive, whole
 from lexbandit.contexts import time_feature
 from lexbandit.environments.base import Environment
 from lexbandit.environments.making import REGISTRY
-from lexbandit.environments.waves import weighted
+from lexbandit.kernels.planting import weigh
 
 _TURN = 2.0 * math.pi
 _SWING = 0.3
@@ -59,7 +59,7 @@ class Periodic(Environment):
         return contexts
 
     def _means(self, contexts: Floats) -> Floats:
-        turns = weighted(contexts, self._turns)
+        turns = weigh(contexts, self._turns)
         pairs = (self.arms + 1) // 2
         angles = _TURN * (turns - np.arange(pairs) / pairs)
         arms = np.arange(self.arms)

@@ -10,6 +10,7 @@ from lexbandit.environments.base import Environment
 from lexbandit.environments.making import REGISTRY
 from lexbandit.environments.waves import Cosines, Waves
 from lexbandit.errors import InvalidInput
+from lexbandit.kernels.planting import plant
 
 # Chosen so that all means stay within [0.01, 0.99]: 0.5 ± (0.19 + 0.3) at the last level.
 _BEST, _BEST_SWING = 0.6, 0.09  # the best mean of a level before the last
@@ -45,46 +46,46 @@ class Planted(Environment):
         self.levels = levels
         self.assumption = assumption
         self._waves = waves
-        self._first = int(np.argmax(levels))
+        self._plan()
 
     @property
     def lipschitz(self) -> float:
         """A Lipschitz constant of all means: the L of Assumption 1 for α = 1."""
-        steepest = _LAST_SWING
-        if (self.levels < self.objectives - 1).any():
-            holds = math.isfinite(self.assumption)
-            gap = _GAP_SWING if holds else _SMALL_GAP / 2
-            gain = min(self.assumption, 1.0) * gap if holds else 0.0
-            steepest = max(_BEST_SWING + gap, _LAST_SWING + gain)
-        return steepest * self._waves.slope
+        return float((self._shared + np.abs(self._own)).max() * self._waves.slope)
 
     def _contexts(self, n: int, random: np.random.Generator) -> Floats:
         return random.random((n, self.dimension))
 
     def _means(self, contexts: Floats) -> Floats:
-        waves, last = self._waves(contexts), self.objectives - 1
-        best = np.empty((len(contexts), self.objectives))
-        best[:, :last] = _BEST + _BEST_SWING * waves[:, :last]
-        best[:, last] = _LAST + _LAST_SWING * waves[:, last + self._first]
-        means = np.empty((len(contexts), self.arms, self.objectives))
-        for arm, level in enumerate(self.levels):
-            own = waves[:, last + arm]
-            means[:, arm, :level] = best[:, :level]
-            if level == last:
-                means[:, arm, last] = _LAST + _LAST_SWING * own
-                continue
-            gap, gain = self._gap_and_gain(own)
-            means[:, arm, level] = best[:, level] - gap
-            for i in range(level + 1, self.objectives):
-                gain_here = gain if (i - level) % 2 else -gain
-                means[:, arm, i] = best[:, i] + gain_here
-        return means
+        return plant(self._waves(contexts), self._middle, self._shared, self._own, self._best)
 
-    def _gap_and_gain(self, wave: Floats) -> tuple[Floats, Floats]:
+    def _plan(self) -> None:
+        """Set middle, shared and own[K, D]: each mean is middle + shared · wave + own · wave."""
+        last = self.objectives - 1
+        self._best = np.append(np.arange(last), last + np.argmax(self.levels))
+        self._middle = np.full((self.arms, self.objectives), _BEST)
+        self._shared = np.full((self.arms, self.objectives), _BEST_SWING)
+        self._own = np.zeros((self.arms, self.objectives))
+        self._middle[:, last] = _LAST
+        self._shared[:, last] = _LAST_SWING
+        gap, gap_swing, gain, gain_swing = self._gap_and_gain()
+        for arm, level in enumerate(self.levels):
+            if level == last:
+                self._shared[arm, last] = 0.0
+                self._own[arm, last] = _LAST_SWING
+                continue
+            self._middle[arm, level] -= gap
+            self._own[arm, level] = -gap_swing
+            signs = np.where(np.arange(last - level) % 2, -1.0, 1.0)
+            self._middle[arm, level + 1 :] += signs * gain
+            self._own[arm, level + 1 :] = signs * gain_swing
+
+    def _gap_and_gain(self) -> tuple[float, float, float, float]:
+        """Return the middle and swing of the gap, and those of the gain."""
         if math.isinf(self.assumption):
-            return _SMALL_GAP * 0.5 * (1.0 + wave), np.full_like(wave, _LARGE_GAIN)
-        gap = _GAP + _GAP_SWING * wave
-        return gap, min(self.assumption, 1.0) * gap
+            return _SMALL_GAP / 2, _SMALL_GAP / 2, _LARGE_GAIN, 0.0
+        share = min(self.assumption, 1.0)
+        return _GAP, _GAP_SWING, share * _GAP, share * _GAP_SWING
 
     def _outcomes(self, contexts: Floats, means: Floats, random: np.random.Generator) -> Floats:
         return np.asarray(random.random(means.shape) < means, np.float64)

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from lexbandit.checks import Floats
+from lexbandit.kernels.planting import weigh
 
 # A linear wave reads at most this many features: with more, means over many of them would all be
 # near their middle.
@@ -48,7 +49,7 @@ class Cosines:
 
     def __call__(self, contexts: Floats) -> Floats:
         """Return the cosines."""
-        return np.cos(weighted(contexts, self._directions) + self._phases)
+        return np.cos(weigh(contexts, self._directions) + self._phases)
 
 
 class Ramps:
@@ -66,16 +67,4 @@ class Ramps:
 
     def __call__(self, contexts: Floats) -> Floats:
         """Return the ramps."""
-        return np.asarray(np.clip(weighted(2.0 * contexts - 1.0, self._weights), -1.0, 1.0))
-
-
-def weighted(contexts: Floats, weights: Floats) -> Floats:
-    """Return contexts[n, d] @ weights[d, count], each row by itself.
-
-    A matrix product may add in another order for another n, and a stream would then depend on the
-    size of its blocks in the last digit.
-    """
-    total = np.zeros((len(contexts), weights.shape[1]))
-    for feature in range(weights.shape[0]):
-        total += contexts[:, feature, np.newaxis] * weights[feature]
-    return total
+        return np.asarray(np.clip(weigh(2.0 * contexts - 1.0, self._weights), -1.0, 1.0))

@@ -112,8 +112,8 @@ class AdaptiveTree(Partition):
     def cells_at(self, level: int) -> int:
         """Return 2^(dl) (l+1)(l+2).
 
-        There are 2^(dl) cubes of level l, and the reciprocals of (l+1)(l+2) sum to 1: so a δ divided
-        by this at each level sums to δ over all cubes of all levels.
+        There are 2^(dl) cubes of level l, and the reciprocals of (l+1)(l+2) sum to 1: so a δ that
+        is divided by this at each level sums to δ over all cubes of all levels.
         """
         return int(2 ** (self.dimension * level) * (level + 1) * (level + 2))
 

@@ -112,7 +112,7 @@ class EliminatingRule(CellPolicy):
         chosen = positive(shares)
         if widest == np.inf:
             return active, f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
-        told = f"Arms that may be optimal: {listed(positive(active * 1.0))}."
+        told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
         if widest > v:
             return active, (
                 f"{told} Of these {listed(chosen)} is known least, to within {widest:.4g}, which "

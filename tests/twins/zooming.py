@@ -37,7 +37,7 @@ class Zooming:
     def distance(self, x: Vector, arm: int | None, y: Vector, other: int | None) -> float:
         if arm is None or arm != other:
             return 1.0
-        return min(1.0, self.L * math.dist(x, y) ** self.alpha)
+        return min(1.0, self.L * math.pow(math.dist(x, y), self.alpha))
 
     def apart(self, one: Ball, other: Ball) -> float:
         if one is other:

@@ -44,7 +44,7 @@ def squared(ones: Array, one: int, others: Array, other: int) -> float:
 def distance(square: float, metric: Array) -> float:
     """Return min(1, L‖x − x'‖^α)."""
     if metric[1] == 1.0:
-        return min(1.0, metric[0] * math.sqrt(square))
+        return float(min(1.0, metric[0] * math.sqrt(square)))
     return float(min(1.0, metric[0] * square ** (0.5 * metric[1])))
 
 

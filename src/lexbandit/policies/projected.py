@@ -11,6 +11,7 @@ from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.policies.base import Policy
+from lexbandit.policies.loading import array_of, mapping_of
 from lexbandit.policies.making import REGISTRY, make_policy
 from lexbandit.rounds import Rounds
 
@@ -62,13 +63,11 @@ class ProjectedPolicy(Policy):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy that sees the same features."""
-        if not isinstance(state, Mapping):
-            raise InvalidInput(f"load_state takes what state() returns, got {state!r}.")
-        if "projection" not in state:
+        if "projection" not in mapping_of(state):
             raise InvalidInput(
                 f"state has no array 'projection'; it needs {', '.join(self.state())}."
             )
-        if not np.array_equal(np.asarray(state["projection"]), self.visible):
+        if not np.array_equal(array_of("projection", state["projection"]), self.visible):
             raise InvalidInput(
                 f"state['projection'] is {state['projection']!r}, of this policy "
                 f"{self.visible.tolist()}: the state means something else."

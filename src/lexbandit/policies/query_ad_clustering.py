@@ -30,13 +30,14 @@ class PhaseBound(CentredBound):
 
 
 def phase_cells(*, phase: int, dimension: int, L: float, alpha: float) -> int:
-    """Return m_i = ⌈√d · L^(1/α) · 2^(i/(d+2α))⌉, in floating point.
+    """Return m_i = ⌈√d · L^(1/α) · 2^(i/(d+2α))⌉, in floating point, rounding errors forgiven.
 
     Then a cell of the grid has L(√d/m)^α ≤ 2^(−i/(d/α+2)): its diameter by the distance
     L‖x − x'‖^α, under which [0,1]^d has covering dimension d/α. At L = α = 1 this is 2^(−i/(d+2)).
     """
-    finest = 2.0 ** (phase / (dimension + 2.0 * alpha))
-    return math.ceil(math.sqrt(dimension) * L ** (1.0 / alpha) * finest)
+    finest = math.pow(2.0, phase / (dimension + 2.0 * alpha))
+    cells = math.sqrt(dimension) * math.pow(L, 1.0 / alpha) * finest
+    return math.ceil(cells * (1.0 - 1e-12))  # √2 · 2^(2/4) is 2, and 2.0000000000000004 in floats
 
 
 class QueryAdClustering(PhasedPolicy):

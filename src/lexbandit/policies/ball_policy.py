@@ -110,7 +110,7 @@ class BallPolicy(Policy):
             ceilings = ceilings_of(rounds.allowed)
         m = self._memory
         arms = np.empty(len(rounds), np.int64)
-        bare = np.empty(self.arms, np.int64)
+        bare, least = np.empty(self.arms, np.int64), np.empty(self.arms)
         done = 0
         while done < len(rounds):
             if m.full:
@@ -119,7 +119,7 @@ class BallPolicy(Policy):
             done, m.used = balls_learning.replay(
                 rounds.contexts, rounds.outcomes, ceilings, done, arms, m.centres, m.sizes, m.links,
                 m.heads, m.plays, m.stats, m.used, m.bound, m.metric, self._ranked, self._random,
-                np.empty(room, np.int64), bare, np.empty((room, self._ranked)),
+                np.empty(room, np.int64), bare, least, np.empty((room, self._ranked)),
             )  # fmt: skip
         return arms
 

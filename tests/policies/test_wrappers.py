@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 import lexbandit
 from lexbandit.errors import InvalidInput, UnknownName
+from lexbandit.policies import parameters_of, wraps
 from lexbandit.policies.phases import PhasedPolicy
 from lexbandit.policies.projected import ProjectedPolicy
 from lexbandit.policies.query_ad_clustering import phase_cells
 from lexbandit.rounds import Rounds
 from naive import run
-from support import as_lists, assert_same_state, some_rounds, step
+from support import EVERY_POLICY, OWN, as_lists, assert_same_state, some_rounds, step
 from twins.phases import DoublingMocMab, QueryAdClustering
 
 PHASED: dict[str, dict[str, Any]] = {
@@ -232,6 +233,28 @@ def test_wrappers_take_what_the_inner_policy_takes_and_nothing_else(wrapper: str
         lexbandit.make_policy(wrapper, policy="doubling", **given)
     with pytest.raises(InvalidInput, match=f"{wrapper} needs policy"):
         lexbandit.make_policy(wrapper, **given)
+
+
+INNER = [name for name in EVERY_POLICY if not wraps(name) and name != "oracle"]
+
+
+@pytest.mark.parametrize("name", [n for n in INNER if "horizon" in parameters_of(n)])
+def test_doubling_takes_every_policy_with_a_horizon(name: str) -> None:
+    """From a phase of one round on, one at a time as in one replay."""
+    rounds = some_rounds(130, binary=True)
+    inner = {**OWN.get(name, {}), "policy": name}
+    one, other = (phased("doubling", first=1, **inner) for _ in range(2))
+    np.testing.assert_array_equal(one.replay(rounds), step(other, rounds))
+    assert_same_state(one, other)
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_projected_takes_every_policy(name: str) -> None:
+    rounds = some_rounds(130, binary=True)
+    inner = {**OWN.get(name, {}), "policy": name}
+    one, other = (projected([1], **inner) for _ in range(2))
+    np.testing.assert_array_equal(one.replay(rounds), step(other, rounds))
+    assert_same_state(one, other)
 
 
 def test_doubling_needs_a_horizon_to_double() -> None:

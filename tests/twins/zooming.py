@@ -64,7 +64,7 @@ class Zooming:
             for ball in balls
         ]
 
-    def vectors(self, balls: list[Ball]) -> list[Vector]:
+    def vectors(self, balls: list[Ball]) -> list[tuple[float, ...]]:
         columns = [self.indices(balls, i) for i in range(self.ranked)]
         return list(zip(*columns, strict=True))
 

@@ -1,4 +1,6 @@
-"""Every policy of the package: cost of a round and memory, as docs/policies/index.md states them."""
+"""Every policy of the package: cost of a round and memory, as docs/policies states them."""
+
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
@@ -29,7 +31,8 @@ def every_policy(console: Console) -> None:
         policy.replay(rounds[:LEARNED])
         size[name] = sum(array.nbytes for array in policy.state().values())
         parts = iter(rounds[start : start + 4000] for start in range(LEARNED, HORIZON, 4000))
-        cost[name] = best_of(5, {name: lambda p=policy: p.replay(next(parts))})[name] / 4000  # type: ignore[misc]
+        replay: Callable[[], object] = lambda p=policy, r=parts: p.replay(next(r))  # type: ignore[misc]  # noqa: E731
+        cost[name] = best_of(5, {name: replay})[name] / 4000
     for name in REGISTRY.names():
         table.add_row(
             name,

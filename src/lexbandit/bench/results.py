@@ -101,7 +101,7 @@ class Folder:
             "environment": {"name": study.environment.name, "parameters": _plain(first)},
             **_facts(first),
             "policies": [
-                {"policy": short(entry.policy.name), "label": entry.label, **entry.parameters}
+                {**entry.parameters, "policy": entry.policy.short, "label": entry.label}
                 for entry in study.entries
             ],
             "grid": sorted({e.label.partition("@")[2] for e in study.entries} - {""}),
@@ -200,11 +200,6 @@ def _load(directory: Path, suffix: str, schema: dict[str, Any]) -> pl.DataFrame:
     return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
 
 
-def short(name: str) -> str:
-    """Return a policy's name without the module of a user's file."""
-    return name.partition(":")[2] or name
-
-
 def _plain(run: Run) -> dict[str, Any]:
     """Return the environment's parameters; a data file by its name, not by where it lies."""
     told = dict(run.environment_parameters)
@@ -229,7 +224,7 @@ def _rows(run: Run, curve: Curve) -> pl.DataFrame:
     columns = {
         "study": [run.study] * n,
         "run": [run.number] * n,
-        "policy": [short(curve.entry.policy.name)] * n,
+        "policy": [curve.entry.policy.short] * n,
         "scale": [curve.entry.scale] * n,
         "label": [curve.entry.label] * n,
         "t": list(run.checkpoints),

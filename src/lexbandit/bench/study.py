@@ -188,8 +188,12 @@ class _Reader:
     def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
         """Build the policy once, so that a wrong value is met now and not in every run."""
         if entry.policy.named:
+            # As few context features as the policy can be shown.
+            visible = entry.parameters.get("visible", ())
+            numbers = [j for j in visible if isinstance(j, int)] if entry.policy.inner else []
+            trial = {"arms": 2, "dimension": max(numbers, default=0) + 1, **problem}
             try:
-                entry.policy.build(entry.parameters, {"arms": 2, "dimension": 1, **problem})
+                entry.policy.build(entry.parameters, trial)
             except (InvalidInput, TypeError) as error:
                 self._refuse(("policies", n), error)
 
@@ -197,7 +201,7 @@ class _Reader:
         if not isinstance(given.get("name"), str):
             self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
         try:
-            return components.find(kind, given["name"], self.folder)
+            return components.find(kind, given["name"], self.folder, given.get("policy"))
         except InvalidInput as error:
             self._refuse((*place, "name"), error)
 
@@ -289,13 +293,12 @@ def _points(
     policy: Component, fixed: Mapping[str, Any], grid: Mapping[str, list[Any]]
 ) -> Iterator[Entry]:
     """Return one entry for each point of the grid. A grid of scales alone gives "moc-mab@1/15"."""
-    short = policy.name.partition(":")[2] or policy.name
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         parts = [f"{value}" if key == "scale" else f"{key}={value}" for key, value in point.items()]
         parameters = {**fixed, **{key: number(value) for key, value in point.items()}}
         scale = parameters.get("scale")
-        label = f"{short}@{','.join(parts)}" if parts else short
+        label = f"{policy.short}@{','.join(parts)}" if parts else policy.short
         # A scale that is no number is refused when the policy is tried.
         yield Entry(
             policy, label, float(scale) if isinstance(scale, int | float) else None, parameters

@@ -95,7 +95,9 @@ class Linear:
     def update(self, context: Vector, arm: int, rewards: Vector) -> None:
         phi = self.phi(context)
         observed = [i for i in range(self.D) if not math.isnan(rewards[i])]
-        for gram in {id(self.models[arm][i].gram): self.models[arm][i].gram for i in observed}.values():
+        for gram in {
+            id(self.models[arm][i].gram): self.models[arm][i].gram for i in observed
+        }.values():
             gram.add(phi)
         for i in observed:
             self.models[arm][i].add(phi, rewards[i])
@@ -109,9 +111,7 @@ class Linear:
             for model in models:
                 if spreads[id(model.gram)] == 0.0:
                     spreads[id(model.gram)] = model.gram.spread(phi)
-            found.append(
-                [factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models]
-            )
+            found.append([factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models])
         return [[found[a][i] for a in range(self.K)] for i in range(self.D)]
 
     def means(self, phi: Vector) -> list[list[float]]:

@@ -94,7 +94,7 @@ def test_the_default_degree_keeps_the_count_sane(dimension: int, degree: int, co
 
 
 def test_fourier_approximates_the_kernel() -> None:
-    """Products of features against exp(−‖x−y‖²/(2ℓ²)); errors of order 1/√F, five of them allowed."""
+    """Products of features against exp(−‖x−y‖²/(2ℓ²)), to within 5/√F."""
     random = np.random.default_rng(3)
     features = make_features("fourier", dimension=3, lengthscale=0.6, count=4000, seed=1)
     one, other = random.random((2, 50, 3))
@@ -145,9 +145,9 @@ def test_what_a_policy_takes_for_features() -> None:
     assert features_for(own, dimension=2) is own
     assert features_for("raw", dimension=7).count == 8
     assert features_for({"name": "fourier", "count": 20}, dimension=2).count == 20
-    with pytest.raises(InvalidInput, match="contexts of 2 numbers.*have 3"):
+    with pytest.raises(InvalidInput, match=r"contexts of 2 numbers.*have 3"):
         features_for(own, dimension=3)
-    with pytest.raises(InvalidInput, match="contexts of 2 numbers.*have 3"):
+    with pytest.raises(InvalidInput, match=r"contexts of 2 numbers.*have 3"):
         features_for({"name": "raw", "dimension": 2}, dimension=3)
     with pytest.raises(InvalidInput, match="needs a 'name'"):
         features_for({"count": 20}, dimension=2)

@@ -14,7 +14,7 @@ from naive import Dice
 Vector = Sequence[float]
 
 POLYNOMIALS = [
-    lambda z: 1.0,
+    lambda z: z**0,
     lambda z: z,
     lambda z: (3 * z**2 - 1) / 2,
     lambda z: (5 * z**3 - 3 * z) / 2,

@@ -15,7 +15,11 @@ PAPER = ["moc-mab", "cp-ucb1", "cs-ucb1", "cd-ucb1", "p-ucb1", "s-ucb1"]
 EVERY_POLICY = REGISTRY.names()
 
 # What a policy needs beyond the common parameters.
-OWN: dict[str, dict[str, Any]] = {}
+OWN: dict[str, dict[str, Any]] = {
+    # Not needed, but quick also without the JIT; the defaults have tests of their own.
+    "lex-linucb": {"features": "raw"},
+    "lex-thompson": {"features": "raw"},
+}
 
 
 def flat_means(contexts: np.ndarray) -> np.ndarray:

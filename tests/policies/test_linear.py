@@ -36,6 +36,7 @@ def rounds_in(
     return Rounds(contexts, outcomes, means)
 
 
+@pytest.mark.compiled
 @every_linear
 @pytest.mark.parametrize("objectives", [1, 2, 3])
 @pytest.mark.parametrize("features", ["raw", "legendre", "fourier"])
@@ -52,6 +53,7 @@ def test_fifty_context_features(name: str, objectives: int, features: str) -> No
     assert explanation.cell is None
 
 
+@pytest.mark.compiled
 def test_it_learns_in_fifty_dimensions() -> None:
     """Every arm is best somewhere, by 0.4 on average; far less is lost in the end."""
     random = np.random.default_rng(2)
@@ -235,6 +237,7 @@ def test_delta_lies_between_0_and_1(name: str) -> None:
         make(name, exploration=0.1)
 
 
+@pytest.mark.compiled
 def test_a_tolerance_lets_the_second_objective_decide_sooner() -> None:
     """Arm 0 is better by 0.3 in objective 1, arm 1 by 0.8 in objective 2."""
     random = np.random.default_rng(0)

@@ -11,6 +11,8 @@ from naive import run
 from support import as_lists
 from twins.linear import LexLinUcb, LexThompson, LinUcb, SupLinUcb, legendre, raw
 
+pytestmark = pytest.mark.compiled
+
 
 def smooth_rounds(n: int, *, arms: int = 4, objectives: int = 2, seed: int = 0) -> Rounds:
     """Continuous rewards around smooth means; arms 0 and 1 are tied in all objectives but one."""

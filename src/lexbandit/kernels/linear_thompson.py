@@ -107,6 +107,8 @@ def chances(means: Array, deviations: Array) -> Array:
     deviations differ by no more than a factor of 10⁶.
     """
     n = means.shape[0]
+    if n == 1:
+        return np.ones(1)
     origin = means.max()
     widest = deviations.max()
     reach = origin - means.min() + 2.0 * _REACH * widest

@@ -163,7 +163,7 @@ def test_a_map_of_ones_own() -> None:
         dimension, count = 2, 1
 
         def of_checked(self, contexts: np.ndarray) -> np.ndarray:
-            return np.exp(-((contexts - 0.5) ** 2).sum(axis=1, keepdims=True))
+            return np.asarray(np.exp(-((contexts - 0.5) ** 2).sum(axis=1, keepdims=True)))
 
         def parameters(self) -> tuple[float, ...]:
             return ()

@@ -89,8 +89,8 @@ def test_one_gram_matrix_until_a_reward_is_partly_missing(name: str) -> None:
 @every_linear
 def test_states_of_both_kinds_go_on_bit_by_bit(name: str) -> None:
     for hidden in (0.0, 0.2):
-        rounds = rounds_in(2, 900, hidden=hidden, seed=4)
-        policy, restored = make(name, seed=1), make(name, seed=9)
+        rounds = rounds_in(2, 600, hidden=hidden, seed=4)
+        policy, restored = (make(name, features="raw", seed=seed) for seed in (1, 9))
         policy.replay(rounds[:333])
         restored.load_state(policy.state())
         np.testing.assert_array_equal(policy.replay(rounds[333:]), restored.replay(rounds[333:]))

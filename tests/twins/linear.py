@@ -5,7 +5,7 @@ one by one on continuous rewards: decisions differ only if two indices agree to 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,7 +13,7 @@ from naive import Dice
 
 Vector = Sequence[float]
 
-POLYNOMIALS = [
+POLYNOMIALS: list[Callable[[float], float]] = [
     lambda z: z**0,
     lambda z: z,
     lambda z: (3 * z**2 - 1) / 2,

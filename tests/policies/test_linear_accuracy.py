@@ -8,7 +8,7 @@ import pytest
 
 import lexbandit
 from lexbandit.features import make_features
-from lexbandit.kernels.linear import REFRESH
+from lexbandit.kernels.linear import REFRESH, invert
 from lexbandit.rounds import Rounds
 
 pytestmark = pytest.mark.compiled
@@ -76,6 +76,23 @@ def test_the_inverse_is_computed_anew_by_the_arms_own_count() -> None:
     again = np.linalg.inv(state["grams"][0, 0])
     np.testing.assert_allclose(state["inverses"][0, 0], again, rtol=1e-9)
     np.testing.assert_array_equal(state["inverses"][0, 0], state["inverses"][0, 0].T)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 30])
+def test_cholesky_inverts(size: int) -> None:
+    root = np.random.default_rng(size).standard_normal((size, size + 3))
+    grams = (0.1 * np.eye(size) + root @ root.T)[np.newaxis, np.newaxis]
+    inverses = np.zeros_like(grams)
+    assert invert(grams, inverses, 0, 0, np.empty((size, size)))
+    np.testing.assert_allclose(inverses[0, 0] @ grams[0, 0], np.eye(size), atol=1e-9)
+    np.testing.assert_array_equal(inverses[0, 0], inverses[0, 0].T)
+
+
+def test_a_matrix_singular_to_working_precision_keeps_the_inverse_it_had() -> None:
+    grams = np.ones((1, 1, 3, 3))
+    inverses = np.full((1, 1, 3, 3), 7.0)
+    assert not invert(grams, inverses, 0, 0, np.empty((3, 3)))
+    assert (inverses == 7.0).all()
 
 
 def test_a_constant_context_is_no_trouble() -> None:

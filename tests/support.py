@@ -18,6 +18,9 @@ EVERY_POLICY = REGISTRY.names()
 OWN: dict[str, dict[str, Any]] = {
     "doubling": {"policy": "moc-mab"},
     "projected": {"policy": "moc-mab", "visible": [1]},
+    # Not needed, but quick also without the JIT; the defaults have tests of their own.
+    "lex-linucb": {"features": "raw"},
+    "lex-thompson": {"features": "raw"},
 }
 
 

@@ -325,7 +325,7 @@ def test_bad_input_in_a_cell_nobody_visited_leaves_it_unvisited(name: str) -> No
                 {
                     k: np.concatenate([v, v])
                     for k, v in s.items()
-                    if k in ("cells", "plays", "counts", "sums")
+                    if k in ("cells", "plays", "counts", "sums", "spreads")
                 }
             ),
             "twice",

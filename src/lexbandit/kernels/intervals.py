@@ -90,7 +90,7 @@ def far_root(p: float, level: float, y: float) -> float:
 def kl_upper(mean: float, level: float) -> float:
     """Return max{q : kl(mean, q) ≤ level} for Bernoulli's kl, rounded outward by 1e-12.
 
-    The index of Garivier and Cappé (2011, Algorithm 1, line 6). Halley's steps treble the number of
+    The index of Garivier and Cappé (2011, Algorithm 1). Halley's steps treble the number of
     right digits, so two or three are enough; the root is right to about 3e-15 before the rounding.
     """
     p = min(max(mean, 0.0), 1.0)

@@ -32,7 +32,7 @@ def _parameters(study: StudyResults) -> dict[str, Any]:
     environment = frozen.get("environment") or {}
     for place in (environment, environment.get("parameters"), frozen, frozen.get("parameters")):
         found |= place if isinstance(place, dict) else {}
-    ours = [entry for entry in frozen.get("policies") or [] if entry.get("policy") == "moc-mab"]
+    ours = [entry.parameters for entry in study.entries if entry.policy == "moc-mab"]
     # The theorems are for scale 1; of several such points the first is the one that is drawn.
     at_1 = [entry for entry in ours if entry.get("scale", 1) == 1]
     return found | next(iter(at_1 or ours), {})

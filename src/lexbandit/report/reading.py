@@ -42,6 +42,13 @@ class Curve:
     regret: Measure | None
     pareto_regret: Measure | None
     seconds: float
+    state_bytes: float | None = None
+
+    def measure(self, *, regret: bool) -> Measure:
+        """Return the regret or the reward; a regret must be known."""
+        found = self.regret if regret else self.reward
+        assert found is not None
+        return found
 
     @property
     def name(self) -> str:
@@ -56,6 +63,16 @@ class ArmMap:
 
     played: dict[str, Integers]
     optimal: Integers | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One policy at one grid point: `policy` is what it is called, `name` what it is."""
+
+    policy: str
+    label: str
+    name: str
+    parameters: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -117,6 +134,22 @@ class StudyResults:
         """Whether the figure over time is of regret; the paper shows reward in 2 and 3."""
         return self.has_regret and self.key not in ("2", "3")
 
+    @property
+    def entries(self) -> list[Entry]:
+        """What was run: one entry for each policy and grid point."""
+        own = ("policy", "label", "name", "parameters")
+        return [
+            # In folders of version 0.1.0 the parameters stand beside the names.
+            Entry(
+                policy=str(entry.get("policy")),
+                label=str(entry.get("label")),
+                name=str(entry.get("name", entry.get("policy"))),
+                parameters={k: v for k, v in entry.items() if k not in own}
+                | entry.get("parameters", {}),
+            )
+            for entry in self.frozen.get("policies") or []
+        ]
+
     def of(self, policy: str) -> list[Curve]:
         """Return a policy's curves, one a grid point."""
         return [curve for curve in self.curves if curve.policy == policy]
@@ -134,6 +167,13 @@ class StudyResults:
             return min(curves, key=lambda curve: final(curve.regret)[0])
         return max(curves, key=lambda curve: final(curve.reward)[0])
 
+    def ranked(self) -> list[Curve]:
+        """Return each policy's best curve, the best in the dominant objective first."""
+        best = [self.best(policy) for policy in self.policies]
+        if self.shows_regret:
+            return sorted(best, key=lambda curve: float(final(curve.regret)[0]))
+        return sorted(best, key=lambda curve: -float(final(curve.reward)[0]))
+
 
 @dataclass(frozen=True)
 class Results:
@@ -142,6 +182,7 @@ class Results:
     directory: Path
     studies: list[StudyResults]
     claims: list[dict[str, Any]] = field(default_factory=list)
+    series: dict[str, dict[str, Any]] = field(default_factory=dict)
     versions: dict[str, Any] = field(default_factory=dict)
 
 
@@ -175,6 +216,7 @@ def read_results(directory: Path) -> Results:
         directory=directory,
         studies=studies,
         claims=list(summary.get("claims", [])),
+        series=dict(summary.get("series", {})),
         versions=dict(summary.get("versions") or studies[0].frozen.get("versions") or {}),
     )
 
@@ -224,7 +266,7 @@ def _curves(frame: pl.DataFrame) -> list[Curve]:
         frame.group_by("label", "policy", "scale", "t", maintain_order=True)
         .agg(
             pl.len().alias("runs"),
-            pl.col("seconds").mean(),
+            pl.col("seconds", "state_bytes").mean(),
             pareto.mean().alias("pareto_regret0"),
             (pareto.std() / pareto.count().sqrt()).alias("pareto_regret0_error"),
             *columns,
@@ -257,6 +299,7 @@ def _curve(rows: pl.DataFrame, depth: int) -> Curve:
         regret=measure("regret", depth),
         pareto_regret=measure("pareto_regret", 1),
         seconds=float(rows["seconds"][-1] or 0.0),
+        state_bytes=rows["state_bytes"][-1],
     )
 
 

@@ -7,11 +7,15 @@ import numpy as np
 
 import lexbandit
 from lexbandit.policies import REGISTRY, Policy
+from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.rounds import Rounds
 from naive import DominantUcb1, InEveryCell, MocMab, ParetoUcb1, ScalarizedUcb1, Vector
 
 PAPER = ["moc-mab", "cp-ucb1", "cs-ucb1", "cd-ucb1", "p-ucb1", "s-ucb1"]
 EVERY_POLICY = REGISTRY.names()
+
+# What a policy needs beyond the common parameters.
+OWN: dict[str, dict[str, Any]] = {}
 
 
 def flat_means(contexts: np.ndarray) -> np.ndarray:
@@ -30,11 +34,17 @@ def make(name: str, *, arms: int = 4, seed: int = 0, **parameters: Any) -> Polic
         "horizon": 1000,
         "cells_per_side": 3,
         "scale": 0.1,
+        **OWN.get(name, {}),
         **parameters,
     }
     if name == "oracle":
         values["means"] = lambda contexts: flat_means(contexts)[:, :arms]
     return lexbandit.make_policy(name, arms=arms, seed=seed, **values)
+
+
+def on_cells(name: str) -> bool:
+    """Whether a policy is a rule on a partition that keeps all it has learned in cells."""
+    return isinstance(make(name), CellPolicy)
 
 
 def some_rounds(n: int, *, arms: int = 4, seed: int = 0, binary: bool = False) -> Rounds:

@@ -48,6 +48,27 @@ def positive(name: str, value: object, *, most: float = math.inf) -> float:
     return number
 
 
+def at_least_zero(name: str, value: object) -> float:
+    """Return `value` as a finite float of at least 0."""
+    number = _real(value)
+    if not 0.0 <= number <= 1e100:
+        raise InvalidInput(f"{name} must be a finite number of at least 0, got {value!r}.")
+    return number
+
+
+def tolerances(value: Any, objectives: int) -> Floats:
+    """Return one tolerance for each objective, from one number for all or a list."""
+    if np.ndim(value) == 0:
+        return np.full(objectives, at_least_zero("tolerance", value))
+    given = list(value)
+    if len(given) != objectives:
+        raise InvalidInput(
+            f"tolerance must be one number, or one for each of {objectives} objectives, "
+            f"got {len(given)}: {value!r}."
+        )
+    return np.array([at_least_zero(f"tolerance[{i}]", each) for i, each in enumerate(given)])
+
+
 def _real(value: object) -> float:
     if isinstance(value, bool | np.bool_ | str | bytes):
         return math.nan

@@ -1,11 +1,15 @@
 """What a policy answers: a decision, and the explanation of one."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 
 class Decision(NamedTuple):
-    """The arm to play, and the exact probability with which it was going to be played."""
+    """The arm to play, and the exact probability with which it was going to be played.
+
+    The propensity is NaN for a policy whose probabilities have no closed form; it says so.
+    """
 
     arm: int
     propensity: float
@@ -16,7 +20,7 @@ class ArmReport:
     """What a policy knows of one arm in the cell of a context; tuples have one entry an objective.
 
     `candidate`: the arm passed every test but the last comparison. `propensity`: the probability
-    that `select` returns it now.
+    that `select` returns it now; NaN where it has no closed form.
     """
 
     arm: int
@@ -32,17 +36,24 @@ class ArmReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a policy would decide as it does for one context. Print it to read it."""
+    """Why a policy would decide as it does for one context. Print it to read it.
+
+    `cell` is None for a policy without cells.
+    """
 
     policy: str
-    cell: int
+    cell: int | None
     arms: tuple[ArmReport, ...]
     reason: str
 
     @property
     def likely(self) -> tuple[int, ...]:
-        """The arms `select` may return."""
-        return tuple(report.arm for report in self.arms if report.propensity > 0)
+        """The arms `select` may return; every candidate where probabilities are not known."""
+        return tuple(
+            report.arm
+            for report in self.arms
+            if report.propensity > 0 or (report.candidate and math.isnan(report.propensity))
+        )
 
     def __str__(self) -> str:
         objectives = range(len(self.arms[0].mean))
@@ -59,10 +70,11 @@ class Explanation:
                     f"{report.index[i]:.4f}".replace("inf", "∞"),
                 ]
             row.append("yes" if report.candidate else "no" if report.allowed else "not allowed")
-            row.append(f"{report.propensity:.3g}")
+            row.append(f"{report.propensity:.3g}".replace("nan", "unknown"))
             rows.append(row)
         widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
         lines = [
             "  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows
         ]
-        return "\n".join([f"{self.policy}, cell {self.cell}", *lines, self.reason])
+        title = self.policy if self.cell is None else f"{self.policy}, cell {self.cell}"
+        return "\n".join([title, *lines, self.reason])

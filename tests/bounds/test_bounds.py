@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.bounds import Bound, HolderBound, ParetoUCB1Bound, UCB1Bound
+from lexbandit.bounds import CentredBound, HolderBound, ParetoUCB1Bound, UCB1Bound
 from lexbandit.errors import InvalidInput
 
 HOLDER = HolderBound(arms=4, cells=100, horizon=10**5)
@@ -32,7 +32,7 @@ def test_ucb1_and_pareto_ucb1(n: int, extra: int) -> None:
 
 @pytest.mark.parametrize("bound", EVERY)
 @given(n=counts, rounds=counts)
-def test_the_width_falls_as_observations_come(bound: Bound, n: int, rounds: int) -> None:
+def test_the_width_falls_as_observations_come(bound: CentredBound, n: int, rounds: int) -> None:
     """The index is the mean plus the width, so it is monotone in N as well."""
     assert bound.width(n + 1, rounds) <= bound.width(n, rounds)
     assert bound.width(n, rounds + 1) >= bound.width(n, rounds)
@@ -40,7 +40,7 @@ def test_the_width_falls_as_observations_come(bound: Bound, n: int, rounds: int)
 
 @pytest.mark.parametrize("bound", EVERY)
 @pytest.mark.parametrize("rounds", [0, 1, 2, 100])
-def test_nothing_observed_is_infinite_and_never_nan(bound: Bound, rounds: int) -> None:
+def test_nothing_observed_is_infinite_and_never_nan(bound: CentredBound, rounds: int) -> None:
     assert bound.width(0, rounds) == math.inf
     assert not math.isnan(bound.width(1, rounds))
 
@@ -51,7 +51,7 @@ def test_a_bound_for_another_number_of_arms() -> None:
 
 
 def test_a_new_bound_needs_no_new_kernel() -> None:
-    class Anytime(Bound):
+    class Anytime(CentredBound):
         def growth(self) -> tuple[float, float]:
             return 4.0, 0.0
 

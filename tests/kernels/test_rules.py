@@ -1,6 +1,7 @@
 """The rules at their edges: ties, confidence, candidates, partial rewards."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lexbandit
-from lexbandit.bounds import UCB1Bound
+from lexbandit.bounds import HolderBound, UCB1Bound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic, pareto, scalarized
 from lexbandit.kernels.random import seeded
@@ -49,7 +50,7 @@ def test_candidates_contain_the_top_arm_and_the_chosen_one(
 def test_the_confident_branch_begins_exactly_at_beta_v() -> None:
     """u > βv plays the top arm; u ≤ βv looks at objective 2 (line 9 of Algorithm 1)."""
     policy = moc(scale=0.1)
-    width = policy.bound.width
+    width = width_of(policy)
     needed = next(n for n in range(1, 10**6) if width(n) <= policy.beta * policy.margin)
     for n in range(1, needed + 1):
         policy.update(CONTEXT, 0, [0.9, 0.1])
@@ -61,7 +62,7 @@ def test_the_confident_branch_begins_exactly_at_beta_v() -> None:
 
 def test_the_margin_is_not_scaled() -> None:
     assert moc(scale=0.1).margin == moc(scale=1.0).margin
-    assert moc(scale=0.1).bound.width(3) == 0.1 * moc(scale=1.0).bound.width(3)
+    assert width_of(moc(scale=0.1))(3) == 0.1 * width_of(moc(scale=1.0))(3)
 
 
 def test_unplayed_arms_come_first_in_random_order() -> None:
@@ -87,7 +88,17 @@ def test_an_unobserved_reward_is_not_zero() -> None:
     assert (report.plays, report.observations) == (2, (2, 0))
     assert report.mean[0] == 0.5
     assert report.width[1] == math.inf
-    assert report.width[0] == policy.bound.width(2)
+    assert report.width[0] == width_of(policy)(2)
+
+
+def told(beta: float, margin: float, objectives: int = 2) -> tuple[float, np.ndarray, float, float]:
+    """Threshold, allowances, blur and λ = 0 of a cell with this margin."""
+    return beta * margin, np.full(objectives, 2.0 * margin), 2.0 * margin, 0.0
+
+
+def width_of(policy: LexicographicRule) -> Callable[[float], float]:
+    assert isinstance(policy.bound, HolderBound)
+    return policy.bound.width
 
 
 def test_a_tie_that_leads_to_different_candidates() -> None:
@@ -103,10 +114,12 @@ def test_a_tie_that_leads_to_different_candidates() -> None:
     ceilings = np.full((1, 3), np.inf)
     margin = 0.1  # floors: 0.8 − 0.1 − 0.2 = 0.5 and 0.7 − 0.2 − 0.2 = 0.3
     np.testing.assert_allclose(
-        lexicographic.shares(stats, 0, ceilings, 2.0, margin), [0.5, 0.0, 0.5]
+        lexicographic.shares(stats, 0, ceilings, *told(2.0, margin)), [0.5, 0.0, 0.5]
     )
     random = seeded(4)
-    chosen = [lexicographic.choose(stats, 0, ceilings, 0, 2.0, margin, random) for _ in range(2000)]
+    chosen = [
+        lexicographic.choose(stats, 0, ceilings, 0, *told(2.0, margin), random) for _ in range(2000)
+    ]
     counts = np.bincount(chosen, minlength=3)
     assert counts[1] == 0
     assert abs(counts[0] - 1000) < 5 * math.sqrt(500)
@@ -120,7 +133,6 @@ def test_the_rule_refuses_a_bound_that_grows_with_the_rounds() -> None:
             objectives=2,
             partition=policy.partition,
             bound=UCB1Bound(arms=2),
-            margin=0.1,
             beta=1.0,
             seed=0,
         )
@@ -212,17 +224,21 @@ def cell(means: list[float], widths: list[float], second: list[float]) -> np.nda
 
 def shares_of(stats: np.ndarray, beta: float, margin: float) -> list[float]:
     ceilings = np.full((1, stats.shape[3]), np.inf)
-    return [float(p) for p in lexicographic.shares(stats, 0, ceilings, beta, margin)]
+    return [float(p) for p in lexicographic.shares(stats, 0, ceilings, *told(beta, margin))]
+
+
+def floor_of(stats: np.ndarray, beta: float, margin: float) -> float:
+    return lexicographic.candidate_floor(stats, 0, 0, *told(beta, margin)[:2])
 
 
 def test_the_floor_is_equation_4() -> None:
     stats = cell([0.75, 0.5], [0.125, 0.0625], [0.0, 0.0])
-    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, 0.25) == 0.75 - 0.125 - 2 * 0.25
+    assert floor_of(stats, 1.0, 0.25) == 0.75 - 0.125 - 2 * 0.25
     # u = βv is confident, u > βv is not (line 9).
-    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, 0.125) == 0.75 - 0.125 - 2 * 0.125
+    assert floor_of(stats, 1.0, 0.125) == 0.75 - 0.125 - 2 * 0.125
     below = np.nextafter(0.125, 0)
-    assert lexicographic.candidate_floor(stats, 0, 0, 1.0, below) == math.inf
-    assert lexicographic.candidate_floor(stats, 0, 0, 0.5, 0.125) == math.inf
+    assert floor_of(stats, 1.0, below) == math.inf
+    assert floor_of(stats, 0.5, 0.125) == math.inf
 
 
 def test_an_index_that_just_reaches_the_floor_is_a_candidate() -> None:
@@ -260,7 +276,7 @@ def test_parameters_reach_where_they_belong() -> None:
     assert policy.margin == pytest.approx(2.0 * 2**0.25 * m**-0.5)
     assert policy.beta == 0.3
     A = 1 + 2 * math.log(4 * 3 * m**2 * 1e9)
-    assert policy.bound.width(7) == pytest.approx(0.1 * 1.5 * math.sqrt(2 * A / 7))
+    assert width_of(policy)(7) == pytest.approx(0.1 * 1.5 * math.sqrt(2 * A / 7))
     for name in ("cd-ucb1", "cp-ucb1", "cs-ucb1"):
         grid = lexbandit.make_policy(name, arms=3, dimension=2, horizon=10**6, alpha=0.5)
         assert grid.partition.cells_per_side == m  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.bounds import UCB1Bound
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels.statistics import INDEX, WIDTH
+from lexbandit.kernels.statistics import INDEX, PLAIN_FIELDS, WIDTH
 from lexbandit.policies.cell_memory import CellMemory
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.rounds import Rounds
@@ -20,7 +20,8 @@ def size_of(memory: CellMemory) -> int:
 
 
 def fresh() -> CellMemory:
-    return CellMemory(arms=2, channels=1, bound=UCB1Bound(arms=2).coefficients())
+    row = UCB1Bound(arms=2).coefficients()[np.newaxis]
+    return CellMemory(arms=2, channels=1, fields=PLAIN_FIELDS, rows_for=lambda _: row)
 
 
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=400))

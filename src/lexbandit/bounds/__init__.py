@@ -1,8 +1,25 @@
-"""Confidence bounds: each computes the width of an estimate. One bound a file."""
+"""Confidence bounds: each computes the interval of an estimate. One family a file."""
 
-from lexbandit.bounds.base import Bound
+from lexbandit.bounds.base import Bound, CentredBound, UniformBound
+from lexbandit.bounds.empirical_bernstein import EmpiricalBernsteinBound
 from lexbandit.bounds.holder import HolderBound
+from lexbandit.bounds.kl import KLBound, KLUCBBound
+from lexbandit.bounds.making import REGISTRY, make_bound
 from lexbandit.bounds.pareto_ucb1 import ParetoUCB1Bound
+from lexbandit.bounds.sub_gaussian import SubGaussianBound
 from lexbandit.bounds.ucb1 import UCB1Bound
 
-__all__ = ["Bound", "HolderBound", "ParetoUCB1Bound", "UCB1Bound"]
+__all__ = [
+    "REGISTRY",
+    "Bound",
+    "CentredBound",
+    "EmpiricalBernsteinBound",
+    "HolderBound",
+    "KLBound",
+    "KLUCBBound",
+    "ParetoUCB1Bound",
+    "SubGaussianBound",
+    "UCB1Bound",
+    "UniformBound",
+    "make_bound",
+]

@@ -1,34 +1,97 @@
-"""What a bound is: a width as a function of counts, given to the kernels as six numbers."""
+"""What a bound is: an interval as a function of what was observed, as numbers for the kernels."""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lexbandit.checks import Floats, positive, whole
+from lexbandit.checks import LARGEST_REWARD, Floats, positive, whole
+from lexbandit.errors import InvalidInput
 from lexbandit.kernels import statistics
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound(ABC):
-    """A confidence bound for one of `arms` arms; `scale` multiplies its width wherever it occurs.
-
-    With N the observations of the arm and n those of all arms in its cell (the rounds so far, if
-    nothing is missing), the width is
-
-        scale · sqrt(p + q ln n) · sqrt((a + b ln(1 + N)) · (1 + e/N) / N),      ∞ at N = 0.
-
-    A subclass says what p, q, a, b and e are, in one file; no kernel needs to change.
-    """
+    """A confidence bound for one of `arms` arms; `scale` multiplies its width everywhere."""
 
     arms: int
     scale: float = 1.0
 
+    rewards: ClassVar[tuple[float, float]] = (-LARGEST_REWARD, LARGEST_REWARD)
+    """The rewards it is valid for; others are refused."""
+
+    fields: ClassVar[int] = statistics.PLAIN_FIELDS
+    """How many fields of statistics it needs."""
+
     def __post_init__(self) -> None:
         whole("arms", self.arms, least=1)
         positive("scale", self.scale)
+
+    @abstractmethod
+    def _numbers(self) -> dict[int, float]:
+        """Return the columns of `kernels.statistics` that are not 0, other than SCALE."""
+
+    def coefficients(self, margin: float = 0.0) -> Floats:
+        """Return the row of numbers that the kernels read, for a cell of this margin."""
+        row = np.zeros(statistics.COLUMNS)
+        row[statistics.SCALE] = self.scale
+        for column, number in self._numbers().items():
+            row[column] = number
+        if row[statistics.ROUNDS_LOG] == 0.0:  # the constant part of the growth goes into the scale
+            row[statistics.SCALE] *= math.sqrt(row[statistics.ROUNDS_CONSTANT])
+        row[statistics.MARGIN] = margin
+        row[statistics.LEAST], row[statistics.MOST] = self.rewards
+        return row
+
+    @property
+    def grows(self) -> bool:
+        """Whether the width of an arm grows while other arms are played."""
+        return bool(self.coefficients()[statistics.ROUNDS_LOG] != 0.0)
+
+    def interval(self, rewards: Any, rounds: float | None = None) -> tuple[float, float]:
+        """Return (low, high) after these rewards of an arm, in `rounds` rounds of its cell."""
+        row = self.coefficients()[np.newaxis]
+        stats = np.zeros((1, 1, self.fields, 1))
+        statistics.derive(stats, 0, 1, row)
+        values = np.asarray(rewards, np.float64).ravel()
+        low, high = self.rewards
+        if not ((values >= low) & (values <= high)).all():
+            raise InvalidInput(f"rewards must lie between {low:g} and {high:g}, got {rewards!r}.")
+        for reward in values:
+            statistics.observe(stats, 0, 0, 0, float(reward), row, False)
+        factor = statistics.growth(float(rounds or len(values)), row, 0)
+        if self.fields > statistics.PLAIN_FIELDS:
+            statistics.set_interval(stats, 0, 0, 0, factor, row)
+            return float(stats[0, 0, statistics.LOWER, 0]), float(stats[0, 0, statistics.INDEX, 0])
+        mean, width = stats[0, 0, statistics.MEAN, 0], factor * stats[0, 0, statistics.WIDTH, 0]
+        return float(mean - width), float(mean + width)
+
+    def with_arms(self, arms: int) -> Self:
+        """Return the same bound for another number of arms."""
+        return replace(self, arms=arms)
+
+    def with_cells(self, cells: int) -> Self:
+        """Return the same bound for another number of cells, if it depends on them."""
+        changes: dict[str, Any] = {"cells": cells} if hasattr(self, "cells") else {}
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentredBound(Bound):
+    """A bound whose interval is the mean ± a width that depends on counts alone.
+
+    With N the observations of the arm and n those of all arms in its cell (the rounds so far, if
+    nothing is missing), the width is
+
+        scale · sqrt(p + q ln n) · sqrt((a + b ln(1 + N)) · (1 + e/N) / (o + N)),
+
+    ∞ at N = 0 unless the offset o is positive. A subclass says what they are, in one file; no
+    kernel needs to change.
+    """
+
+    offset: ClassVar[float] = 0.0
 
     @abstractmethod
     def growth(self) -> tuple[float, float]:
@@ -38,19 +101,54 @@ class Bound(ABC):
     def decay(self) -> tuple[float, float, float]:
         """Return (a, b, e): how the width shrinks with the arm's own observations."""
 
-    def coefficients(self) -> Floats:
-        """Return the six numbers in the order the kernels read them."""
+    def _numbers(self) -> dict[int, float]:
         constant, slope = self.growth()
-        if slope == 0.0:
-            return np.array([self.scale * math.sqrt(constant), 1.0, 0.0, *self.decay()])
-        return np.array([self.scale, constant, slope, *self.decay()])
+        level, log, extra = self.decay()
+        return {
+            statistics.ROUNDS_CONSTANT: constant,
+            statistics.ROUNDS_LOG: slope,
+            statistics.COUNT_CONSTANT: level,
+            statistics.COUNT_LOG: log,
+            statistics.EXTRA: extra,
+            statistics.OFFSET: self.offset,
+        }
 
     def width(self, observations: float, rounds: float = 1.0) -> float:
         """Return the width after `observations` of the arm in `rounds` rounds of its cell."""
-        six = self.coefficients()
-        factor = statistics.growth(float(rounds), six)
-        return factor * statistics.kept_width(float(observations), six)
+        row = self.coefficients()[np.newaxis]
+        factor = statistics.growth(float(rounds), row, 0)
+        return factor * statistics.kept_width(float(observations), row, 0)
 
-    def with_arms(self, arms: int) -> Self:
-        """Return the same bound for another number of arms."""
-        return replace(self, arms=arms)
+
+@dataclass(frozen=True, kw_only=True)
+class UniformBound(Bound):
+    """A bound that holds in all `cells`, arms and `objectives` at once, with confidence 1 − δ.
+
+    `delta` is δ; None stands for 1/T with T the `horizon`, as in the paper.
+    """
+
+    objectives: int = 2
+    cells: int = 1
+    horizon: int | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("objectives", self.objectives, least=1)
+        whole("cells", self.cells, least=1)
+        if self.horizon is not None:
+            whole("horizon", self.horizon, least=1)
+        if self.delta is not None:
+            positive("delta", self.delta, most=1.0)
+        if self.horizon is None and self.delta is None:
+            raise InvalidInput(
+                f"{type(self).__name__} needs a horizon T, or delta, the probability that some "
+                "interval fails."
+            )
+
+    @property
+    def log_intervals(self) -> float:
+        """ln(D K m^d / δ): how unlikely the failure of a single interval must be."""
+        assert self.horizon is not None or self.delta is not None
+        log_delta = -math.log(self.horizon or 1) if self.delta is None else math.log(self.delta)
+        return math.log(self.objectives) + math.log(self.arms) + math.log(self.cells) - log_delta

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from lexbandit.bounds.base import Bound
+from lexbandit.bounds.base import CentredBound
+from lexbandit.bounds.making import REGISTRY
 from lexbandit.checks import positive, whole
 from lexbandit.holder import uncertainty_constant
 
 
 @dataclass(frozen=True, kw_only=True)
-class HolderBound(Bound):
+class HolderBound(CentredBound):
     """The paper's width u = scale · R · sqrt(2 A_{m,T} / N), below equation (3).
 
     A_{m,T} = 1 + 2 ln(4 K m^d T^1.5) for two objectives, 1 + 2 ln(2 D K m^d T^1.5) in general, with
@@ -43,3 +44,19 @@ class HolderBound(Bound):
     def decay(self) -> tuple[float, float, float]:
         """Return R² · 2A over N."""
         return self.R**2 * 2.0 * self.A, 0.0, 0.0
+
+
+@REGISTRY.register("holder")
+def holder(
+    *,
+    arms: int,
+    objectives: int = 2,
+    cells: int = 1,
+    horizon: int,
+    R: float = 1.0,
+    scale: float = 1.0,
+) -> HolderBound:
+    """The paper's width sqrt(2A/N), valid with probability 1 − 1/T (Tekin and Turğay, 2018)."""
+    return HolderBound(
+        arms=arms, objectives=objectives, cells=cells, horizon=horizon, R=R, scale=scale
+    )

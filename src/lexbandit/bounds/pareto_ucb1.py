@@ -3,12 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from lexbandit.bounds.base import Bound
+from lexbandit.bounds.base import CentredBound
+from lexbandit.bounds.making import REGISTRY
 from lexbandit.checks import whole
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParetoUCB1Bound(Bound):
+class ParetoUCB1Bound(CentredBound):
     """The width sqrt(2 ln(n (D·K)^¼) / N) of Pareto UCB1 (Drugan and Nowé, 2013), times `scale`.
 
     "Empirical": the unknown size of the Pareto front is replaced by the number of arms K.
@@ -27,3 +28,9 @@ class ParetoUCB1Bound(Bound):
     def decay(self) -> tuple[float, float, float]:
         """Return 1 over N."""
         return 1.0, 0.0, 0.0
+
+
+@REGISTRY.register("pareto-ucb1")
+def pareto_ucb1(*, arms: int, objectives: int = 2, scale: float = 1.0) -> ParetoUCB1Bound:
+    """Empirical Pareto UCB1's width sqrt(2 ln(n (D·K)^¼) / N) (Drugan and Nowé, 2013)."""
+    return ParetoUCB1Bound(arms=arms, objectives=objectives, scale=scale)

@@ -39,7 +39,7 @@ def replay(
     ceilings: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     random: RandomState,
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
@@ -49,6 +49,6 @@ def replay(
         arm = best_arm(stats, slot, DOMINANT, -math.inf, ceilings, row_of(ceilings, t), random)
         plays[slot, arm] += 1.0
         for i in range(outcomes.shape[2]):
-            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, i == 0)
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, i == 0)
         arms[t] = arm
     return arms

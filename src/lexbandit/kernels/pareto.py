@@ -100,7 +100,7 @@ def replay(
     ceilings: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     random: RandomState,
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
@@ -113,6 +113,6 @@ def replay(
         arm = draw(front, size, random)
         plays[slot, arm] += 1.0
         for i in range(outcomes.shape[2]):
-            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, True)
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, True)
         arms[t] = arm
     return arms

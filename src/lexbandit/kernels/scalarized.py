@@ -23,7 +23,7 @@ from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, below, unit_at
 from lexbandit.kernels.statistics import INDEX, Array, observe
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, share_among_best
-from lexbandit.kernels.updating import DONE, NO_SLOT, TOO_LARGE, any_too_large
+from lexbandit.kernels.updating import DONE, NO_SLOT, OUT_OF_RANGE, any_out_of_range
 
 
 @inlined
@@ -98,7 +98,7 @@ def credit(
     ceilings: Array,
     row: int,
     weights: Array,
-    bound: Array,
+    bounds: Array,
     random: RandomState,
 ) -> None:
     """Record the rewards outcomes[t, arm] in the objectives, their sum in the credited instance.
@@ -112,10 +112,10 @@ def credit(
     s = credited(stats, slot, weights, arm, ceilings, row, u)
     total = 0.0
     for i in range(weights.shape[1]):
-        observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
+        observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, False)
         if weights[s, i] != 0.0:
             total += weights[s, i] * outcomes[t, arm, i]
-    observe(stats, slot, weights.shape[1] + s, arm, total, bound, True)
+    observe(stats, slot, weights.shape[1] + s, arm, total, bounds, True)
     plays[slot, arm] += 1.0
 
 
@@ -143,7 +143,7 @@ def update(
     arm: int,
     rewards: Array,
     ceilings: Array,
-    bound: Array,
+    bounds: Array,
     weights: Array,
     random: RandomState,
 ) -> int:
@@ -151,8 +151,8 @@ def update(
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_too_large(rewards):
-        return TOO_LARGE
+    if any_out_of_range(rewards, bounds):
+        return OUT_OF_RANGE
     outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
     for i in range(rewards.shape[0]):
         outcomes[0, arm, i] = rewards[i]
@@ -167,7 +167,7 @@ def update(
         ceilings,
         ONLY_ROW,
         weights,
-        bound,
+        bounds,
         random,
     )
     return DONE
@@ -182,7 +182,7 @@ def replay(
     plays: Array,
     stats: Array,
     weights: Array,
-    bound: Array,
+    bounds: Array,
     random: RandomState,
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
@@ -202,7 +202,7 @@ def replay(
             ceilings,
             row,
             weights,
-            bound,
+            bounds,
             random,
         )
         arms[t] = arm

@@ -30,7 +30,7 @@ def replay(
     ceilings: Array,
     plays: Array,
     stats: Array,
-    bound: Array,
+    bounds: Array,
     random: RandomState,
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
@@ -40,6 +40,6 @@ def replay(
         arm, _ = choose(ceilings, row_of(ceilings, t), random)
         plays[slot, arm] += 1.0
         for i in range(outcomes.shape[2]):
-            observe(stats, slot, i, arm, outcomes[t, arm, i], bound, False)
+            observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, False)
         arms[t] = arm
     return arms

@@ -1,20 +1,19 @@
 """One update of a cell found by its key, for the rules that keep nothing but the objectives."""
 
-from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.cells import Table, slot_of
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array, observe
+from lexbandit.kernels.statistics import LEAST, MOST, Array, observe
 
 # What an update answers.
-NO_SLOT, TOO_LARGE, DONE = 0, 1, 2
+NO_SLOT, OUT_OF_RANGE, DONE = 0, 1, 2
 
 
 @kernel
-def any_too_large(rewards: Array) -> bool:
-    """Tell whether a reward is too large to be summed; NaN is not."""
+def any_out_of_range(rewards: Array, bounds: Array) -> bool:
+    """Tell whether a reward is one that the bound is not valid for; NaN is not."""
     found = False
     for i in range(rewards.shape[0]):
-        found |= abs(rewards[i]) > LARGEST_REWARD
+        found |= (rewards[i] < bounds[0, LEAST]) | (rewards[i] > bounds[0, MOST])
     return found
 
 
@@ -26,7 +25,7 @@ def update(
     stats: Array,
     arm: int,
     rewards: Array,
-    bound: Array,
+    bounds: Array,
     ranked: int,
 ) -> int:
     """Record one decision's rewards; nothing is done unless the answer is DONE.
@@ -36,9 +35,9 @@ def update(
     slot = slot_of(table, key)
     if slot == 0:
         return NO_SLOT
-    if any_too_large(rewards):
-        return TOO_LARGE
+    if any_out_of_range(rewards, bounds):
+        return OUT_OF_RANGE
     plays[slot, arm] += 1.0
     for i in range(rewards.shape[0]):
-        observe(stats, slot, i, arm, rewards[i], bound, i < ranked)
+        observe(stats, slot, i, arm, rewards[i], bounds, i < ranked)
     return DONE

@@ -10,14 +10,19 @@ from lexbandit.checks import Floats, Integers
 
 
 class Partition(ABC):
-    """A split of [0,1]^d into cells. It says where a context lies and remembers nothing."""
+    """A split of [0,1]^d into cells. It says where a context lies.
+
+    A partition that is refined as contexts arrive (`refines`) also remembers how many came to each
+    cell, and belongs to one policy. Its cells have levels; those of a fixed one are all of level 0.
+    """
 
     dimension: int
+    refines: bool = False
 
     @property
     @abstractmethod
     def cells(self) -> int:
-        """The number of cells, m^d for a grid; visited or not."""
+        """The number of possible keys, m^d for a grid; visited or not."""
 
     @abstractmethod
     def locate(self, context: Floats) -> int:
@@ -31,12 +36,30 @@ class Partition(ABC):
         """Return the keys for checked contexts[n, d]: this is the path of a block of rounds."""
 
     @abstractmethod
-    def margin(self, *, L: float, alpha: float) -> float:
+    def margin(self, *, L: float, alpha: float, level: int = 0) -> float:
         """Return v, the most a mean can vary inside a cell if it is (L, α)-Hölder."""
 
     @abstractmethod
     def signature(self) -> Integers:
         """Return the numbers that define the partition: equal ones give the same cells and keys."""
+
+    def enter_all(self, contexts: Floats) -> Integers:
+        """Return the keys of contexts that arrive one after the other."""
+        return self.locate_all(contexts)
+
+    def arrived(self, key: int) -> None:  # noqa: B027  a fixed partition has nothing to note
+        """Note that a context came to a cell."""
+
+    def restore(self, keys: Integers, arrivals: Integers) -> None:  # noqa: B027
+        """Set how many came to each cell."""
+
+    def level_of(self, key: int) -> int:
+        """Return the level of a cell."""
+        return 0
+
+    def cells_at(self, level: int) -> int:
+        """Return by how many cells a bound that is to hold in all of them divides δ at a level."""
+        return self.cells
 
     def assign(self, contexts: Any) -> Integers:
         """Return the key of the cell of each row of contexts[n, d]."""

@@ -52,7 +52,7 @@ class UniformGrid(Partition):
         """Return (dimension, cells_per_side)."""
         return np.array([self.dimension, self.cells_per_side], np.int64)
 
-    def margin(self, *, L: float, alpha: float) -> float:
+    def margin(self, *, L: float, alpha: float, level: int = 0) -> float:
         """Return v = L d^(α/2) m^(−α), below equation (3)."""
         return margin_of(
             L=L, alpha=alpha, dimension=self.dimension, cells_per_side=self.cells_per_side

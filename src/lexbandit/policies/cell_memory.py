@@ -1,12 +1,16 @@
 """The memory of a policy on cells: arrays that grow with the cells visited, not with m^d."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from lexbandit.checks import Floats, Integers
 from lexbandit.kernels import cells as kernel
-from lexbandit.kernels.statistics import COUNT, FIELDS, SUM, derive
+from lexbandit.kernels.statistics import COUNT, PLAIN_FIELDS, SPREAD, SUM, derive
 
 _FIRST_SLOTS = 64
+
+RowsFor = Callable[[Integers], Floats]
 
 
 class CellMemory:
@@ -14,16 +18,18 @@ class CellMemory:
 
     The arrays are those of `kernels.statistics` and `kernels.cells`; slot 0 stands for every cell
     that was never visited, slots 1 to `used`−1 for the visited ones in order of first visit.
+    `rows_for` tells the rows of `bounds` for cells by their keys; one row, if all cells are alike.
     """
 
-    def __init__(self, *, arms: int, channels: int, bound: Floats) -> None:
-        self.bound = bound
+    def __init__(self, *, arms: int, channels: int, fields: int, rows_for: RowsFor) -> None:
+        self._rows_for = rows_for
         self.used = 1
         self.keys: Integers = np.full(_FIRST_SLOTS, -1, np.int64)
         self.table: Integers = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
         self.plays: Floats = np.zeros((_FIRST_SLOTS, arms))
-        self.stats: Floats = np.zeros((_FIRST_SLOTS, channels, FIELDS, arms))
-        derive(self.stats, _FIRST_SLOTS, bound)
+        self.stats: Floats = np.zeros((_FIRST_SLOTS, channels, fields, arms))
+        self.bounds: Floats = rows_for(self.keys)
+        derive(self.stats, 0, _FIRST_SLOTS, self.bounds)
 
     @property
     def arms(self) -> int:
@@ -42,6 +48,7 @@ class CellMemory:
     def visit(self, keys: Integers) -> Integers:
         """Return the slots of a block of cells; new cells get the next slots."""
         slots = np.empty(len(keys), np.int64)
+        known = self.used
         start = 0
         while start < len(keys):
             self.used, done = kernel.visit(
@@ -50,6 +57,8 @@ class CellMemory:
             start += done
             if start < len(keys):
                 self._grow()
+        if len(self.bounds) > 1 and self.used > known:
+            self.bounds[known : self.used] = self._rows_for(self.keys[known : self.used])
         return slots
 
     def _grow(self) -> None:
@@ -65,35 +74,47 @@ class CellMemory:
         stats = np.empty((new, *self.stats.shape[1:]))
         stats[:old] = self.stats
         stats[old:] = self.stats[0]
+        if len(self.bounds) > 1:
+            self.bounds = np.concatenate([self.bounds, np.tile(self.bounds[:1], (old, 1))])
         self.keys, self.table, self.plays, self.stats = keys, table, plays, stats
 
-    def add_arm(self, bound: Floats) -> None:
-        """Make room for one more arm, never played anywhere; `bound` is the new bound."""
+    def add_arm(self) -> None:
+        """Make room for one more arm, never played anywhere; `rows_for` knows of it already."""
         plays = np.zeros((len(self.keys), self.arms + 1))
         plays[:, :-1] = self.plays
         stats = np.zeros((*self.stats.shape[:3], self.arms + 1))
         stats[..., :-1] = self.stats
-        self.bound = bound
-        derive(stats, len(stats), bound)
+        self.bounds = self._rows_for(self.keys)
+        derive(stats, 0, len(stats), self.bounds)
         self.plays, self.stats = plays, stats
 
     def contents(self) -> dict[str, np.ndarray]:
         """Return copies of what is known, visited cells only: axes are (cell, arm, channel)."""
         visited = slice(1, self.used)
-        return {
+        contents = {
             "cells": self.keys[visited].copy(),
             "plays": self.plays[visited].astype(np.int64),
             "counts": self.stats[visited, :, COUNT, :].transpose(0, 2, 1).astype(np.int64),
             "sums": self.stats[visited, :, SUM, :].transpose(0, 2, 1).copy(),
         }
+        if self.stats.shape[2] > PLAIN_FIELDS:
+            contents["spreads"] = self.stats[visited, :, SPREAD, :].transpose(0, 2, 1).copy()
+        return contents
 
     def restore(self, contents: dict[str, np.ndarray]) -> None:
         """Replace everything by checked contents."""
-        fresh = CellMemory(arms=self.arms, channels=self.channels, bound=self.bound)
+        fresh = CellMemory(
+            arms=self.arms,
+            channels=self.channels,
+            fields=self.stats.shape[2],
+            rows_for=self._rows_for,
+        )
         fresh.visit(contents["cells"])
         visited = slice(1, fresh.used)
         fresh.plays[visited] = contents["plays"]
         fresh.stats[visited, :, COUNT, :] = contents["counts"].transpose(0, 2, 1)
         fresh.stats[visited, :, SUM, :] = contents["sums"].transpose(0, 2, 1)
-        derive(fresh.stats, fresh.used, fresh.bound)
+        if "spreads" in contents:
+            fresh.stats[visited, :, SPREAD, :] = contents["spreads"].transpose(0, 2, 1)
+        derive(fresh.stats, 1, fresh.used, fresh.bounds)
         self.__dict__.update(fresh.__dict__)

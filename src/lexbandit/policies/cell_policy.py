@@ -36,10 +36,12 @@ class CellPolicy(Policy):
     """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
 
     A subclass is a rule: it supplies `_select`, `_replay`, `_shares` and `_reason`, and says by how
-    many objectives it ranks arms. Channels beyond the objectives are the subclass's own.
+    many objectives it ranks arms. Channels beyond the objectives are the subclass's own. `L` and
+    `alpha` say how smooth the means are, for the rules that use the cells' margins.
     """
 
     _ranked: int = 0
+    _BY_CELL: tuple[str, ...] = ("cells", "plays", "counts", "sums", "spreads")
 
     def __init__(
         self,
@@ -49,15 +51,36 @@ class CellPolicy(Policy):
         partition: Partition,
         bound: Bound,
         seed: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
         extra_channels: int = 0,
     ) -> None:
         super().__init__(arms=arms, dimension=partition.dimension, objectives=objectives)
         self.partition = partition
         self.bound = bound
+        self.smoothness = L, alpha
         self._random = seeded(checks.whole("seed", seed, least=0))
         self._memory = CellMemory(
-            arms=arms, channels=objectives + extra_channels, bound=bound.coefficients()
+            arms=arms,
+            channels=objectives + extra_channels,
+            fields=bound.fields,
+            rows_for=self._rows_for,
         )
+
+    def _rows_for(self, keys: Integers) -> Floats:
+        """Return what the kernels are told of cells: their bounds and margins, by level."""
+        levels = np.array([self.partition.level_of(int(key)) for key in keys], np.int64)
+        if not self.partition.refines:
+            levels = np.zeros(1, np.int64)
+        rows = {level: self._row(level) for level in set(levels.tolist())}
+        return np.array([rows[level] for level in levels.tolist()])
+
+    def _row(self, level: int) -> Floats:
+        bound = self.bound
+        if self.partition.refines:
+            bound = bound.with_cells(self.partition.cells_at(level))
+        L, alpha = self.smoothness
+        return bound.coefficients(self.partition.margin(L=L, alpha=alpha, level=level))
 
     @abstractmethod
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
@@ -91,16 +114,24 @@ class CellPolicy(Policy):
         number = self._arm(arm)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         if self._update(key, number, values, ceilings) != DONE:
-            too_large = np.abs(values) > checks.LARGEST_REWARD
-            checks.refuse_first("rewards", values, too_large, checks.REWARDS_ALLOWED)
+            self._check_rewards("rewards", values)
             self._memory.visit(np.array([key]))
             self._update(key, number, values, ceilings)
+        self.partition.arrived(key)
+
+    def _check_rewards(self, name: str, rewards: Floats) -> None:
+        """Refuse rewards that the bound is not valid for; NaN is not one."""
+        low, high = self.bound.rewards
+        allowed = checks.REWARDS_ALLOWED
+        if high < checks.LARGEST_REWARD:
+            allowed = f"with this policy rewards lie in [{low:g}, {high:g}], or NaN if not observed"
+        checks.refuse_first(name, rewards, (rewards < low) | (rewards > high), allowed)
 
     def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
         return update_kernel(
-            key, memory.table, memory.plays, memory.stats, arm, rewards, memory.bound, self._ranked
+            key, memory.table, memory.plays, memory.stats, arm, rewards, memory.bounds, self._ranked
         )
 
     def replay(self, rounds: Rounds) -> Integers:
@@ -109,7 +140,9 @@ class CellPolicy(Policy):
         ceilings = self._no_ceiling
         if rounds.allowed is not None:
             ceilings = ceilings_of(rounds.allowed)
-        keys = self.partition.locate_all(rounds.contexts)
+        if self.bound.rewards[1] < checks.LARGEST_REWARD:
+            self._check_rewards("outcomes", rounds.outcomes)
+        keys = self.partition.enter_all(rounds.contexts)
         if (keys < 0).any():  # possible only if the arrays were edited after they were checked
             checks.in_unit_cube("contexts", rounds.contexts)
         return self._replay(self._memory.visit(keys), rounds, ceilings)
@@ -129,14 +162,7 @@ class CellPolicy(Policy):
         slot = self._memory.slot(key)
         shares = self._shares(point, slot, ceilings)
         candidates, reason = self._reason(slot, ceilings, shares)
-        cell = self._memory.stats[slot, : self.objectives]
-        widths = np.array(
-            [
-                statistics.channel_growth(self._memory.stats, slot, i, self._memory.bound)
-                * cell[i, statistics.WIDTH]
-                for i in range(self.objectives)
-            ]
-        )
+        cell, widths = self._cell(slot)
         reports = tuple(
             ArmReport(
                 arm=arm,
@@ -145,13 +171,27 @@ class CellPolicy(Policy):
                 observations=tuple(int(n) for n in cell[:, statistics.COUNT, arm]),
                 mean=tuple(cell[:, statistics.MEAN, arm].tolist()),
                 width=tuple(widths[:, arm].tolist()),
-                index=tuple((cell[:, statistics.MEAN, arm] + widths[:, arm]).tolist()),
+                index=tuple(cell[:, statistics.INDEX, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
             )
             for arm in range(self.arms)
         )
         return Explanation(self.name, key, reports, reason[0].upper() + reason[1:])
+
+    def _cell(self, slot: int) -> tuple[Floats, Floats]:
+        """Return a copy of a cell's statistics, indices brought up to date, and the full widths."""
+        memory = self._memory
+        cell = memory.stats[slot : slot + 1, : self.objectives].copy()
+        row = statistics.bound_row(memory.bounds, slot)
+        bounds = memory.bounds[row : row + 1].copy()
+        for i in range(self.objectives):
+            statistics.rank_all(cell, 0, i, bounds)
+        widths = cell[0, :, statistics.WIDTH].copy()
+        if self.bound.fields == statistics.PLAIN_FIELDS:
+            for i in range(self.objectives):
+                widths[i] *= statistics.channel_growth(cell, 0, i, bounds)
+        return cell[0], widths
 
     @property
     def visited_cells(self) -> int:
@@ -164,7 +204,7 @@ class CellPolicy(Policy):
         The bounds of all arms are computed anew, since the paper's width depends on their number.
         """
         self.bound = self.bound.with_arms(self.arms + 1)
-        self._memory.add_arm(self.bound.coefficients())
+        self._memory.add_arm()
         self._set_arms(self.arms + 1)
         return self.arms - 1
 
@@ -175,6 +215,7 @@ class CellPolicy(Policy):
         plays      int64[V, K]       rounds in which each arm was played
         counts     int64[V, K, C]    observations per channel (objectives first)
         sums       float64[V, K, C]  their sums
+        spreads    float64[V, K, C]  their squared errors of prediction, if the bound needs them
         partition  int64[...]        what the keys mean, e.g. (d, m) of a grid
         random     uint64[2]         the random state
         """
@@ -208,7 +249,7 @@ class CellPolicy(Policy):
         arrays: dict[str, np.ndarray] = {}
         for name, like in wanted.items():
             array = _as_array(name, state[name])
-            by_cell = name in ("cells", "plays", "counts", "sums")
+            by_cell = name in self._BY_CELL
             shape = (visited, *like.shape[1:]) if by_cell else like.shape
             if array.shape != shape or array.dtype.kind != like.dtype.kind:
                 raise InvalidInput(
@@ -218,6 +259,7 @@ class CellPolicy(Policy):
             arrays[name] = np.array(array, like.dtype)
         self._check_state(arrays)
         self._memory.restore(arrays)
+        self.partition.restore(arrays["cells"], arrays["plays"].sum(axis=1))
         self._random = arrays["random"]
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
@@ -244,3 +286,9 @@ class CellPolicy(Policy):
         )
         wrong = ~np.isfinite(sums) | ((counts == 0) & (sums != 0))
         checks.refuse_first("state['sums']", sums, wrong, "sums are finite, and 0 without counts")
+        if "spreads" in arrays:
+            spreads = arrays["spreads"]
+            wrong = ~(spreads >= 0) | (spreads > counts)
+            checks.refuse_first(
+                "state['spreads']", spreads, wrong, "spreads go from 0 to the counts"
+            )

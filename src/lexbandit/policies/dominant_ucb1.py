@@ -35,7 +35,7 @@ class DominantRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 

@@ -21,7 +21,11 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
     "beta": lambda value: checks.positive("beta", value),
     "L": lambda value: checks.positive("L", value),
     "alpha": lambda value: checks.positive("alpha", value, most=1.0),
-    "R": lambda value: checks.positive("R", value),
+    "lam": lambda value: checks.at_least_zero("lam", value),
+    "R": lambda value: None if value is None else checks.positive("R", value),
+    "delta": lambda value: None if value is None else checks.positive("delta", value, most=1.0),
+    "tolerance": lambda value: value,
+    "bound": lambda value: value,
     "cells_per_side": lambda value: (
         None if value is None else checks.whole("cells_per_side", value, least=1)
     ),
@@ -40,7 +44,11 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     scale                     multiplies every width; 1 keeps the guarantees
     beta                      the second objective counts once the top arm's width is at most β
                               times the margin v; 1
-    R                         sub-Gaussian constant of the rewards' noise; 1
+    lam                       λ of the assumption that more than two objectives need; 0
+    tolerance                 how much less of an objective is as good, for all or a list of each
+    bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
+    delta                     δ, the probability that a bound fails; 1/T if it is not given
+    R                         sub-Gaussian constant of the rewards' noise; the bound's own
     seed                      of the random state: ties, and whatever else the policy draws
 
     Larger rewards are better in every objective: pass a cost as 1 − cost or −cost.

@@ -1,32 +1,34 @@
-"""MOC-MAB, the algorithm of the paper."""
+"""MOC-MAB, the algorithm of the paper, for any number of objectives."""
 
 import math
+from typing import Any
 
 import numpy as np
 
-from lexbandit.bounds import Bound, HolderBound
+from lexbandit import checks
+from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.statistics import COUNT, MEAN, WIDTH
+from lexbandit.kernels.statistics import COUNT, MARGIN, WIDTH, bound_row
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import grid_for
+from lexbandit.policies.levels import Levels, levels_of
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
 from lexbandit.rounds import Rounds
 
 
 class LexicographicRule(CellPolicy):
-    """Algorithm 1: the best arm for the dominant objective, or for the second among its equals.
+    """Algorithm 1, and LexMOC beyond two objectives: the best arm among those as good above.
 
-    In the cell of the context, the top arm is the one of the highest index in the dominant
-    objective. While its width exceeds β times the margin v it is played, to learn about it.
-    Otherwise every arm whose index reaches the top arm's lower bound less 2v is a candidate
-    (equation 4), and the candidate of the highest index in the second objective is played.
+    In the cell of the context, the top arm of a level is the one of the highest index in that
+    objective among the candidates, all arms at the first. While its width exceeds β times the
+    margin v, or at the last level, it is played. Otherwise the candidates whose index reaches its
+    lower bound less 2v (equation 4), or less the objective's tolerance if that is more, and less
+    what λ adds, go on to the next level. See `kernels.lexicographic`.
     """
-
-    _ranked = 2
 
     def __init__(
         self,
@@ -35,28 +37,43 @@ class LexicographicRule(CellPolicy):
         objectives: int,
         partition: Partition,
         bound: Bound,
-        margin: float,
         beta: float,
         seed: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        lam: float = 0.0,
+        tolerance: Any = 0.0,
     ) -> None:
-        if objectives > 2:
-            raise InvalidInput(
-                f"moc-mab orders one or two objectives, as the paper does, got {objectives}."
-            )
-        if bound.growth()[1] != 0.0:
+        if bound.grows:
             raise InvalidInput(
                 f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
             )
         super().__init__(
-            arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
+            arms=arms,
+            objectives=objectives,
+            partition=partition,
+            bound=bound,
+            seed=seed,
+            L=L,
+            alpha=alpha,
         )
-        self.margin = margin
-        self.beta = beta
+        self._ranked = objectives
+        self.beta = checks.positive("beta", beta)
+        self.lam = checks.at_least_zero("lam", lam)
+        self.tolerances = checks.tolerances(tolerance, objectives)
 
     def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
-            key, memory.table, memory.stats, ceilings, self.beta, self.margin, self._random
+            key,
+            memory.table,
+            memory.stats,
+            ceilings,
+            memory.bounds,
+            self.beta,
+            self.tolerances,
+            self.lam,
+            self._random,
         )
 
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
@@ -67,50 +84,68 @@ class LexicographicRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self.beta,
-            self.margin,
+            self.tolerances,
+            self.lam,
             self._random,
         )
 
+    @property
+    def margin(self) -> float:
+        """v, the margin of a cell; of the coarsest ones, if the partition is refined."""
+        return self._margin(0)
+
+    def _margin(self, slot: int) -> float:
+        bounds = self._memory.bounds
+        return float(bounds[bound_row(bounds, slot), MARGIN])
+
     def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, ceilings, self.beta, self.margin)
+        v = self._margin(slot)
+        allowances = np.maximum(2.0 * v, self.tolerances)
+        stats = self._memory.stats
+        return kernel.shares(stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        dominant = self._memory.stats[slot, 0]
-        indices = np.minimum(dominant[MEAN] + dominant[WIDTH], ceilings[0])
-        tops = np.flatnonzero(indices == indices.max())
-        floors = [
-            kernel.candidate_floor(self._memory.stats, slot, int(a), self.beta, self.margin)
-            for a in tops
-        ]
-        chosen = positive(shares)
-        if self.objectives == 1:
-            return indices == indices.max(), f"{listed(chosen)}: highest index{drawn(chosen)}."
-        if min(floors) == math.inf:
-            return indices == indices.max(), self._unsure(dominant, chosen)
-        floor = min(floors)
-        candidates = indices >= floor
-        return candidates, (
-            f"The top arm in objective 1 is {listed(tops.tolist())}, known to within β·v = "
-            f"{self.beta * self.margin:.4g}. Candidates, with an index of at least its lower bound "
-            f"less 2v = {floor:.4g}: {listed(positive(candidates * 1.0))}. To be played: "
-            f"{listed(chosen)}, the highest index among them in objective 2{drawn(chosen)}."
+        v = self._margin(slot)
+        allowances = np.maximum(2.0 * v, self.tolerances)
+        levels = levels_of(
+            self._memory.stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam
         )
+        chosen = positive(shares)
+        if levels.unsure:
+            return levels.candidates, self._unsure(slot, levels, chosen)
+        if self.objectives == 1:
+            return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
+        told = [
+            f"The top arm in objective {i + 1} is {listed([top])}, known to within β·v = "
+            f"{self.beta * v:.4g}. Candidates, with an index of at least its lower bound less "
+            f"{'2v' if allowance <= 2.0 * v else 'the tolerance'} = {floor:.4g}: {listed(arms)}."
+            for i, (top, floor, arms, allowance) in enumerate(
+                zip(levels.tops, levels.floors, levels.opened, allowances, strict=False)
+            )
+        ]
+        last = f"the highest index among them in objective {self.objectives}{drawn(chosen)}"
+        return levels.candidates, f"{' '.join(told)} To be played: {listed(chosen)}, {last}."
 
-    def _unsure(self, dominant: Floats, chosen: list[int]) -> str:
-        """Return the reason while the top arm's width exceeds β·v."""
-        width = dominant[WIDTH, chosen[0]]
+    def _unsure(self, slot: int, levels: Levels, chosen: list[int]) -> str:
+        """Return the reason while a level's top arm has a width above β·v."""
+        level = len(levels.tops) - 1
+        limit = self.beta * self._margin(slot)
+        cell = self._memory.stats[slot, level]
+        width = cell[WIDTH, levels.tops[-1]]
+        where = f" in objective {level + 1}"
         if width == math.inf:
-            return f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
-        # The width falls as 1/√N from its present value.
-        have = dominant[COUNT, chosen[0]]
-        need = math.ceil(have * (width / (self.beta * self.margin)) ** 2)
+            seen = "" if level == 0 else where
+            return f"{listed(chosen)}: not observed yet{seen} in this cell{drawn(chosen)}."
+        # The width falls about as 1/√N from its present value.
+        have = cell[COUNT, levels.tops[-1]]
+        need = math.ceil(have * (width / limit) ** 2)
+        later = f" and objective {level + 2} is not considered yet"
         return (
-            f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}, but its width "
-            f"{width:.4g} exceeds β·v = {self.beta * self.margin:.4g}, so it is played to learn "
-            f"about it and objective 2 is not considered yet. That takes about {need} "
-            f"observations of it in this cell; there are {have:.0f}."
+            f"{listed(chosen)}: highest index{where}{drawn(chosen)}, but its width {width:.4g} "
+            f"exceeds β·v = {limit:.4g}, so it is played to learn about it{later}. That takes "
+            f"about {need} observations of it in this cell; there are {have:.0f}."
         )
 
 
@@ -124,7 +159,11 @@ def moc_mab(
     L: float = 1.0,
     alpha: float = 1.0,
     beta: float = 1.0,
-    R: float = 1.0,
+    lam: float = 0.0,
+    tolerance: Any = 0.0,
+    bound: str | Bound = "holder",
+    R: float | None = None,
+    delta: float | None = None,
     scale: float = 1.0,
     cells_per_side: int | None = None,
     seed: int = 0,
@@ -133,15 +172,24 @@ def moc_mab(
     grid = grid_for(
         dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
     )
-    bound = HolderBound(
-        arms=arms, objectives=objectives, cells=grid.cells, horizon=horizon, R=R, scale=scale
-    )
     return LexicographicRule(
         arms=arms,
         objectives=objectives,
         partition=grid,
-        bound=bound,
-        margin=grid.margin(L=L, alpha=alpha),
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            cells=grid.cells,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
         beta=beta,
         seed=seed,
+        L=L,
+        alpha=alpha,
+        lam=lam,
+        tolerance=tolerance,
     )

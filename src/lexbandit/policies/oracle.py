@@ -66,7 +66,7 @@ class OracleRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 

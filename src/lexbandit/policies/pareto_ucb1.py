@@ -36,7 +36,7 @@ class ParetoRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 

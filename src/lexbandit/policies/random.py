@@ -25,7 +25,7 @@ class UniformRule(CellPolicy):
             ceilings,
             memory.plays,
             memory.stats,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 

@@ -79,7 +79,7 @@ class ScalarizedRule(CellPolicy):
             arm,
             rewards,
             ceilings,
-            memory.bound,
+            memory.bounds,
             self.weights,
             self._random,
         )
@@ -94,7 +94,7 @@ class ScalarizedRule(CellPolicy):
             memory.plays,
             memory.stats,
             self.weights,
-            memory.bound,
+            memory.bounds,
             self._random,
         )
 

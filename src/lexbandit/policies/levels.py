@@ -1,0 +1,62 @@
+"""The lexicographic rule's levels, told for an explanation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels import lexicographic as kernel
+from lexbandit.kernels.statistics import INDEX, lower_of
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What happens at each level, with ties at the top decided for the first arm.
+
+    tops[i] is h_i, floors[i] the index from which arms stay candidates, opened[i] those that do.
+    `unsure`: the last of the tops is played because its width exceeds the threshold.
+    """
+
+    tops: list[int]
+    floors: list[float]
+    opened: list[list[int]]
+    candidates: Booleans
+    unsure: bool
+
+
+def levels_of(
+    stats: Floats,
+    slot: int,
+    ceilings: Floats,
+    threshold: float,
+    allowances: Floats,
+    blur: float,
+    lam: float,
+) -> Levels:
+    """Follow `kernels.lexicographic.choose` level by level."""
+    depth = len(allowances)
+    tops = np.full(depth, -1, np.int64)
+    opened = ceilings.copy()
+    floors: list[float] = []
+    candidates: list[list[int]] = []
+    for i in range(depth):
+        values = np.minimum(stats[slot, i, INDEX], opened[0])
+        best = np.flatnonzero(values == values.max())
+        tops[i] = best[0]
+        if i == depth - 1:
+            break
+        closed = np.empty_like(opened)
+        sure = kernel.close_arms(
+            stats, slot, i, tops, threshold, allowances, blur, lam, opened, closed
+        )
+        if not sure:
+            mask = np.zeros(stats.shape[3], np.bool_)
+            mask[best] = True
+            return Levels(tops[: i + 1].tolist(), floors, candidates, mask, True)
+        opened = closed
+        floors.append(lower_of(stats, slot, i, int(tops[i])) - float(allowances[i]))
+        candidates.append(np.flatnonzero(opened[0] > 0).tolist())
+    last = opened[0] > 0
+    if depth == 1:
+        last = values == values.max()
+    return Levels(tops.tolist(), floors, candidates, last, False)

@@ -63,7 +63,9 @@ def fitted(horizons: list[int], regrets: list[float]) -> Numbers | None:
 
 def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None]:
     """Return what is proved of a policy's exponent, for each objective; None where nothing is."""
-    rate = RATES.get(entry.get("name", ""))
+    # The doubling trick keeps the exponent of what it wraps.
+    name = str(entry.get("name")).removeprefix("doubling(").removesuffix(")")
+    rate = RATES.get(name)
     if rate is None or "dimension" not in frozen:
         return [None] * objectives
     alpha = float(entry["parameters"].get("alpha", 1.0))

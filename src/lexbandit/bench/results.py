@@ -108,7 +108,7 @@ class Folder:
                 {
                     "policy": entry.variant,
                     "label": entry.label,
-                    "name": short(entry.policy.name),
+                    "name": entry.policy.short,
                     "parameters": entry.parameters,
                 }
                 for entry in study.entries
@@ -208,11 +208,6 @@ def _load(directory: Path, suffix: str, schema: dict[str, Any]) -> pl.DataFrame:
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise InvalidInput(f"{file} cannot be read: {error}; remove it.") from error
     return pl.concat([pl.DataFrame(schema=schema), *tables], how="diagonal")
-
-
-def short(name: str) -> str:
-    """Return a policy's name without the module of a user's file."""
-    return name.partition(":")[2] or name
 
 
 def _plain(run: Run) -> dict[str, Any]:

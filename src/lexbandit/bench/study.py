@@ -210,8 +210,11 @@ class _Reader:
     def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
         """Build the policy once, so that a wrong value is met now and not in every run."""
         if entry.policy.named:
+            # As few context features as the policy can be shown.
+            shown = entry.parameters.get("features") if entry.policy.inner else None
+            least = max([int(j) for j in shown if isinstance(j, int)], default=0) if shown else 0
             try:
-                entry.policy.build(entry.parameters, {"arms": 2, "dimension": 1, **problem})
+                entry.policy.build(entry.parameters, {"arms": 2, "dimension": least + 1, **problem})
             except (InvalidInput, TypeError) as error:
                 self._refuse(("policies", n), error)
 
@@ -219,7 +222,7 @@ class _Reader:
         if not isinstance(given.get("name"), str):
             self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
         try:
-            return components.find(kind, given["name"], self.folder)
+            return components.find(kind, given["name"], self.folder, given.get("policy"))
         except InvalidInput as error:
             self._refuse((*place, "name"), error)
 
@@ -314,7 +317,7 @@ def _points(
     label: str | None = None,
 ) -> Iterator[Entry]:
     """Return one entry for each point of the grid. A grid of scales alone gives "moc-mab@1/15"."""
-    short = label or policy.name.partition(":")[2] or policy.name
+    short = label or policy.short
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         parts = [f"{value}" if key == "scale" else f"{key}={value}" for key, value in point.items()]

@@ -25,9 +25,14 @@ def against_paper(told: Numbers) -> list[Numbers] | None:
     beats_all       whether `beats` are all of the paper's algorithms in the study
     reward          how much more is received than by CD-UCB1, in per cent, for each objective
 
-    None without regrets, without an algorithm of the paper, or with nothing but those.
+    The oracle is no rival. None without regrets, without an algorithm of the paper, or with
+    nothing but those.
     """
-    best = {policy: found["by_regret"] for policy, found in told["best_scale"].items()}
+    best = {
+        policy: found["by_regret"]
+        for policy, found in told["best_scale"].items()
+        if policy != "oracle"
+    }
     paper = [policy for policy in NAMES if policy in best]
     others = [policy for policy in best if policy not in NAMES]
     if None in best.values() or not paper or not others:

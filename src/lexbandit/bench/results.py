@@ -8,6 +8,7 @@ DIR/summary.json                written by `summary.py`
 
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterable
@@ -109,7 +110,7 @@ class Folder:
                     "policy": entry.variant,
                     "label": entry.label,
                     "name": entry.policy.short,
-                    "parameters": entry.parameters,
+                    "parameters": _sayable(entry.parameters),
                 }
                 for entry in study.entries
             ],
@@ -216,7 +217,15 @@ def _plain(run: Run) -> dict[str, Any]:
     if run.data is not None:
         told["path"] = Path(told["path"]).name
         told["data"] = run.data
-    return told
+    return _sayable(told)
+
+
+def _sayable(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON can say them: it has no infinity."""
+    return {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in parameters.items()
+    }
 
 
 def _parquet(table: pl.DataFrame) -> bytes:

@@ -71,7 +71,7 @@ def test_rewards_stand_against_cd_ucb1(rows: dict[str, dict[str, Any]]) -> None:
 
 
 def test_one_run_has_no_errors_to_take_off() -> None:
-    alone = {"-": ([1.0, 1.0], None, [1.0, 1.0])}
+    alone: dict[str, Point] = {"-": ([1.0, 1.0], None, [1.0, 1.0])}
     found = against_paper(told({"moc-mab": {"-": ([2.0, 2.0], None, [1.0, 1.0])}, "x": alone},
                                {"moc-mab": "-", "x": "-"}))  # fmt: skip
     assert found is not None

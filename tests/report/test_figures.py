@@ -9,7 +9,8 @@ from lexbandit.report import figures
 from lexbandit.report.bounds import theory_of
 from lexbandit.report.layout import Figure
 from lexbandit.report.maps import agreement
-from lexbandit.report.reading import StudyResults, read_results
+from lexbandit.report.reading import read_results
+from lexbandit.report.results import StudyResults
 from lexbandit.report.style import looks_of
 from lexbandit.report.trade_off import trade_off
 from lexbandit.report.words import data_text, full_title, objective_title

@@ -27,13 +27,13 @@ import itertools
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from lexbandit import checks
 from lexbandit.bench import components
 from lexbandit.bench.components import Component
+from lexbandit.bench.entries import Entry, number, points, tunable
 from lexbandit.bench.series import Series, series_from
 from lexbandit.bench.toml_lines import line_of
 from lexbandit.errors import InvalidInput, unknown_name
@@ -42,21 +42,6 @@ CHECKPOINTS = 60
 
 _REQUIRED = ("name", "horizon", "runs", "objectives", "environment", "policies")
 _KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid", "series")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One policy at one point of the grid: `label` is unique in its study."""
-
-    policy: Component
-    label: str
-    scale: float | None
-    parameters: dict[str, Any]
-
-    @property
-    def variant(self) -> str:
-        """What its points of the grid have in common: the label up to the "@"."""
-        return self.label.partition("@")[0]
 
 
 @dataclass(frozen=True)
@@ -185,9 +170,9 @@ class _Reader:
             for key in (*fixed, *own):
                 if not policy.takes(key):
                     place = ("policies", n, key) if key in fixed else ("policies", n, "grid", key)
-                    known = ["name", "grid", "label", *_tunable(policy)]
+                    known = ["name", "grid", "label", *tunable(policy)]
                     self._refuse(place, unknown_name(f"key for {policy.name}", key, known))
-            for entry in _points(policy, fixed, grid, self._label(given, n)):
+            for entry in points(policy, fixed, grid, self._label(given, n)):
                 if entry.label in seen:
                     twice = InvalidInput(
                         f"{entry.label!r} stands here a second time: give one a label of its own."
@@ -197,7 +182,7 @@ class _Reader:
                 self._try(entry, problem, n)
                 yield entry
         for key in shared.keys() - used:
-            taken = {k for given in listed for k in _tunable(self._component("policy", given))}
+            taken = {k for given in listed for k in tunable(self._component("policy", given))}
             self._refuse(("grid", key), unknown_name("parameter of these policies", key, taken))
 
     def _label(self, given: Mapping[str, Any], n: int) -> str | None:
@@ -291,40 +276,3 @@ class _Place:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, InvalidInput):
             self.reader._refuse((self.key,), error)
-
-
-def number(value: Any) -> Any:
-    """Return a parameter: fractions such as "1/15" as floats, all else as it is."""
-    if isinstance(value, str) and "/" in value:
-        try:
-            return float(Fraction(value))
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f"{value!r} is not a fraction such as '1/15'.") from None
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _tunable(policy: Component) -> list[str]:
-    return [key for key in policy.parameters() if key not in components.PROBLEM]
-
-
-def _points(
-    policy: Component,
-    fixed: Mapping[str, Any],
-    grid: Mapping[str, list[Any]],
-    label: str | None = None,
-) -> Iterator[Entry]:
-    """Return one entry for each point of the grid. A grid of scales alone gives "moc-mab@1/15"."""
-    short = label or policy.short
-    for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
-        parts = [f"{value}" if key == "scale" else f"{key}={value}" for key, value in point.items()]
-        parameters = {**fixed, **{key: number(value) for key, value in point.items()}}
-        scale = parameters.get("scale")
-        whole = f"{short}@{','.join(parts)}" if parts else short
-        # A scale that is no number is refused when the policy is tried.
-        yield Entry(
-            policy, whole, float(scale) if isinstance(scale, int | float) else None, parameters
-        )

@@ -4,7 +4,7 @@ from typing import Any
 
 from lexbandit.errors import InvalidInput
 from lexbandit.report.numbers import number_text
-from lexbandit.report.reading import StudyResults
+from lexbandit.report.results import StudyResults
 from lexbandit.theory import MocMabTheory
 
 

@@ -10,7 +10,7 @@ from lexbandit.report.drawing import line_panel
 from lexbandit.report.layout import Axis, Figure, Line, Row
 from lexbandit.report.maps import map_figure
 from lexbandit.report.numbers import growth_exponent, number_text, thinned
-from lexbandit.report.reading import Curve, Measure, StudyResults, final
+from lexbandit.report.results import Curve, Measure, StudyResults, final
 from lexbandit.report.style import Look, leading, looks_of, policy_name
 from lexbandit.report.trade_off import trade_off
 from lexbandit.report.words import band_text, faint_text, objective_phrase, objective_title

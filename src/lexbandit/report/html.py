@@ -6,8 +6,8 @@ from importlib.resources import files
 from typing import Any
 
 from lexbandit.report.layout import Figure, Panel
-from lexbandit.report.reading import Results, StudyResults
 from lexbandit.report.rendering import javascript, page_spec
+from lexbandit.report.results import Results, StudyResults
 from lexbandit.report.series import series_table, series_title
 from lexbandit.report.tables import (
     against_table,

@@ -8,7 +8,7 @@ from lexbandit.checks import Booleans, Integers
 from lexbandit.report.drawing import map_panel
 from lexbandit.report.layout import Panel, Row
 from lexbandit.report.numbers import percent_text
-from lexbandit.report.reading import StudyResults
+from lexbandit.report.results import StudyResults
 from lexbandit.report.style import leading, policy_name
 
 

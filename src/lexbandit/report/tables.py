@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from lexbandit.report.numbers import bytes_text, number_text, time_text
-from lexbandit.report.reading import Measure, Results, StudyResults
+from lexbandit.report.results import Measure, Results, StudyResults
 from lexbandit.report.style import looks_of, policy_name
 from lexbandit.report.words import data_text
 

@@ -4,7 +4,7 @@ import math
 
 from lexbandit.report.drawing import labelled_panel, path_panel
 from lexbandit.report.layout import Axis, Figure, Line, Panel, Row
-from lexbandit.report.reading import StudyResults, final
+from lexbandit.report.results import StudyResults, final
 from lexbandit.report.style import looks_of, many, of_the_paper, policy_name
 from lexbandit.report.words import objective_phrase
 

@@ -1,6 +1,6 @@
 """Phrases that several figures share."""
 
-from lexbandit.report.reading import StudyResults
+from lexbandit.report.results import StudyResults
 from lexbandit.report.style import leading, policy_name
 
 # The paper's own words for objectives that have no other name.

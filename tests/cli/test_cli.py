@@ -219,3 +219,26 @@ def test_a_truncated_data_file(tmp_path: Path, capsys: Captured) -> None:
     said = capsys.readouterr().err
     assert "day.parquet" in said
     assert "Traceback" not in said
+
+
+def test_a_name_may_stand_for_several_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    for n, horizon in ((1, 200), (2, 2000)):
+        text = SMALL.replace('name = "small"', f'name = "small-{n}"')
+        text = text.replace("3_000", str(horizon)).replace(
+            "[environment]", '[series]\nname = "g"\nkind = "growth"\n\n[environment]'
+        )
+        (tmp_path / f"small-{n}.toml").write_text(text)
+    packaged = {path.stem: path for path in sorted(tmp_path.glob("*.toml"))}
+    monkeypatch.setattr("lexbandit.cli.run.packaged_studies", lambda: packaged)
+    out = tmp_path / "out"
+    arguments = ["run", "small-*", "small-1", "--out", str(out), "--runs", "2"]
+    assert status_of(arguments) == 0
+    said = capsys.readouterr()
+    assert "g: exponents" in said.out
+    assert "(2α+d)/(3α+d)" in said.out
+    assert "which algorithms of the paper have more regret" in " ".join(said.out.split())
+    assert said.err.count("2 of 2 runs") == 2
+    assert "id='series-g'" in (out / "report.html").read_text()
+    assert list(json.loads((out / "summary.json").read_text())["series"]) == ["g"]

@@ -38,6 +38,17 @@ def _parameters(study: StudyResults) -> dict[str, Any]:
     return found | next(iter(at_1 or ours), {})
 
 
+def period_text(study: StudyResults) -> str:
+    """Return what the theorems are called where the time is one of the features."""
+    environment = study.frozen.get("environment") or {}
+    if environment.get("name") != "periodic":
+        return ""
+    return (
+        " The time is the last of the features, so this is the paper's corollary for rewards with "
+        "a period: the theorem with one feature more."
+    )
+
+
 def exponent_text(theory: MocMabTheory | None) -> str:
     """Return what Theorem 2 says of the exponent."""
     if theory is None:

@@ -128,6 +128,7 @@ def growth(study: StudyResults) -> Figure | None:
         "A straight line of slope p means regret growing as t^p; an exponent below 1 means that "
         "the policy learns. Exponents are least-squares slopes over the last decade of rounds. "
         + bounds.exponent_text(theory)
+        + bounds.period_text(study)
         + " Where regret is not positive there is no logarithm, and no line."
         + faint_text(study)
     )
@@ -176,7 +177,8 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         )
     if not panels:
         return None
-    return Figure("bounds", "Theory and practice", bounds.caption(theory, ends, powers), panels)
+    caption = bounds.caption(theory, ends, powers) + bounds.period_text(study)
+    return Figure("bounds", "Theory and practice", caption, panels)
 
 
 def sensitivity(study: StudyResults) -> Figure | None:

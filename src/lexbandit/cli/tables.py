@@ -60,7 +60,7 @@ def show_against(told: dict[str, Any], voice: Voice) -> None:
         names = told["objectives"]
         rewards = len(rows[0]) > len(names) + 2
         head = ["policy", *(f"regret: {name}." for name in names)]
-        head += [f"reward against CD-UCB1: {name}, %" for name in names if rewards]
+        head += [f"reward above CD-UCB1: {name}, %" for name in names if rewards]
         title = f"{told['title']}: which algorithms of the paper have more regret in each objective"
         voice.table(title, [*head, "below"], rows)
 

@@ -121,7 +121,7 @@ def padded(values: Sequence[float], axis: Axis) -> tuple[float, float]:
     """Return the ends of an axis with all values and some air, even where there is only one."""
     forth, back = _bent(axis)
     low, high = forth(min(values)), forth(max(values))
-    air = 0.05 * (high - low) or 1.0
+    air = 0.07 * (high - low) or 1.0
     return back(low - air), back(high + air)
 
 
@@ -151,9 +151,9 @@ def apart(
 def _places(x: float, y: float, width: float) -> list[tuple[Box, int]]:
     return [
         ((left, top - 7, left + width, top + 7), side)
-        for step in (0.0, 8.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0)
+        for step in (0.0, 8.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 100.0, 120.0)
         for side in (1, -1)
-        for turn in (0.0, -1.0, 1.0, -0.5, 0.5)
+        for turn in (0.0, -1.0, 1.0, -0.5, 0.5, -2.0, 2.0)
         for left in (x + 10 + step if side > 0 else x - 10 - step - width,)
         for top in (y + turn * step,)
     ]

@@ -120,5 +120,6 @@ def of_the_paper(policy: str) -> bool:
 
 
 def policy_name(policy: str) -> str:
-    """Return how a policy is written in text."""
-    return _PAPER[policy].name if policy in _PAPER else policy
+    """Return how a policy is written in text: the paper's, and their variants, as there."""
+    name, space, variant = policy.partition(" ")
+    return f"{_PAPER[name].name}{space}{variant}" if name in _PAPER else policy

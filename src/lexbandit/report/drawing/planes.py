@@ -8,7 +8,7 @@ import altair as alt
 from lexbandit.report.drawing.common import axis_of, data_of, scale_of, spec_of
 from lexbandit.report.layout import HEIGHT, Axis, Line, Panel, Row, apart, padded, pixels
 
-_LABELLED_WIDTH, _LABELLED_HEIGHT = 640, 460
+_LABELLED_WIDTH, _LABELLED_HEIGHT = 680, 500
 
 
 def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> Panel:

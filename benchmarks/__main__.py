@@ -2,12 +2,14 @@
 
 from rich.console import Console
 
-from benchmarks import bench, core, starting
+from benchmarks import bench, core, policies, starting
 
 console = Console(width=110)
 core.replay_and_step(console)
 core.by_cells(console)
+core.by_arms(console)
 core.drawing(console)
+policies.every_policy(console)
 bench.whole_runs(console)
 bench.scaling(console)
 starting.starting(console)

@@ -121,6 +121,34 @@ def by_cells(console: Console) -> None:
     console.print(table)
 
 
+def by_arms(console: Console) -> None:
+    """Print µs a round as arms grow from 4 to 10,000, all of them known in one cell."""
+    table = Table(title="moc-mab by arms: 2 objectives, 200 observations of each arm")
+    for column in ("arms", "replay", "a round and arm"):
+        table.add_column(column, justify="right")
+    random = np.random.default_rng(0)
+    for arms in (4, 100, 1000, 10_000):
+        policy = lexbandit.make_policy(
+            "moc-mab", arms=arms, dimension=1, horizon=10**6, cells_per_side=1, scale=SCALE, L=0.1
+        )
+        known = policy.state() | {
+            "cells": np.zeros(1, np.int64),
+            "plays": np.full((1, arms), 200),
+            "counts": np.full((1, arms, 2), 200),
+            "sums": 200 * random.random((1, arms, 2)),
+        }
+        n = min(65_536, 10_000_000 // arms)
+        block = Rounds(random.random((n, 1)), random.random((n, arms, 2)))
+
+        def replay(policy: Any = policy, known: Any = known, block: Rounds = block) -> None:
+            policy.load_state(known)
+            policy.replay(block)
+
+        seconds = best_of(5, {"replay": replay})["replay"] / n
+        table.add_row(f"{arms:,}", f"{seconds * 1e6:.2f} µs", f"{seconds / arms * 1e9:.1f} ns")
+    console.print(table)
+
+
 def drawing(console: Console) -> None:
     """Print ns a round of drawing rounds, which all policies of a run share."""
     table = Table(title="Drawing a round")

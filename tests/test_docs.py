@@ -10,15 +10,24 @@ from pathlib import Path
 import pytest
 
 from lexbandit.bench.study import read_study
+from lexbandit.policies import REGISTRY
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "policies").glob("*.md")),
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.compiled
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def str_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str_of)
 def test_blocks_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     namespace: dict[str, object] = {"__name__": "docs"}
     printed = ""
@@ -44,12 +53,19 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> 
     assert ran > 0 or page.name in tables
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=str_of)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
     for target in targets:
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_policy_has_a_page_and_a_row() -> None:
+    table = (ROOT / "docs" / "policies" / "index.md").read_text()
+    for name in REGISTRY.names():
+        assert (ROOT / "docs" / "policies" / f"{name}.md").is_file(), name
+        assert f"[`{name}`]({name}.md)" in table, name
 
 
 def test_the_examples_of_contributing_work() -> None:

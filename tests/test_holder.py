@@ -23,6 +23,15 @@ def test_known_values(horizon: int, alpha: float, dimension: int, m: int) -> Non
     assert cells_per_side_for(horizon=horizon, alpha=alpha, dimension=dimension) == m
 
 
+@pytest.mark.parametrize(
+    ("horizon", "alpha", "dimension", "m"),
+    [(10**4, 1, 2, 10), (10**4 + 1, 1, 2, 11), (10**6, 0.5, 2, 100), (10**6, 0.5, 1, 1000)],
+)
+def test_cells_for_the_staged_rule(horizon: int, alpha: float, dimension: int, m: int) -> None:
+    found = cells_per_side_for(horizon=horizon, alpha=alpha, dimension=dimension, smoothings=2)
+    assert found == m
+
+
 @given(
     m=st.integers(2, 60), d=st.integers(1, 6), p=st.integers(1, 4), q=st.integers(1, 4)
 )  # fmt: skip
@@ -55,3 +64,8 @@ def test_margin_and_constant() -> None:
 def test_bad_alpha(alpha: float) -> None:
     with pytest.raises(InvalidInput, match="alpha must be a finite number above 0 and at most 1"):
         cells_per_side_for(horizon=10, alpha=alpha, dimension=1)
+
+
+def test_bad_smoothings() -> None:
+    with pytest.raises(InvalidInput, match="smoothings must be a whole number of at least 1"):
+        cells_per_side_for(horizon=10, alpha=1, dimension=1, smoothings=0)

@@ -11,18 +11,22 @@ _FINEST_ALPHA = 10_000
 _LEAST_ALPHA = 1e-3
 
 
-def cells_per_side_for(*, horizon: int, alpha: float, dimension: int) -> int:
+def cells_per_side_for(*, horizon: int, alpha: float, dimension: int, smoothings: int = 3) -> int:
     """Return m = ⌈T^(1/(3α+d))⌉ of Theorem 2: the smallest integer m with m^(3α+d) ≥ T.
 
+    With `smoothings` s other than 3 it is the smallest m with m^(sα+d) ≥ T; 2 is right where every
+    arm is measured to within v and no further, as the staged rule does.
+
     Whole numbers only: 100000 ** (1/5) is 10.000000000000002 and its ceiling 11, yet 10⁵ = 100000.
-    With α = p/q the condition is m^(3p+qd) ≥ T^q.
+    With α = p/q the condition is m^(sp+qd) ≥ T^q.
     """
     horizon = whole("horizon", horizon, least=1)
     dimension = whole("dimension", dimension, least=1)
+    smoothings = whole("smoothings", smoothings, least=1)
     if positive("alpha", alpha, most=1.0) < _LEAST_ALPHA:
         raise InvalidInput(f"alpha must be at least {_LEAST_ALPHA} to choose m by, got {alpha!r}.")
     smoothness = Fraction(alpha).limit_denominator(_FINEST_ALPHA)
-    power = 3 * smoothness.numerator + smoothness.denominator * dimension
+    power = smoothings * smoothness.numerator + smoothness.denominator * dimension
     target = horizon**smoothness.denominator
     enough = 1
     while enough**power < target:

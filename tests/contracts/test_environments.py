@@ -47,7 +47,7 @@ def test_seeds_decide_the_stream(name: str) -> None:
     first, again, other = (environment.rounds(20, seed=s).contexts for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     if environment.rows is None:
-        assert (first != other).all()
+        assert (first != other).any(axis=1).all()  # each round; a clock's feature is the same
     else:  # a recording is what it is
         np.testing.assert_array_equal(first, other)
 

@@ -33,15 +33,17 @@ def test_theorem_1_by_hand() -> None:
     L=st.floats(0.1, 10),
     alpha=st.sampled_from([0.25, 0.5, 1.0]),
     beta=st.floats(0.05, 3),
-    gaps=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    gaps=st.lists(st.floats(0, 1), min_size=1, max_size=4),
+    lam=st.floats(0, 3),
 )
 def test_theorem_2_follows_from_theorem_1(
-    T: int, d: int, K: int, L: float, alpha: float, beta: float, gaps: tuple[float, float]
+    T: int, d: int, K: int, L: float, alpha: float, beta: float, gaps: list[float], lam: float
 ) -> None:
     """The proof: E[Reg^i(T)] ≤ ε_i(T) + C^i_max, then m ≤ 2 T^(1/(3α+d))."""
     theory = MocMabTheory(
-        arms=K, dimension=d, horizon=T, L=L, alpha=alpha, beta=beta, largest_gaps=gaps
-    )
+        arms=K, dimension=d, horizon=T, L=L, alpha=alpha, beta=beta, lam=lam,
+        objectives=len(gaps), largest_gaps=tuple(gaps),
+    )  # fmt: skip
     high = theory.high_probability(T)
     for i, expected in enumerate(theory.expected()):
         assert high[i] + gaps[i] <= expected * (1 + 1e-9)
@@ -132,9 +134,14 @@ def test_theorem_1_where_it_says_something() -> None:
         ({"beta": 0}, "beta must be"),
         ({"arms": 0}, "arms must be"),
         ({"alpha": 2}, "alpha must be"),
-        ({"largest_gaps": (1.0,)}, "largest_gaps must be two numbers"),
-        ({"largest_gaps": (1.0, math.nan)}, "largest_gaps must be two numbers"),
+        ({"largest_gaps": (1.0,)}, "largest_gaps must be 2 numbers"),
+        ({"largest_gaps": (1.0, math.nan)}, "largest_gaps must be 2 numbers"),
         ({"cells_per_side": 0}, "cells_per_side must be"),
+        ({"objectives": 0}, "objectives must be"),
+        ({"objectives": 3, "largest_gaps": (1.0, 1.0)}, "largest_gaps must be 3 numbers"),
+        ({"lam": -1}, "lam must be a finite number of at least 0, got -1"),
+        ({"lam": math.nan}, "lam must be"),
+        ({"lam": math.inf}, "lam must be"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, object], words: str) -> None:

@@ -6,6 +6,7 @@ from lexbandit.bounds.holder import HolderBound
 from lexbandit.bounds.kl import KLBound, KLUCBBound
 from lexbandit.bounds.making import REGISTRY, make_bound
 from lexbandit.bounds.pareto_ucb1 import ParetoUCB1Bound
+from lexbandit.bounds.prior_free import PriorFreeBound
 from lexbandit.bounds.sub_gaussian import SubGaussianBound
 from lexbandit.bounds.ucb1 import UCB1Bound
 
@@ -18,6 +19,7 @@ __all__ = [
     "KLBound",
     "KLUCBBound",
     "ParetoUCB1Bound",
+    "PriorFreeBound",
     "SubGaussianBound",
     "UCB1Bound",
     "UniformBound",

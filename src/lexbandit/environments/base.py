@@ -40,6 +40,10 @@ class Environment(ABC):
     def _contexts(self, n: int, random: np.random.Generator) -> Floats:
         """Draw contexts[n, d]."""
 
+    def _contexts_after(self, done: int, n: int, random: np.random.Generator) -> Floats:
+        """Draw the contexts of rounds done + 1 to done + n; only one with a clock overrides it."""
+        return self._contexts(n, random)
+
     @abstractmethod
     def _means(self, contexts: Floats) -> Floats:
         """Return means[n, K, D] for checked contexts; planted ties are exactly equal."""
@@ -66,12 +70,15 @@ class Environment(ABC):
     def _blocks(
         self, left: int, block: int, contexts: np.random.Generator, rewards: np.random.Generator
     ) -> Iterator[Rounds]:
+        done = 0
         while left > 0:
             n = min(block, left)
-            points = checks.floats("contexts", self._contexts(n, contexts), (n, self.dimension))
+            drawn = self._contexts_after(done, n, contexts)
+            points = checks.floats("contexts", drawn, (n, self.dimension))
             means = self._checked(self._means(points))
             yield Rounds(points, self._outcomes(points, means, rewards), means)
             left -= n
+            done += n
 
     def means(self, contexts: Any) -> Floats:
         """Return the expected rewards means[n, K, D] at contexts[n, d]."""

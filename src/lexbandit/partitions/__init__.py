@@ -1,7 +1,8 @@
 """Partitions of the context space [0,1]^d into cells. One partition a file."""
 
+from lexbandit.partitions.adaptive_tree import AdaptiveTree
 from lexbandit.partitions.base import Partition
 from lexbandit.partitions.single_cell import SingleCell
 from lexbandit.partitions.uniform_grid import UniformGrid
 
-__all__ = ["Partition", "SingleCell", "UniformGrid"]
+__all__ = ["AdaptiveTree", "Partition", "SingleCell", "UniformGrid"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 
 
 class Partition(ABC):
@@ -52,6 +52,10 @@ class Partition(ABC):
 
     def restore(self, keys: Integers, arrivals: Integers) -> None:  # noqa: B027
         """Set how many came to each cell."""
+
+    def impossible(self, keys: Integers, arrivals: Integers) -> Booleans:
+        """Tell which keys cannot be visited cells."""
+        return np.asarray((keys < 0) | (keys >= self.cells))
 
     def level_of(self, key: int) -> int:
         """Return the level of a cell."""

@@ -270,14 +270,17 @@ class CellPolicy(Policy):
                     "the state means something else."
                 )
         keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
-        outside = (keys < 0) | (keys >= self.partition.cells)
+        wrong = (plays < 0) | (plays > _MOST_PLAYS)
+        checks.refuse_first("state['plays']", plays, wrong, "plays are at least 0, at most 2^53")
+        full = ", below cells that were split" if self.partition.refines else ""
         checks.refuse_first(
-            "state['cells']", keys, outside, f"keys go from 0 to {self.partition.cells - 1}"
+            "state['cells']",
+            keys,
+            self.partition.impossible(keys, plays.sum(axis=1)),
+            f"keys go from 0 to {self.partition.cells - 1}{full}",
         )
         if len(np.unique(keys)) != len(keys):
             raise InvalidInput("state['cells'] holds a cell twice.")
-        wrong = (plays < 0) | (plays > _MOST_PLAYS)
-        checks.refuse_first("state['plays']", plays, wrong, "plays are at least 0, at most 2^53")
         # An objective is observed at most once a play, and at most one extra channel is credited.
         extra = counts[:, :, self.objectives :].sum(axis=2, keepdims=True)
         impossible = (counts < 0) | (np.maximum(counts, extra) > plays[:, :, np.newaxis])

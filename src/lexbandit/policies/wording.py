@@ -18,3 +18,8 @@ def positive(shares: Floats) -> list[int]:
 def drawn(arms: list[int]) -> str:
     """Return what happens among tied arms: nothing for one, a uniform draw for several."""
     return "" if len(arms) == 1 else f" ({len(arms)} tied, one is drawn uniformly)"
+
+
+def one_of(arms: list[int]) -> str:
+    """Return what happens among arms that need not be tied: one of them is drawn uniformly."""
+    return "" if len(arms) == 1 else ", one of which is drawn uniformly"

@@ -1,123 +1,85 @@
-"""The regret bounds of MOC-MAB: Theorems 1, 2 and 3."""
+"""The regret bounds of MOC-MAB: Theorems 1, 2 and 3, and theirs for any number of objectives."""
 
-import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lexbandit.checks import Floats, positive, whole
-from lexbandit.errors import InvalidInput
-from lexbandit.holder import cells_per_side_for, margin_of, uncertainty_constant
+from lexbandit.theory.grid import GridTheory, checked_rounds, powers_of
+
+
+def lexicographic_blur(objectives: int, beta: float, lam: float) -> tuple[float, ...]:
+    """Return c_i = 2(β+2) + 4(β+1)(λ + … + λ^(i−1)) for i < D, and c_D = 2."""
+    before = (
+        2.0 * (beta + 2.0) + 4.0 * (beta + 1.0) * lam * powers_of(lam, i - 1)
+        for i in range(1, objectives)
+    )
+    return (*before, 2.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MocMabTheory:
-    """What the paper proves of MOC-MAB at scale 1 on (L, α)-Hölder means with 1-sub-Gaussian noise.
+class MocMabTheory(GridTheory):
+    """What is proved of MOC-MAB at scale 1: by the paper for D = 2, in docs/theory.md for any D.
 
-    `largest_gaps` are C¹_max and C²_max: in each objective, the most by which an optimal arm's mean
-    can exceed another arm's; 1 is always valid for rewards in [0, 1].
+    For D ≤ 2 nothing need be assumed of the means but Assumption 1, and `lam` has no influence. For
+    D > 2 they must keep the λ-assumption for `lam`.
     """
 
-    arms: int
-    dimension: int
-    horizon: int
-    L: float = 1.0
-    alpha: float = 1.0
     beta: float = 1.0
-    cells_per_side: int | None = None
-    largest_gaps: tuple[float, float] = (1.0, 1.0)
+
+    _smoothings: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
-        whole("arms", self.arms, least=1)
         positive("beta", self.beta)
-        if len(self.largest_gaps) != 2 or not all(
-            math.isfinite(gap) and gap >= 0 for gap in self.largest_gaps
-        ):
-            raise InvalidInput(
-                f"largest_gaps must be two numbers of at least 0, got {self.largest_gaps!r}."
-            )
-        smallest = cells_per_side_for(
-            horizon=self.horizon, alpha=self.alpha, dimension=self.dimension
-        )
-        if self.cells_per_side is None:
-            object.__setattr__(self, "cells_per_side", smallest)
-        whole("cells_per_side", self.cells_per_side, least=1)
+        super().__post_init__()
 
     @property
-    def m(self) -> int:
-        """The cells per side."""
-        assert self.cells_per_side is not None
-        return self.cells_per_side
-
-    @property
-    def margin(self) -> float:
-        """The margin v."""
-        return margin_of(
-            L=self.L, alpha=self.alpha, dimension=self.dimension, cells_per_side=self.m
-        )
-
-    @property
-    def A(self) -> float:
-        """The constant A_{m,T}."""
-        return uncertainty_constant(
-            arms=self.arms, objectives=2, cells=self.m**self.dimension, horizon=self.horizon
-        )
-
-    @property
-    def B(self) -> float:
-        """The constant B_{m,T} = 2 sqrt(2 A_{m,T}) of Lemma 5."""
-        return 2.0 * math.sqrt(2.0 * self.A)
-
-    @property
-    def exponent(self) -> float:
-        """(2α+d)/(3α+d): both regrets, and the Pareto regret, grow as T to this power."""
-        a, d = self.alpha, self.dimension
-        return (2 * a + d) / (3 * a + d)
+    def blur(self) -> tuple[float, ...]:
+        """c_i = 2(β+2) + 4(β+1)(λ + … + λ^(i−1)) for i < D, and c_D = 2."""
+        return lexicographic_blur(self.objectives, self.beta, self.lam)
 
     def high_probability(self, t: ArrayLike) -> Floats:
-        """Return (ε_1(t), ε_2(t)) of Theorem 1, float[..., 2].
+        """Return (ε_1(t), …, ε_D(t)) of Theorem 1, float[..., D].
 
-        With probability at least 1 − 1/T, Reg^i(t) < ε_i(t) for all t ≤ T. By Theorem 3 the Pareto
-        regret stays below ε_1(t) as well.
+            ε_i(t) = m^d K C_i + [i ≥ 2] m^d K C_i 2A/(βv)² + 2B sqrt(K m^d t) + c_i v t
+
+        With probability at least 1 − 1/T, Reg^i(t) ≤ ε_i(t) for all t ≤ T and all i. By Theorem 3
+        the Pareto regret stays below ε_1(t) as well.
         """
-        rounds = np.asarray(t, np.float64)
-        if not ((rounds >= 0) & (rounds <= self.horizon)).all():
-            raise InvalidInput(f"t must lie between 0 and the horizon {self.horizon}, got {t!r}.")
-        K, v = self.arms, self.margin
-        cells = float(self.m**self.dimension)
-        first, second = self.largest_gaps
-        learning = 2.0 * self.B * np.sqrt(K * cells * rounds)
-        unsure = 2.0 * self.A / (self.beta * v) ** 2
-        return np.stack(
-            [
-                cells * K * first + learning + 2.0 * (self.beta + 2.0) * v * rounds,
-                cells * K * second + cells * second * K * unsure + learning + 2.0 * v * rounds,
-            ],
-            axis=-1,
-        )
+        rounds = checked_rounds(t, self.horizon)
+        unsure = np.array(self.gaps) * float(self.m**self.dimension) * self.arms
+        unsure *= 2.0 * self.A / (self.beta * self.margin) ** 2
+        unsure[0] = 0.0
+        return self._start_and_blur(rounds) + unsure + self._learning(rounds)
 
-    def expected(self) -> tuple[float, float]:
-        """Return the bounds of Theorem 2 on E[Reg¹(T)] and E[Reg²(T)].
+    def expected(self) -> tuple[float, ...]:
+        """Return the bounds of Theorem 2 on E[Reg^1(T)], …, E[Reg^D(T)].
 
         By Theorem 3 the first also bounds the expected Pareto regret. They hold for the m of the
         theorem only.
         """
-        smallest = cells_per_side_for(
-            horizon=self.horizon, alpha=self.alpha, dimension=self.dimension
-        )
-        if self.m != smallest:
-            raise InvalidInput(
-                f"Theorem 2 holds for cells_per_side={smallest}, got {self.cells_per_side}."
-            )
+        self._refuse_other_cells("Theorem 2")
         K, L, a, d, beta = self.arms, self.L, self.alpha, self.dimension, self.beta
-        first, second = self.largest_gaps
-        T = float(self.horizon)
-        main = T**self.exponent
-        start = 2.0**d * K * T ** (d / (3 * a + d))
-        learning = 2.0 ** (d / 2 + 1) * self.B * math.sqrt(K) * T ** ((1.5 * a + d) / (3 * a + d))
-        unsure = second * K * 2.0 ** (1 + 2 * a + d) * self.A / (beta**2 * L**2 * d**a)
-        return (
-            first + start * first + 2.0 * (beta + 2.0) * L * d ** (a / 2) * main + learning,
-            learning + second + (2.0 * L * d ** (a / 2) + unsure) * main + start * second,
+        T, power = float(self.horizon), 3 * self.alpha + self.dimension
+        start = 2.0**d * K * T ** (d / power)
+        learning = 2.0 ** (d / 2 + 1) * self.B * (K**0.5) * T ** ((1.5 * a + d) / power)
+        unsure = K * 2.0 ** (1 + 2 * a + d) * self.A / (beta**2 * L**2 * d**a)
+        return tuple(
+            gap
+            + start * gap
+            + (c * L * d ** (a / 2) + (unsure * gap if i else 0.0)) * T**self.exponent
+            + learning
+            for i, (gap, c) in enumerate(zip(self.gaps, self.blur, strict=True))
         )
+
+
+def periodic_theory(*, dimension: int, **parameters: Any) -> MocMabTheory:
+    """Return the corollary of Section VI-A: MOC-MAB with the time as a further feature.
+
+    Theorems 1 to 3 for d + 1 features, d the `dimension` without the time; `L` and `alpha` are
+    those of Assumption 2, for means as functions of the context and of the time within the period.
+    All regrets are Õ(T^((2α+d+1)/(3α+d+1))).
+    """
+    return MocMabTheory(dimension=whole("dimension", dimension, least=1) + 1, **parameters)

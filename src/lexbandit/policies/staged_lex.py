@@ -1,0 +1,170 @@
+"""Staged LexMOC: eliminate by all objectives, explore the widest arm; a better exponent."""
+
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.bounds import Bound, make_bound
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.holder import cells_per_side_for
+from lexbandit.kernels import staged as kernel
+from lexbandit.kernels.statistics import MARGIN, bound_row
+from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.making import REGISTRY
+from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.rounds import Rounds
+
+
+class EliminatingRule(CellPolicy):
+    """Among the arms that may still be optimal, the one least is known of; at last the best.
+
+    An arm is out once its interval in some objective lies below another's, with the margins of the
+    cell, the tolerance and what λ adds. While an arm that is in has a width above v, the widest is
+    played; after that, the highest index in the last objective. What was called stages (halving the
+    wanted width) needs no memory here: which arms are in follows from the intervals. See
+    `kernels.staged`, and docs/theory.md for its regret.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        objectives: int,
+        partition: Partition,
+        bound: Bound,
+        seed: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        lam: float = 0.0,
+        tolerance: Any = 0.0,
+    ) -> None:
+        if bound.grows:
+            raise InvalidInput(
+                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
+            )
+        super().__init__(
+            arms=arms,
+            objectives=objectives,
+            partition=partition,
+            bound=bound,
+            seed=seed,
+            L=L,
+            alpha=alpha,
+        )
+        self._ranked = objectives
+        self.lam = checks.at_least_zero("lam", lam)
+        self.tolerances = checks.tolerances(tolerance, objectives)
+
+    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        memory = self._memory
+        return kernel.select(
+            key,
+            memory.table,
+            memory.stats,
+            ceilings,
+            memory.bounds,
+            self.tolerances,
+            self.lam,
+            self._random,
+        )
+
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
+        memory = self._memory
+        return kernel.replay(
+            slots,
+            rounds.outcomes,
+            ceilings,
+            memory.plays,
+            memory.stats,
+            memory.bounds,
+            self.tolerances,
+            self.lam,
+            self._random,
+        )
+
+    def _margin(self, slot: int) -> float:
+        bounds = self._memory.bounds
+        return float(bounds[bound_row(bounds, slot), MARGIN])
+
+    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
+        v = self._margin(slot)
+        allowances = np.maximum(2.0 * v, self.tolerances)
+        return kernel.shares(self._memory.stats, slot, ceilings, v, allowances, self.lam)
+
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
+        v = self._margin(slot)
+        allowances = np.maximum(2.0 * v, self.tolerances)
+        active = np.empty(self.arms, np.bool_)
+        widest = kernel.mark_active(
+            self._memory.stats,
+            slot,
+            ceilings,
+            0,
+            allowances,
+            2.0 * v,
+            self.lam,
+            np.empty(self.objectives),
+            active,
+        )
+        chosen = positive(shares)
+        if widest == np.inf:
+            return active, f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
+        told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
+        if widest > v:
+            return active, (
+                f"{told} Of these {listed(chosen)} is known least, to within {widest:.4g}, which "
+                f"is more than v = {v:.4g}, so it is played to learn about it{drawn(chosen)}."
+            )
+        return active, (
+            f"{told} All are known to within v = {v:.4g}. To be played: {listed(chosen)}, the "
+            f"highest index in objective {self.objectives}{drawn(chosen)}."
+        )
+
+
+@REGISTRY.register("staged-lex")
+def staged_lex(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    horizon: int,
+    L: float = 1.0,
+    alpha: float = 1.0,
+    lam: float = 0.0,
+    tolerance: Any = 0.0,
+    bound: str | Bound = "sub-gaussian",
+    R: float | None = None,
+    delta: float | None = None,
+    scale: float = 1.0,
+    cells_per_side: int | None = None,
+    seed: int = 0,
+) -> EliminatingRule:
+    """Eliminates by all objectives, on a finer grid: a better exponent than MOC-MAB's."""
+    if cells_per_side is None:
+        cells_per_side = cells_per_side_for(
+            horizon=horizon, alpha=alpha, dimension=dimension, smoothings=2
+        )
+    grid = UniformGrid(dimension, cells_per_side)
+    return EliminatingRule(
+        arms=arms,
+        objectives=objectives,
+        partition=grid,
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            cells=grid.cells,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
+        seed=seed,
+        L=L,
+        alpha=alpha,
+        lam=lam,
+        tolerance=tolerance,
+    )

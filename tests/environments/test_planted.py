@@ -1,3 +1,4 @@
+import itertools
 import math
 import time
 
@@ -11,6 +12,7 @@ from lexbandit.environments.planted import Planted
 from lexbandit.environments.waves import Cosines
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.planting import weigh
+from lexbandit.metrics import Truth, regret
 
 
 def make(name: str = "planted", **parameters: object) -> Planted:
@@ -130,6 +132,25 @@ def test_lipschitz(name: str, parameters: dict[str, object], lam: float) -> None
         change = np.abs(environment.means(x) - environment.means(y)).max(axis=(1, 2))
         steepest = max(steepest, float((change / np.sqrt(((x - y) ** 2).sum(1))).max()))
     assert 0.4 * environment.lipschitz < steepest <= environment.lipschitz * (1 + 1e-6)
+
+
+@pytest.mark.compiled
+def test_the_assumption_decides_whether_every_objective_is_learned() -> None:
+    """staged-lex with λ = 1/2: under the assumption all regrets fall, without it one is linear."""
+    late = {}
+    for lam, horizon in itertools.product((0.5, math.inf), (30_000, 300_000)):
+        environment = make(arms=4, dimension=1, ties=2, assumption=lam)
+        policy = lexbandit.make_policy(
+            "staged-lex", arms=4, objectives=3, dimension=1, horizon=horizon, lam=0.5,
+            L=environment.lipschitz, scale=0.2,
+        )  # fmt: skip
+        rounds = environment.rounds(horizon, seed=3)
+        late[lam, horizon] = regret(Truth(rounds.means), policy.replay(rounds)) / horizon
+    assert (late[0.5, 300_000] < 0.03).all()
+    assert (late[0.5, 300_000][[0, 2]] < 0.5 * late[0.5, 30_000][[0, 2]]).all()
+    assert late[math.inf, 300_000][1] < -0.25
+    assert late[math.inf, 300_000][2] > 0.25
+    assert late[math.inf, 30_000][2] > 0.25
 
 
 def test_frequency_makes_it_rough() -> None:

@@ -1,8 +1,8 @@
 """Plain twins of the zooming algorithms, written from their definitions, with no numpy.
 
 Similarity: one arm at min(1, L·|x − x'|^alpha), two arms at 1. The first ball covers everything and
-its centre is at 1 from every other. Balls are looked at arm by arm, the latest first, and the first
-ball of all last, so that draws can be compared one by one.
+its centre is at 1 from every other. Balls are looked at in order of their numbers, the first ball
+last, so that draws can be compared one by one.
 """
 
 import math
@@ -37,7 +37,7 @@ class Zooming:
     def distance(self, x: Vector, arm: int | None, y: Vector, other: int | None) -> float:
         if arm is None or arm != other:
             return 1.0
-        return min(1.0, self.L * math.dist(x, y) ** self.alpha)
+        return min(1.0, self.L * math.pow(math.dist(x, y), self.alpha))
 
     def apart(self, one: Ball, other: Ball) -> float:
         if one is other:
@@ -48,7 +48,7 @@ class Zooming:
         """The balls in whose domain (context, arm) lies: no smaller ball covers it."""
         covers = [
             ball
-            for ball in reversed(self.balls)
+            for ball in self.balls
             if self.distance(ball.centre, ball.arm, context, arm) <= ball.radius
         ]
         least = min(ball.radius for ball in covers)
@@ -57,26 +57,32 @@ class Zooming:
     def pre_index(self, ball: Ball, i: int) -> float:
         return ball.mean(i) + ball.radius + self.width(ball, i)
 
-    def index(self, ball: Ball, i: int) -> float:
-        return ball.radius + min(
-            self.pre_index(other, i) + self.apart(ball, other) for other in self.balls
-        )
+    def indices(self, balls: list[Ball], i: int) -> list[float]:
+        pre = [(self.pre_index(other, i), other) for other in self.balls]
+        return [
+            ball.radius + min(value + self.apart(ball, other) for value, other in pre)
+            for ball in balls
+        ]
 
-    def vector(self, ball: Ball) -> list[float]:
-        return [self.index(ball, i) for i in range(self.ranked)]
+    def vectors(self, balls: list[Ball]) -> list[tuple[float, ...]]:
+        columns = [self.indices(balls, i) for i in range(self.ranked)]
+        return list(zip(*columns, strict=True))
 
     def select(self, context: Vector) -> int:
         domains = [self.domain_of(context, arm) for arm in range(self.K)]
-        root = self.balls[0]
-        relevant = [ball for domain in domains for ball in domain if ball is not root]
-        if any(root in domain for domain in domains):
-            relevant.append(root)
-        best = front([self.vector(ball) for ball in relevant])
-        ball = relevant[self.dice.one_of(best)]
+        inside = [ball for domain in domains for ball in domain]
+        relevant = [ball for ball in [*self.balls[1:], self.balls[0]] if ball in inside]
+        ball = relevant[self.dice.one_of(front(self.vectors(relevant)))]
         return self.dice.one_of([arm for arm in range(self.K) if ball in domains[arm]])
 
+    def credited(self, context: Vector, arm: int) -> Ball:
+        """The highest index in the domain, the first objective first; the oldest of equals."""
+        domain = sorted(self.domain_of(context, arm), key=lambda ball: ball.number)
+        vectors = self.vectors(domain)
+        return domain[vectors.index(max(vectors))]
+
     def update(self, context: Vector, arm: int, rewards: Sequence[float]) -> None:
-        ball = max(self.domain_of(context, arm), key=lambda b: (self.vector(b), -b.number))
+        ball = self.credited(context, arm)
         for i, reward in enumerate(rewards):
             if not math.isnan(reward):
                 ball.n[i] += 1

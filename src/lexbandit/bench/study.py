@@ -196,10 +196,11 @@ class _Reader:
         """Build the policy once, so that a wrong value is met now and not in every run."""
         if entry.policy.named:
             # As few context features as the policy can be shown.
-            shown = entry.parameters.get("features") if entry.policy.inner else None
-            least = max([int(j) for j in shown if isinstance(j, int)], default=0) if shown else 0
+            visible = entry.parameters.get("visible", ())
+            numbers = [j for j in visible if isinstance(j, int)] if entry.policy.inner else []
+            trial = {"arms": 2, "dimension": max(numbers, default=0) + 1, **problem}
             try:
-                entry.policy.build(entry.parameters, {"arms": 2, "dimension": least + 1, **problem})
+                entry.policy.build(entry.parameters, trial)
             except (InvalidInput, TypeError) as error:
                 self._refuse(("policies", n), error)
 

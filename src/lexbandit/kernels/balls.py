@@ -44,7 +44,7 @@ def squared(ones: Array, one: int, others: Array, other: int) -> float:
 def distance(square: float, metric: Array) -> float:
     """Return min(1, L‖x − x'‖^α)."""
     if metric[1] == 1.0:
-        return min(1.0, metric[0] * math.sqrt(square))
+        return float(min(1.0, metric[0] * math.sqrt(square)))
     return float(min(1.0, metric[0] * square ** (0.5 * metric[1])))
 
 
@@ -64,9 +64,8 @@ def covering(
     links: Links,
     heads: Keys,
     found: Keys,
-    start: int,
 ) -> int:
-    """Write the arm's smallest balls around a context to found[start:]; return how many there are.
+    """Write the arm's smallest balls around a context to `found`; return how many there are.
 
     They are the balls, other than the root, that have the point (context, arm) in their domain:
     domains leave out what smaller balls cover (Slivkins, equation 3). The latest comes first.
@@ -81,7 +80,7 @@ def covering(
                 least = radius
                 count = 0
             if radius == least:
-                found[start + count] = ball
+                found[count] = ball
                 count += 1
         ball = links[ball, NEXT]
     return count
@@ -96,24 +95,37 @@ def relevant(
     centres: Array,
     sizes: Array,
     links: Links,
-    heads: Keys,
+    used: int,
     found: Keys,
     bare: Keys,
+    least: Array,
 ) -> tuple[int, int]:
-    """Write the balls in whose domain an allowed arm lies to `found`, arm by arm, the root last.
+    """Write the balls in whose domain an allowed arm lies to `found`, by number, the root last.
 
     The allowed arms that no ball but the root covers are written to `bare`. Returns the number of
-    balls and the number of bare arms.
+    balls and the number of bare arms. `least[arm]` is room to work in.
     """
+    hits = 0
+    for ball in range(1, used):
+        if squared(centres, ball, contexts, t) <= sizes[ball, REACH]:
+            found[hits] = ball
+            hits += 1
+    for arm in range(least.shape[0]):
+        least[arm] = math.inf
+    for j in range(hits):
+        arm = links[found[j], ARM]
+        least[arm] = min(least[arm], sizes[found[j], RADIUS])
     balls = 0
+    for j in range(hits):
+        arm = links[found[j], ARM]
+        if sizes[found[j], RADIUS] == least[arm] and ceilings[row, arm] > 0.0:
+            found[balls] = found[j]
+            balls += 1
     uncovered = 0
-    for arm in range(heads.shape[0]):
-        if ceilings[row, arm] > 0.0:
-            more = covering(contexts, t, arm, centres, sizes, links, heads, found, balls)
-            balls += more
-            if more == 0:
-                bare[uncovered] = arm
-                uncovered += 1
+    for arm in range(least.shape[0]):
+        if least[arm] == math.inf and ceilings[row, arm] > 0.0:
+            bare[uncovered] = arm
+            uncovered += 1
     if uncovered > 0:
         found[balls] = ROOT
         balls += 1

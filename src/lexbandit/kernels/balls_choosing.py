@@ -107,6 +107,7 @@ def candidates(
     metric: Array,
     found: Keys,
     bare: Keys,
+    least: Array,
     vectors: Array,
 ) -> tuple[int, int]:
     """Write the balls that may be selected to `found` and the arms left to the root to `bare`.
@@ -115,7 +116,7 @@ def candidates(
     by several the ones that are not dominated: vectors.shape[1] says by how many.
     """
     size, uncovered = relevant(
-        contexts, t, ceilings, row, centres, sizes, links, heads, found, bare
+        contexts, t, ceilings, row, centres, sizes, links, used, found, bare, least
     )
     if size == 1:
         return size, uncovered
@@ -156,7 +157,7 @@ def shares(
     vectors = np.empty((used, ranked))
     size, uncovered = candidates(
         context, 0, ceilings, ONLY_ROW, centres, sizes, links, heads, stats, used, metric,
-        found, bare, vectors,
+        found, bare, np.empty(heads.shape[0]), vectors,
     )  # fmt: skip
     out = np.zeros(heads.shape[0])
     for j in range(size):
@@ -188,7 +189,7 @@ def select(
     vectors = np.empty((used, ranked))
     size, uncovered = candidates(
         context, 0, ceilings, ONLY_ROW, centres, sizes, links, heads, stats, used, metric,
-        found, bare, vectors,
+        found, bare, np.empty(heads.shape[0]), vectors,
     )  # fmt: skip
     before = random[0]
     arm = draw(found, size, bare, uncovered, links, random)
@@ -218,7 +219,7 @@ def credited(
     Of several, the one of the highest index in objective 1, then 2 and so on as far as the rule
     ranks by them, then the oldest. By one objective that is the ball that was selected, up to ties.
     """
-    size = covering(contexts, t, arm, centres, sizes, links, heads, found, 0)
+    size = covering(contexts, t, arm, centres, sizes, links, heads, found)
     if size == 0:
         return ROOT
     for i in range(ranked):

@@ -148,19 +148,20 @@ def replay(
     random: RandomState,
     found: Keys,
     bare: Keys,
+    least: Array,
     vectors: Array,
 ) -> tuple[int, int]:
     """Select, observe and update for each round from `start` on, as long as there is room.
 
-    Writes the arms played; returns the number of rounds done and of balls then. `found`, `bare` and
-    `vectors` are room to work in.
+    Writes the arms played; returns the number of rounds done and of balls then. `found`, `bare`,
+    `least` and `vectors` are room to work in.
     """
     for t in range(start, contexts.shape[0]):
         if used == centres.shape[0]:
             return t, used
         size, uncovered = candidates(
             contexts, t, ceilings, row_of(ceilings, t), centres, sizes, links, heads, stats, used,
-            metric, found, bare, vectors,
+            metric, found, bare, least, vectors,
         )  # fmt: skip
         arm = draw(found, size, bare, uncovered, links, random)
         ball = credited(

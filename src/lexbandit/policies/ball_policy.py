@@ -8,12 +8,13 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import ArmReport, Decision, Explanation
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 from lexbandit.kernels import balls, balls_choosing, balls_learning
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.ball_memory import BallMemory
 from lexbandit.policies.base import Policy
+from lexbandit.policies.loading import arrays_like
 from lexbandit.policies.wording import listed, positive
 from lexbandit.rounds import Rounds
 
@@ -109,7 +110,7 @@ class BallPolicy(Policy):
             ceilings = ceilings_of(rounds.allowed)
         m = self._memory
         arms = np.empty(len(rounds), np.int64)
-        bare = np.empty(self.arms, np.int64)
+        bare, least = np.empty(self.arms, np.int64), np.empty(self.arms)
         done = 0
         while done < len(rounds):
             if m.full:
@@ -118,7 +119,7 @@ class BallPolicy(Policy):
             done, m.used = balls_learning.replay(
                 rounds.contexts, rounds.outcomes, ceilings, done, arms, m.centres, m.sizes, m.links,
                 m.heads, m.plays, m.stats, m.used, m.bound, m.metric, self._ranked, self._random,
-                np.empty(room, np.int64), bare, np.empty((room, self._ranked)),
+                np.empty(room, np.int64), bare, least, np.empty((room, self._ranked)),
             )  # fmt: skip
         return arms
 
@@ -197,26 +198,7 @@ class BallPolicy(Policy):
 
         Anything that does not fit is refused, and nothing changes.
         """
-        if not isinstance(state, Mapping):
-            raise InvalidInput(f"load_state takes what state() returns, got {state!r}.")
-        wanted = self.state()
-        for name in state:
-            if name not in wanted:
-                raise unknown_name("state array", name, wanted)
-        for name in wanted:
-            if name not in state:
-                raise InvalidInput(f"state has no array {name!r}; it needs {', '.join(wanted)}.")
-        count = np.asarray(state["radii"]).size
-        arrays: dict[str, np.ndarray] = {}
-        for name, like in wanted.items():
-            array = np.asarray(state[name])
-            shape = (count, *like.shape[1:]) if name in _BY_BALL else like.shape
-            if array.shape != shape or array.dtype.kind != like.dtype.kind:
-                raise InvalidInput(
-                    f"state[{name!r}] must be {like.dtype} of shape {shape}, "
-                    f"got {array.dtype} of shape {array.shape}."
-                )
-            arrays[name] = np.array(array, like.dtype)
+        arrays = arrays_like(state, self.state(), _BY_BALL)
         self._check_state(arrays)
         self._memory.restore(arrays)
         self._random = arrays["random"]

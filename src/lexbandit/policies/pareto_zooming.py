@@ -2,7 +2,6 @@
 
 import math
 
-from lexbandit import checks
 from lexbandit.policies.ball_policy import BallPolicy
 from lexbandit.policies.making import REGISTRY
 
@@ -12,7 +11,7 @@ class ParetoZoomingRule(BallPolicy):
 
     With r(B) the radius of a ball, N(B) its observations, D objectives and T the horizon:
 
-        u(B) = scale · sqrt(2A / N(B)),      A = 1 + 2 ln(2√2 D T^1.5 / δ)
+        u(B) = scale · sqrt(2A / N(B)),      A = 1 + 2 ln(2√2 D T^1.5 / δ), δ = 1/T by default
         pre^i(B) = mean^i(B) + u(B) + r(B)
         index^i(B) = r(B) + min over all balls B' of (pre^i(B') + distance of B and B')
 
@@ -40,7 +39,7 @@ def pareto_zooming(
     seed: int = 0,
 ) -> ParetoZoomingRule:
     """Pareto Contextual Zooming: shrinking balls, a fair pick from the Pareto front (PCZ)."""
-    failure = 1.0 / horizon if delta is None else checks.positive("delta", delta, most=1.0)
+    failure = 1.0 / horizon if delta is None else delta
     A = 1.0 + 2.0 * (
         math.log(2.0 * math.sqrt(2.0) * objectives / failure) + 1.5 * math.log(horizon)
     )

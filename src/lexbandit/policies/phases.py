@@ -13,6 +13,7 @@ from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
 from lexbandit.policies.base import Policy
+from lexbandit.policies.loading import array_of, mapping_of
 from lexbandit.rounds import Rounds
 
 _ALL_64_BITS = 2**64 - 1
@@ -127,11 +128,9 @@ class PhasedPolicy(Policy):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()`: the policy of its phase is made, and loads the rest."""
-        if not isinstance(state, Mapping):
-            raise InvalidInput(f"load_state takes what state() returns, got {state!r}.")
-        if "phases" not in state:
+        if "phases" not in mapping_of(state):
             raise InvalidInput(f"state has no array 'phases'; it needs {', '.join(self.state())}.")
-        clock = np.asarray(state["phases"])
+        clock = array_of("phases", state["phases"])
         if clock.shape != (2,) or clock.dtype.kind != "u" or clock[0] > _MOST_ROUNDS:
             raise InvalidInput(
                 "state['phases'] must be uint64 of shape (2,), the rounds so far (at most 2^53) "

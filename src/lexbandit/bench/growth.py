@@ -83,6 +83,5 @@ def _staged(alpha: float, d: int, _: int) -> str:
     return f"(α+d)/(2α+d) = {(alpha + d) / (2 * alpha + d):.3f}"
 
 
-# What the policies' pages state, for means and features as they assume them. Theorem 2 of the
-# paper; docs/policies/staged-lex.md; docs/policies/lex-linucb.md.
-RATES: dict[str, Rate] = {"moc-mab": _grid, "staged-lex": _staged}
+# What docs/theory.md proves, for the means that it assumes; of the tree, for contexts anywhere.
+RATES: dict[str, Rate] = {"moc-mab": _grid, "lex-tree": _grid, "staged-lex": _staged}

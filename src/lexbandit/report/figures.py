@@ -138,8 +138,8 @@ def growth(study: StudyResults) -> Figure | None:
 def theorem_bounds(study: StudyResults) -> Figure | None:
     """Return MOC-MAB at scale 1 under the bounds of Theorem 1."""
     theory = bounds.theory_of(study)
-    curve = next((c for c in study.of("moc-mab") if c.scale == "1"), None)
-    if theory is None or curve is None or curve.regret is None or len(study.objectives) != 2:
+    curve = next((c for c in study.of("moc-mab") if c.scale in ("1", "")), None)
+    if theory is None or curve is None or curve.regret is None:
         return None
     look = looks_of(["moc-mab"])["moc-mab"]
     bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)

@@ -22,25 +22,23 @@ def against_paper(told: Numbers) -> list[Numbers] | None:
     beats           the paper's algorithms to which its mean regret is below in every objective
     clearly         those of them where each difference is more than `NOTABLE` standard errors
     at_every_scale  those that it is below at each of their scale factors
-    beats_all       whether `beats` are all of the paper's algorithms in the study
+    beats_all       whether `beats` are all of the paper's algorithms
     reward          how much more is received than by CD-UCB1, in per cent, for each objective
 
-    The oracle is no rival. None without regrets, without an algorithm of the paper, or with
-    nothing but those.
+    The oracle is no rival. None without regrets, unless all six algorithms of the paper are there,
+    and if nothing but they are.
     """
     best = {
         policy: found["by_regret"]
         for policy, found in told["best_scale"].items()
         if policy != "oracle"
     }
-    paper = [policy for policy in NAMES if policy in best]
-    others = [policy for policy in best if policy not in NAMES]
-    if None in best.values() or not paper or not others:
+    if None in best.values() or not NAMES.keys() < best.keys():
         return None
     rows = []
     for policy, at in best.items():
         point = told["policies"][policy][at]
-        rivals = {p: told["policies"][p] for p in paper if p != policy}
+        rivals = {p: told["policies"][p] for p in NAMES if p != policy}
         beats = [p for p, points in rivals.items() if _margin(point, points[best[p]]) > 0]
         rows.append(
             {
@@ -55,7 +53,7 @@ def against_paper(told: Numbers) -> list[Numbers] | None:
                     for p in beats
                     if min(_margin(point, other) for other in rivals[p].values()) > 0
                 ],
-                "beats_all": policy not in paper and len(beats) == len(paper),
+                "beats_all": len(beats) == len(NAMES),
                 "reward": _reward(point, told, best),
             }
         )
@@ -77,9 +75,7 @@ def _margin(ours: Numbers, theirs: Numbers, errors: float = 0.0) -> float:
     return float(min(differences))
 
 
-def _reward(point: Numbers, told: Numbers, best: dict[str, str]) -> list[float | None] | None:
-    if _DOMINANT not in best:
-        return None
+def _reward(point: Numbers, told: Numbers, best: dict[str, str]) -> list[float | None]:
     theirs = told["policies"][_DOMINANT][best[_DOMINANT]]["reward"]
     return [
         100.0 * (a - b) / abs(b) if b else None

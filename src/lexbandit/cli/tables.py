@@ -51,16 +51,15 @@ def show_against(told: dict[str, Any], voice: Voice) -> None:
         [
             row["policy"],
             *(f"{value:,.0f}" for value in row["regret"]),
-            *(_amount(value, "%") for value in row["reward"] or ()),
+            *(_amount(value, "%") for value in row["reward"]),
             "all" if row["beats_all"] else ", ".join(row["beats"]) or "none",
         ]
         for row in told.get("against_paper", [])
     ]
     if rows:
         names = told["objectives"]
-        rewards = len(rows[0]) > len(names) + 2
         head = ["policy", *(f"regret: {name}." for name in names)]
-        head += [f"reward above CD-UCB1: {name}, %" for name in names if rewards]
+        head += [f"reward above CD-UCB1: {name}, %" for name in names]
         title = f"{told['title']}: which algorithms of the paper have more regret in each objective"
         voice.table(title, [*head, "below"], rows)
 

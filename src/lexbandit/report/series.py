@@ -25,8 +25,9 @@ def series_title(series: Told) -> str:
 
 def series_figure(name: str, series: Told) -> Figure:
     """Return the joint figure of a series."""
-    made = _growth(series) if series["kind"] == "growth" else _which(series)
-    return Figure(f"series-{name}", series_title(series), *made)
+    if series["kind"] == "growth":
+        return Figure(f"series-{name}", "Final regret against the horizon", *_growth(series))
+    return Figure(f"series-{name}", "Regret by situation and policy", *_which(series))
 
 
 def series_table(series: Told) -> str:

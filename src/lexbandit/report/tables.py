@@ -81,7 +81,7 @@ def against_table(study: StudyResults) -> str:
         return ""
     names = study.objectives
     heads = ["Policy", *(f"Regret, {name}" for name in names)]
-    heads += [f"Reward against CD-UCB1, {name}" for name in names if found[0].get("reward")]
+    heads += [f"Reward against CD-UCB1, {name}" for name in names]
     heads.append("Below in every objective")
     rows = []
     for row in found:
@@ -91,7 +91,7 @@ def against_table(study: StudyResults) -> str:
             + ("" if math.isnan(error) else f" <small>± {number_text(error)}</small>")
             for value, error in zip(row["regret"], errors, strict=True)
         ]
-        cells += [_claimed(value, {}) for value in row.get("reward") or ()]
+        cells += [_claimed(value, {}) for value in row["reward"]]
         rows.append(
             f"<tr><th scope=row>{escape(policy_name(row['policy']))}</th>"
             + "".join(f"<td class=number>{cell}</td>" for cell in cells)

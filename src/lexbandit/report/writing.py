@@ -8,7 +8,7 @@ from lexbandit.report.html import Page
 from lexbandit.report.layout import Figure
 from lexbandit.report.reading import read_results
 from lexbandit.report.rendering import file_spec, to_png, to_svg
-from lexbandit.report.series import series_figure
+from lexbandit.report.series import series_figure, series_title
 from lexbandit.report.words import full_title
 
 
@@ -27,7 +27,7 @@ def write_report(directory: Path) -> Path:
         for name, series in results.series.items():
             joint = series_figure(name, series)
             page.add_series(name, series, joint)
-            _draw(joint, joint.title, pictures)
+            _draw(joint, f"{series_title(series)} – {joint.title}", pictures)
         for study in results.studies:
             figures = list(figures_of(study))
             page.add(study, figures)

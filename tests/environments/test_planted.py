@@ -55,6 +55,31 @@ def test_the_assumption_holds(
         assert (gains <= lam * losses + 1e-12).all()
 
 
+@pytest.mark.parametrize("lam", [0.4, 2.0, math.inf])
+@pytest.mark.parametrize("objectives", [1, 2, 4])
+def test_means_are_what_the_class_says(lam: float, objectives: int) -> None:
+    """The plain twin: level with the best, behind by the gap, then ahead and behind in turn."""
+    environment = make(arms=5, objectives=objectives, assumption=lam)
+    contexts = np.random.default_rng(0).random((20, 2))
+    waves = environment._waves(contexts)
+    last = objectives - 1
+    for t, means in enumerate(environment.means(contexts)):
+        best = [0.6 + 0.09 * waves[t, i] for i in range(last)]
+        best.append(0.5 + 0.19 * waves[t, last + int(np.argmax(environment.levels))])
+        for arm, level in enumerate(environment.levels):
+            own = waves[t, last + arm]
+            gap = 0.05 * (1 + own) if lam == math.inf else 0.2 + 0.1 * own
+            gain = 0.3 if lam == math.inf else min(lam, 1) * gap
+            expected = best[:level]
+            if level == last:
+                expected.append(0.5 + 0.19 * own)
+            else:
+                expected.append(best[level] - gap)
+                for i in range(level + 1, objectives):
+                    expected.append(best[i] + gain if (i - level) % 2 else best[i] - gain)
+            np.testing.assert_allclose(means[arm], expected)
+
+
 @pytest.mark.parametrize("lam", [0.25, 1.0])
 def test_the_assumption_holds_for_no_smaller_number(lam: float) -> None:
     environment = make(assumption=lam)
@@ -115,6 +140,7 @@ def test_numbers_of_tied_arms(ties: object, levels: list[int]) -> None:
     assert sorted(environment.levels) == levels
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["planted", "linear"])
 @pytest.mark.parametrize("parameters", [{}, {"dimension": 5}, {"objectives": 1}, {"ties": 1}])
 @pytest.mark.parametrize("lam", [0.5, 2.0, math.inf])
@@ -174,6 +200,7 @@ def test_the_plan_decides_the_functions_and_the_seed_the_stream() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["planted", "linear"])
 def test_fifty_features_are_quick_and_do_not_depend_on_blocks(name: str) -> None:
     environment = make(name, dimension=50)

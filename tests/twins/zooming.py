@@ -29,6 +29,7 @@ class Zooming:
     ) -> None:
         self.K, self.D, self.ranked, self.L, self.alpha = K, D, ranked, L, alpha
         self.balls = [Ball(0, (), None, 1.0, D)]
+        self.drawn = self.balls[0]
         self.dice = Dice(seed)
 
     def width(self, ball: Ball, i: int) -> float:
@@ -72,8 +73,8 @@ class Zooming:
         domains = [self.domain_of(context, arm) for arm in range(self.K)]
         inside = [ball for domain in domains for ball in domain]
         relevant = [ball for ball in [*self.balls[1:], self.balls[0]] if ball in inside]
-        ball = relevant[self.dice.one_of(front(self.vectors(relevant)))]
-        return self.dice.one_of([arm for arm in range(self.K) if ball in domains[arm]])
+        self.drawn = relevant[self.dice.one_of(front(self.vectors(relevant)))]
+        return self.dice.one_of([arm for arm in range(self.K) if self.drawn in domains[arm]])
 
     def credited(self, context: Vector, arm: int) -> Ball:
         """The highest index in the domain, the first objective first; the oldest of equals."""
@@ -125,3 +126,10 @@ class ParetoZooming(Zooming):
 
     def width(self, ball: Ball, i: int) -> float:
         return self.scale * math.sqrt(2 * self.A / ball.n[i]) if ball.n[i] else math.inf
+
+
+class RememberingParetoZooming(ParetoZooming):
+    """The same to the letter: the ball drawn is remembered and credited."""
+
+    def credited(self, context: Vector, arm: int) -> Ball:
+        return self.drawn

@@ -68,7 +68,7 @@ def covering(
     """Write the arm's smallest balls around a context to `found`; return how many there are.
 
     They are the balls, other than the root, that have the point (context, arm) in their domain:
-    domains leave out what smaller balls cover (Slivkins, equation 3). The latest comes first.
+    domains leave out what smaller balls cover (Slivkins, 2014). The latest comes first.
     """
     count = 0
     least = math.inf
@@ -153,7 +153,7 @@ def index_of(
     stats: Array,
     metric: Array,
 ) -> float:
-    """Return r(B) + min over balls B' of (pre(B') + distance of B and B'): Slivkins, equation 5.
+    """Return r(B) + min over balls B' of (pre(B') + distance of B and B'), the index (Slivkins).
 
     `far` is the least pre-index of all balls plus 1, the distance to the root and to other arms; no
     ball is farther, so balls of this arm may enter it too.

@@ -164,9 +164,11 @@ def replay(
             metric, found, bare, least, vectors,
         )  # fmt: skip
         arm = draw(found, size, bare, uncovered, links, random)
-        ball = credited(
-            contexts, t, arm, centres, sizes, links, heads, stats, used, metric, ranked, found
-        )
+        ball = found[0]
+        if size > 1:  # a single candidate has the highest index in every objective
+            ball = credited(
+                contexts, t, arm, centres, sizes, links, heads, stats, used, metric, ranked, found
+            )
         used = learn(
             contexts, t, arm, outcomes, arm, ball, centres, sizes, links, heads, plays, stats,
             used, bound, metric, ranked,

@@ -11,9 +11,9 @@ class ContextualZoomingRule(BallPolicy):
 
     With r(B) the radius of a ball, n(B) its observations and T the horizon:
 
-        conf(B) = scale · 4 sqrt(ln T / (1 + n(B)))                                  (equation 4)
+        conf(B) = scale · 4 sqrt(ln T / (1 + n(B)))
         pre(B) = mean(B) + r(B) + conf(B)
-        index(B) = r(B) + min over all balls B' of (pre(B') + distance of B and B')  (equation 5)
+        index(B) = r(B) + min over all balls B' of (pre(B') + distance of B and B')
 
     and a ball of half the radius is added when conf(B) ≤ r(B). The paper plays "any" arm in the
     ball's domain: here one drawn uniformly. Its first ball has an arbitrary centre: here a point of

@@ -7,7 +7,7 @@ from lexbandit.policies.making import REGISTRY
 
 
 class ParetoZoomingRule(BallPolicy):
-    """A relevant ball that no other dominates (Turğay, Öner and Tekin, 2018, Algorithm 1: PCZ).
+    """A relevant ball that no other dominates (Turğay, Öner and Tekin, 2018: PCZ).
 
     With r(B) the radius of a ball, N(B) its observations, D objectives and T the horizon:
 

@@ -43,7 +43,7 @@ def phase_cells(*, phase: int, dimension: int, L: float, alpha: float) -> int:
 class QueryAdClustering(PhasedPolicy):
     """In phase i, of 2^i rounds: the highest mean¹ + sqrt(4i / (1 + N)) in the context's cell.
 
-    Lu, Pál and Pál (2010), Algorithm 1: at the start of a phase everything is forgotten, and
+    Lu, Pál and Pál (2010): at the start of a phase everything is forgotten, and
     contexts ("queries") are clustered anew at diameter 2^(−i/(d+2)): here, in the cells of a grid.
     Arms ("ads") have no distance, so each is a cluster of its own. Phases count from 0. The
     dominant objective decides; others are recorded, for `explain`.

@@ -3,6 +3,8 @@
 The state is `uint64[2]`: a counter that each draw advances, and the seed, for draws by position.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +44,24 @@ def below(random: RandomState, n: int) -> int:
     """Draw a whole number from 0 to n−1 uniformly; advances `random` by one step."""
     random[0] = random[0] + GOLDEN
     return int(np.float64(mix(random[0]) >> _S11) * _UNIT * n)
+
+
+@kernel
+def unit(random: RandomState) -> float:
+    """Draw from [0, 1) uniformly; advances `random` by one step."""
+    random[0] = random[0] + GOLDEN
+    return np.float64(mix(random[0]) >> _S11) * _UNIT
+
+
+@kernel
+def normal(random: RandomState) -> float:
+    """Draw from the standard normal law; advances `random` by two steps, always.
+
+    Box and Muller (1958): sqrt(−2 ln u) cos(2πv) with u in (0, 1]; at most 8.6 in size.
+    """
+    u = unit(random) + _UNIT
+    v = unit(random)
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
 @kernel

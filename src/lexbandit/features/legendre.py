@@ -1,0 +1,87 @@
+"""Products of Legendre polynomials: smooth means, no lengthscale to choose."""
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput
+from lexbandit.features.base import FeatureMap
+from lexbandit.features.making import REGISTRY
+from lexbandit.kernels import linear_features as kernel
+
+HIGHEST_DEGREE = 4
+MOST_FEATURES = 70
+# More would take gigabytes for the matrices of a few arms.
+_LIMIT = 5000
+
+
+def feature_count(dimension: int, degree: int) -> int:
+    """Return the number of products of total degree at most `degree`: C(d + degree, degree)."""
+    return math.comb(dimension + degree, degree)
+
+
+def default_degree(dimension: int) -> int:
+    """Return the largest degree of at most 4 with at most 70 features, and at least 1.
+
+    4 up to d = 4 (5, 15, 35, 70 features), 3 for d = 5 (56), 2 up to d = 10 (66), then 1 (d + 1).
+    """
+    fitting = [
+        degree
+        for degree in range(1, HIGHEST_DEGREE + 1)
+        if feature_count(dimension, degree) <= MOST_FEATURES
+    ]
+    return max(fitting, default=1)
+
+
+class Legendre(FeatureMap):
+    """φ(x) = all products Π_j P_{k_j}(2x_j − 1) of total degree Σ k_j ≤ `degree`.
+
+    P_k is the Legendre polynomial, P_k(1) = 1: the features lie in [−1, 1] and are orthogonal for
+    contexts uniform on [0,1]^d, so that the Gram matrix of a ridge regression is well conditioned.
+    Those of higher degree are smaller on average, 1/√(2k + 1) each, and a ridge holds them back.
+    """
+
+    def __init__(self, *, dimension: int, degree: int) -> None:
+        self.dimension = dimension
+        self.degree = checks.whole("degree", degree, least=1)
+        self.count = feature_count(dimension, self.degree)
+        if self.count > _LIMIT:
+            raise InvalidInput(
+                f"degree must give at most {_LIMIT} features, got {self.degree}, which gives "
+                f"{self.count} for {dimension} context features."
+            )
+        self._factors = self._products()
+
+    def _products(self) -> np.ndarray:
+        """Return int64[F, degree]: the places of a product's factors in the table of polynomials.
+
+        The table has the polynomials of degree 0 to `degree` of x_1, then of x_2, and so on; place
+        0 is the constant 1.
+        """
+        rows = []
+        for total in range(self.degree + 1):
+            for chosen in combinations_with_replacement(range(self.dimension), total):
+                places = [j * (self.degree + 1) + chosen.count(j) for j in sorted(set(chosen))]
+                rows.append(places + [0] * (self.degree - len(places)))
+        return np.array(rows, np.int64)
+
+    def of_checked(self, contexts: Floats) -> Floats:
+        """Return float[n, C(d + degree, degree)]."""
+        out = np.empty((len(contexts), self.count))
+        kernel.legendre(contexts, self.degree, self._factors, out)
+        return out
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return the degree."""
+        return (float(self.degree),)
+
+
+@REGISTRY.register("legendre")
+def legendre(*, dimension: int, degree: int | None = None) -> Legendre:
+    """Legendre polynomials, all products up to a total degree (4 for few context features)."""
+    return Legendre(
+        dimension=dimension, degree=default_degree(dimension) if degree is None else degree
+    )

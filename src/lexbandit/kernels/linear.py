@@ -1,0 +1,264 @@
+"""Ridge regression on features, one model a row: what is known of an arm without any cells.
+
+    grams[row, g, F, F]      A = ridge·I + Σ φφᵀ over the rounds the model learned from
+    inverses[row, g, F, F]   A⁻¹
+    moments[row, i, F]       b = Σ r φ of objective i
+    weights[row, i, F]       θ = A⁻¹ b
+    counts[row, i]           observations of objective i
+
+A row is an arm (or an arm at a stage, see `linear_stages.py`). g has length 1 while every round was
+observed in all objectives or in none: then one Gram matrix serves all. From the first reward that
+is missing in some objectives only, there is one for each objective.
+
+A⁻¹ follows A by the formula of Sherman and Morrison, and is computed anew from A, which is a plain
+sum, by Cholesky's decomposition every so often. When this happens depends on the count alone, so a
+replay and single steps agree to the last bit.
+
+θ follows by θ += A⁻¹φ (r − φᵀθ) with the new A, which corrects itself where A⁻¹b would not: after a
+million rounds of one context, b is rounded by more than the ridge is worth.
+"""
+
+import math
+
+import numpy as np
+
+from lexbandit.checks import LARGEST_REWARD
+from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array
+
+# Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
+# of features if that is more: F³/(4F) operations an update are fewer than its own F².
+REFRESH = 128
+
+# What an update answers.
+TOO_LARGE, PARTIAL, DONE = 0, 1, 2
+
+
+@inlined
+def multiply(inverses: Array, row: int, g: int, vectors: Array, t: int, work: Array) -> None:
+    """Write A⁻¹ · vectors[t] to `work`: rows are added four at a time, for the vectoriser."""
+    size = vectors.shape[1]
+    fours = size - size % 4
+    for k in range(size):
+        work[k] = 0.0
+    for j in range(0, fours, 4):
+        w = vectors[t, j]
+        x = vectors[t, j + 1]
+        y = vectors[t, j + 2]
+        z = vectors[t, j + 3]
+        for k in range(size):
+            first = inverses[row, g, j, k] * w + inverses[row, g, j + 1, k] * x
+            second = inverses[row, g, j + 2, k] * y + inverses[row, g, j + 3, k] * z
+            work[k] += first + second
+    for j in range(fours, size):
+        w = vectors[t, j]
+        for k in range(size):
+            work[k] += inverses[row, g, j, k] * w
+
+
+@inlined
+def spread(inverses: Array, row: int, g: int, features: Array, t: int, work: Array) -> float:
+    """Return sqrt(φᵀA⁻¹φ) of φ = features[t]; leaves A⁻¹φ in `work`."""
+    multiply(inverses, row, g, features, t, work)
+    total = 0.0
+    for k in range(features.shape[1]):
+        total += work[k] * features[t, k]
+    return math.sqrt(max(total, 0.0))
+
+
+@inlined
+def estimate(
+    features: Array,
+    t: int,
+    gamma: float,
+    stages: int,
+    stage: int,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    work: Array,
+    stats: Array,
+) -> None:
+    """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to stats[0].
+
+    An objective in which an arm was never observed has an infinite width and index there, as in
+    the cells: each arm is played once before it can be left.
+    """
+    for arm in range(stats.shape[3]):
+        row = arm * stages + stage
+        width = 0.0
+        for i in range(stats.shape[1]):
+            if i < inverses.shape[1]:
+                width = gamma * spread(inverses, row, i, features, t, work)
+            mean = 0.0
+            for k in range(features.shape[1]):
+                mean += features[t, k] * weights[row, i, k]
+            shown = width if counts[row, i] > 0.0 else math.inf
+            stats[0, i, MEAN, arm] = mean
+            stats[0, i, WIDTH, arm] = shown
+            stats[0, i, INDEX, arm] = mean + shown
+
+
+@kernel
+def look(
+    features: Array,
+    gamma: float,
+    stages: int,
+    stage: int,
+    arms: int,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+) -> Array:
+    """Return every arm's estimates at features[1, F] as stats[1, D, fields, K]."""
+    stats = np.zeros((1, counts.shape[1], PLAIN_FIELDS, arms))
+    work = np.empty(features.shape[1])
+    estimate(features, 0, gamma, stages, stage, inverses, weights, counts, work, stats)
+    return stats
+
+
+@kernel
+def invert(grams: Array, inverses: Array, row: int, g: int, factor: Array) -> bool:
+    """Compute A⁻¹ from A by Cholesky's decomposition A = LLᵀ, in `factor`.
+
+    Returns False, and changes nothing but `factor`, if A is singular to working precision.
+    """
+    size = factor.shape[0]
+    for j in range(size):
+        pivot = grams[row, g, j, j]
+        least = 1e-15 * pivot
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        if not pivot > least:
+            return False
+        pivot = math.sqrt(pivot)
+        factor[j, j] = pivot
+        for n in range(j + 1, size):
+            value = grams[row, g, n, j]
+            for k in range(j):
+                value -= factor[n, k] * factor[j, k]
+            factor[n, j] = value / pivot
+    # M = L⁻¹ in the upper triangle, transposed: factor[k, j] = M[j, k] for k < j.
+    for j in range(size):
+        factor[j, j] = 1.0 / factor[j, j]
+        for k in range(j):
+            value = factor[j, k] * factor[k, k]
+            for n in range(k + 1, j):
+                value += factor[j, n] * factor[k, n]
+            factor[k, j] = -value * factor[j, j]
+    # A⁻¹ = MᵀM.
+    for j in range(size):
+        for k in range(j + 1):
+            value = factor[j, j] * (factor[k, j] if k < j else factor[j, j])
+            for n in range(j + 1, size):
+                value += factor[j, n] * factor[k, n]
+            inverses[row, g, j, k] = value
+            inverses[row, g, k, j] = value
+    return True
+
+
+@inlined
+def absorb(
+    features: Array,
+    t: int,
+    row: int,
+    g: int,
+    count: float,
+    grams: Array,
+    inverses: Array,
+    work: Array,
+    factor: Array,
+) -> None:
+    """Add φφᵀ to a Gram matrix: A⁻¹ −= A⁻¹φφᵀA⁻¹/(1 + φᵀA⁻¹φ). `count` includes this round.
+
+    Leaves the gain, the new A⁻¹φ, in `work`.
+    """
+    size = features.shape[1]
+    width = spread(inverses, row, g, features, t, work)
+    share = 1.0 / (1.0 + width * width)
+    for j in range(size):
+        feature = features[t, j]
+        part = work[j]
+        for k in range(size):
+            grams[row, g, j, k] += feature * features[t, k]
+            inverses[row, g, j, k] -= (part * work[k]) * share
+    for k in range(size):
+        work[k] *= share
+    if count % max(REFRESH, 4 * size) == 0.0:
+        invert(grams, inverses, row, g, factor)
+
+
+@inlined
+def partial(outcomes: Array, t: int, arm: int) -> bool:
+    """Tell whether a reward is missing in some objectives but not in all."""
+    missing = 0
+    for i in range(outcomes.shape[2]):
+        missing += math.isnan(outcomes[t, arm, i])
+    return bool(0 < missing < outcomes.shape[2])
+
+
+@inlined
+def learn(
+    features: Array,
+    t: int,
+    row: int,
+    outcomes: Array,
+    arm: int,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+    work: Array,
+    factor: Array,
+) -> None:
+    """Add the rewards outcomes[t, arm] to the model of a row; NaN is "not observed"."""
+    size = features.shape[1]
+    for i in range(outcomes.shape[2]):
+        reward = outcomes[t, arm, i]
+        if math.isnan(reward):
+            continue
+        counts[row, i] += 1.0
+        g = min(i, grams.shape[1] - 1)
+        if i == g:
+            absorb(features, t, row, g, counts[row, i], grams, inverses, work, factor)
+        error = reward
+        for k in range(size):
+            error -= features[t, k] * weights[row, i, k]
+        for k in range(size):
+            moments[row, i, k] += reward * features[t, k]
+            weights[row, i, k] += work[k] * error
+
+
+@kernel
+def update(
+    features: Array,
+    arm: int,
+    row: int,
+    rewards: Array,
+    plays: Array,
+    clock: Keys,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+) -> int:
+    """Record rewards[1, 1, D] of one decision at features[1, F]; nothing is done unless DONE.
+
+    row −1 counts the play and learns nothing from it.
+    """
+    for i in range(rewards.shape[2]):
+        if abs(rewards[0, 0, i]) > LARGEST_REWARD:
+            return TOO_LARGE
+    if row >= 0 and grams.shape[1] < rewards.shape[2] and partial(rewards, 0, 0):
+        return PARTIAL
+    plays[arm] += 1.0
+    clock[0] += 1
+    if row >= 0:
+        size = features.shape[1]
+        work = np.empty(size)
+        factor = np.empty((size, size))
+        learn(features, 0, row, rewards, 0, grams, inverses, moments, weights, counts, work, factor)
+    return DONE

@@ -1,0 +1,106 @@
+"""LexLinUCB's rule: the lexicographic levels of MOC-MAB on ridge regressions instead of cells."""
+
+import math
+
+import numpy as np
+
+from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.lexicographic import choose, shares
+from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.statistics import PLAIN_FIELDS, Array
+from lexbandit.kernels.ties import ONLY_ROW, row_of
+
+# What sets the widths and the threshold, in one array.
+EXPLORATION, THRESHOLD, POWER, LAM = 0, 1, 2, 3
+
+
+@inlined
+def gamma_at(clock: Keys, settings: Array) -> float:
+    """Return γ_t = exploration · sqrt(2 ln(1 + t)) of the coming round t, the clock plus one."""
+    return float(settings[EXPLORATION] * math.sqrt(2.0 * math.log(clock[0] + 2.0)))
+
+
+@inlined
+def threshold_at(clock: Keys, settings: Array) -> float:
+    """Return τ_t = c · t^(−p) of the coming round t."""
+    return float(settings[THRESHOLD] * (clock[0] + 1.0) ** -settings[POWER])
+
+
+@kernel
+def select(
+    features: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+) -> tuple[int, float]:
+    """Return the arm to play at features[1, F] and the exact probability of it."""
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    work = np.empty(features.shape[1])
+    gamma = gamma_at(clock, settings)
+    threshold = threshold_at(clock, settings)
+    estimate(features, 0, gamma, 1, 0, inverses, weights, counts, work, stats)
+    before = random[0]
+    arm = choose(stats, 0, ceilings, ONLY_ROW, threshold, allowances, 0.0, settings[LAM], random)
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
+    return arm, shares(stats, 0, ceilings, threshold, allowances, 0.0, settings[LAM])[arm]
+
+
+@kernel
+def replay(
+    start: int,
+    features: Array,
+    outcomes: Array,
+    ceilings: Array,
+    plays: Array,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    arms: Keys,
+) -> int:
+    """Select, observe and update, for each round in order from `start` on; writes the arms played.
+
+    Returns the number of rounds, or the first round whose rewards are partly missing while one
+    Gram matrix serves all objectives: its arm is chosen and nothing is learned from it yet.
+    """
+    size = features.shape[1]
+    work = np.empty(size)
+    factor = np.empty((size, size))
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    shared = grams.shape[1] < outcomes.shape[2]
+    for t in range(start, features.shape[0]):
+        gamma = gamma_at(clock, settings)
+        estimate(features, t, gamma, 1, 0, inverses, weights, counts, work, stats)
+        arm = choose(
+            stats,
+            0,
+            ceilings,
+            row_of(ceilings, t),
+            threshold_at(clock, settings),
+            allowances,
+            0.0,
+            settings[LAM],
+            random,
+        )
+        arms[t] = arm
+        if shared and partial(outcomes, t, arm):
+            return t
+        plays[arm] += 1.0
+        clock[0] += 1
+        learn(
+            features, t, arm, outcomes, arm, grams, inverses, moments, weights, counts, work, factor
+        )
+    return int(features.shape[0])

@@ -1,0 +1,131 @@
+"""LinUCB on the dominant objective."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.features import FeatureMap, features_for
+from lexbandit.kernels import dominant, linear
+from lexbandit.kernels import linear_dominant as kernel
+from lexbandit.policies.linear_policy import LinearPolicy
+from lexbandit.policies.making import REGISTRY
+from lexbandit.policies.wording import drawn, listed, positive
+
+
+class LinUCBRule(LinearPolicy):
+    """The highest φᵀθ_a + α sqrt(φᵀA_a⁻¹φ) in the dominant objective, A_a = I + Σφφᵀ.
+
+    Li, Chu, Langford and Schapire (2010), "A contextual-bandit approach to personalized news
+    article recommendation", WWW, Algorithm 1 (disjoint linear models), with α = 1 + sqrt(ln(2/δ)/2)
+    as below equation (4), times `scale`. Two deviations: the context is the same for all arms, and
+    an arm never observed has an infinite width, so that it is tried whatever the scale and the
+    size of the rewards; at scale 1 and rewards in [0, 1] it is tried first anyway. Rewards in other
+    objectives are recorded, for `explain`, and never decide.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        objectives: int,
+        features: FeatureMap,
+        delta: float,
+        scale: float,
+        ridge: float,
+        seed: int,
+    ) -> None:
+        super().__init__(
+            arms=arms, objectives=objectives, features=features, ridge=ridge, seed=seed
+        )
+        self.delta = below_one("delta", delta)
+        self.scale = checks.positive("scale", scale)
+
+    @property
+    def alpha(self) -> float:
+        """What sqrt(φᵀA⁻¹φ) is multiplied by."""
+        return self.scale * (1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0))
+
+    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+        memory = self._memory
+        return linear.look(
+            features, self.alpha, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
+        )
+
+    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+        memory = self._memory
+        return kernel.select(
+            features,
+            ceilings,
+            self.alpha,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+            self._random,
+        )
+
+    def _replay(
+        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
+    ) -> int:
+        memory = self._memory
+        return kernel.replay(
+            start,
+            features,
+            outcomes,
+            ceilings,
+            self._plays,
+            self._clock,
+            self.alpha,
+            memory.grams,
+            memory.inverses,
+            memory.moments,
+            memory.weights,
+            memory.counts,
+            self._random,
+            arms,
+        )
+
+    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
+        return dominant.shares(stats, 0, ceilings)
+
+    def _reason(
+        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+    ) -> tuple[Booleans, str]:
+        chosen = positive(shares)
+        reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
+        return np.asarray(shares > 0), reason
+
+
+def below_one(name: str, value: object) -> float:
+    """Return a probability above 0 and below 1."""
+    number = checks.positive(name, value, most=1.0)
+    if number == 1.0:
+        raise InvalidInput(f"{name} must lie between 0 and 1, got {value!r}.")
+    return number
+
+
+@REGISTRY.register("linucb")
+def linucb(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    features: Any = "raw",
+    delta: float | None = None,
+    scale: float = 1.0,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> LinUCBRule:
+    """LinUCB on the dominant objective, disjoint models (Li et al., 2010)."""
+    return LinUCBRule(
+        arms=arms,
+        objectives=objectives,
+        features=features_for(features, dimension=dimension),
+        delta=0.05 if delta is None else delta,
+        scale=scale,
+        ridge=ridge,
+        seed=seed,
+    )

@@ -1,0 +1,185 @@
+"""SupLinUCB on the dominant objective."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.features import FeatureMap, features_for
+from lexbandit.kernels import dominant, linear
+from lexbandit.kernels import linear_stages as kernel
+from lexbandit.kernels.statistics import INDEX
+from lexbandit.policies.linear_policy import LinearPolicy
+from lexbandit.policies.linucb import below_one
+from lexbandit.policies.making import REGISTRY
+from lexbandit.policies.wording import drawn, listed, positive
+
+
+class SupLinUCBRule(LinearPolicy):
+    """LinUCB in S = ⌈ln T⌉ stages, each with data of its own, on the dominant objective.
+
+    Chu, Li, Reyzin and Schapire (2011), "Contextual bandits with linear payoff functions", AISTATS,
+    Algorithms 1 and 2. From stage s = 1 on, with all arms left at first and the stage's own
+    regressions, w_a = α sqrt(φᵀA_a⁻¹φ), α = sqrt(½ ln(2TK/δ)) times `scale`:
+
+        all w_a ≤ 1/√T:   play the highest φᵀθ_a + w_a, store nothing
+        all w_a ≤ 2^(−s): keep the arms with φᵀθ_a + w_a ≥ the highest − 2^(1−s), go to stage s + 1
+        otherwise:        play an arm with w_a > 2^(−s), store the round in stage s
+
+    Where the paper leaves open which wide arm is played, it is the widest. The paper has one θ for
+    contexts that differ by arm; here the context is the same for all arms and each has its own θ,
+    which is the paper's setting with the context put into the arm's own block.
+
+    `update` is told no stage. A round is stored in the first stage at which its arm is wide,
+    w_a > 2^(−s), and nowhere if w_a ≤ 1/√T comes first. For the arm the policy plays in the state
+    it learns in, that is the stage that chose it. It depends on widths alone and on no reward,
+    which is what the proof needs of a stage's data.
+    """
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        objectives: int,
+        features: FeatureMap,
+        horizon: int,
+        delta: float,
+        scale: float,
+        ridge: float,
+        seed: int,
+    ) -> None:
+        self.horizon = checks.whole("horizon", horizon, least=1)
+        self.delta = below_one("delta", delta)
+        self.scale = checks.positive("scale", scale)
+        super().__init__(
+            arms=arms,
+            objectives=objectives,
+            features=features,
+            ridge=ridge,
+            seed=seed,
+            stages=max(1, math.ceil(math.log(self.horizon))),
+        )
+        self._finest = 1.0 / math.sqrt(self.horizon)
+
+    @property
+    def alpha(self) -> float:
+        """What sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
+        return self.scale * math.sqrt(0.5 * math.log(2.0 * self.horizon * self.arms / self.delta))
+
+    def _walk(self, features: Floats, ceilings: Floats) -> tuple[int, bool, Floats]:
+        memory = self._memory
+        return kernel.walk(
+            features,
+            ceilings,
+            self.alpha,
+            self._finest,
+            self.stages,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+        )
+
+    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+        memory = self._memory
+        stage, _, _ = self._walk(features, ceilings)
+        return linear.look(
+            features,
+            self.alpha,
+            self.stages,
+            stage,
+            self.arms,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+        )
+
+    def _row(self, features: Floats, arm: int) -> int:
+        memory = self._memory
+        return kernel.home(
+            features, arm, self.alpha, self._finest, self.stages, memory.inverses, memory.counts
+        )
+
+    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+        memory = self._memory
+        return kernel.select(
+            features,
+            ceilings,
+            self.alpha,
+            self._finest,
+            self.stages,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+            self._random,
+        )
+
+    def _replay(
+        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
+    ) -> int:
+        memory = self._memory
+        return kernel.replay(
+            start,
+            features,
+            outcomes,
+            ceilings,
+            self._plays,
+            self._clock,
+            self.alpha,
+            self._finest,
+            self.stages,
+            memory.grams,
+            memory.inverses,
+            memory.moments,
+            memory.weights,
+            memory.counts,
+            self._random,
+            arms,
+        )
+
+    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
+        _, _, ranking = self._walk(features, ceilings)
+        return dominant.shares(ranking, 0, ceilings)
+
+    def _reason(
+        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+    ) -> tuple[Booleans, str]:
+        stage, explores, ranking = self._walk(features, ceilings)
+        chosen = positive(shares)
+        where = f"stage {stage + 1} of {self.stages}"
+        if explores:
+            limit = 2.0 ** -(stage + 1)
+            why = f"the widest at {where}, where a width of {limit:.4g} is asked for{drawn(chosen)}"
+        else:
+            why = (
+                f"highest index in objective 1 at {where}, all widths there being at most "
+                f"1/√T{drawn(chosen)}"
+            )
+        return np.asarray(ranking[0, 0, INDEX] > -math.inf), f"{listed(chosen)}: {why}."
+
+
+@REGISTRY.register("suplinucb")
+def suplinucb(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    horizon: int,
+    features: Any = "raw",
+    delta: float | None = None,
+    scale: float = 1.0,
+    ridge: float = 1.0,
+    seed: int = 0,
+) -> SupLinUCBRule:
+    """SupLinUCB on the dominant objective, in stages (Chu et al., 2011)."""
+    return SupLinUCBRule(
+        arms=arms,
+        objectives=objectives,
+        features=features_for(features, dimension=dimension),
+        horizon=horizon,
+        delta=0.05 if delta is None else delta,
+        scale=scale,
+        ridge=ridge,
+        seed=seed,
+    )

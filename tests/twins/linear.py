@@ -1,0 +1,256 @@
+"""Plain twins of the linear policies, written from their definitions with lists and loops.
+
+Nothing here imports lexbandit. Ties and posterior draws come from `Dice`, so arms can be compared
+one by one on continuous rewards: decisions differ only if two indices agree to the last digits.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+from naive import Dice
+
+Vector = Sequence[float]
+
+POLYNOMIALS: list[Callable[[float], float]] = [
+    lambda z: z**0,
+    lambda z: z,
+    lambda z: (3 * z**2 - 1) / 2,
+    lambda z: (5 * z**3 - 3 * z) / 2,
+    lambda z: (35 * z**4 - 30 * z**2 + 3) / 8,
+]
+
+
+def legendre(context: Vector, degree: int = 4) -> list[float]:
+    """All products of Legendre polynomials of 2x − 1 up to a total degree, in any order."""
+    tables = [[P(2 * x - 1) for P in POLYNOMIALS] for x in context]
+    return [
+        math.prod(table[k] for table, k in zip(tables, powers, strict=True))
+        for powers in product(range(degree + 1), repeat=len(context))
+        if sum(powers) <= degree
+    ]
+
+
+def raw(context: Vector) -> list[float]:
+    return [1.0, *context]
+
+
+class Gram:
+    """A = ridge·I + Σφφᵀ, known by its inverse (Sherman and Morrison)."""
+
+    def __init__(self, size: int, ridge: float) -> None:
+        self.inverse = [[(j == k) / ridge for k in range(size)] for j in range(size)]
+
+    def times(self, vector: Vector) -> list[float]:
+        return [sum(p * v for p, v in zip(row, vector, strict=True)) for row in self.inverse]
+
+    def spread(self, phi: Vector) -> float:
+        return math.sqrt(sum(f * v for f, v in zip(phi, self.times(phi), strict=True)))
+
+    def add(self, phi: Vector) -> None:
+        v = self.times(phi)
+        denominator = 1 + sum(f * w for f, w in zip(phi, v, strict=True))
+        for row, vj in zip(self.inverse, v, strict=True):
+            for k, vk in enumerate(v):
+                row[k] -= vj * vk / denominator
+
+
+class Regression:
+    """One objective of one arm."""
+
+    def __init__(self, gram: Gram, size: int) -> None:
+        self.gram = gram
+        self.b = [0.0] * size
+        self.theta = [0.0] * size
+        self.n = 0
+
+    def add(self, phi: Vector, reward: float) -> None:
+        """The Gram matrix has φ already."""
+        self.n += 1
+        self.b = [b + reward * f for b, f in zip(self.b, phi, strict=True)]
+        self.theta = self.gram.times(self.b)
+
+    def mean(self, phi: Vector) -> float:
+        return sum(f * w for f, w in zip(phi, self.theta, strict=True))
+
+
+class Linear:
+    """Regressions for every arm and objective; Gram matrices shared by objectives, or not."""
+
+    def __init__(
+        self, K: int, D: int, phi: Any, d: int, ridge: float, seed: int, shared: bool = True
+    ) -> None:
+        self.K, self.D, self.phi = K, D, phi
+        size = len(phi([0.0] * d))
+        self.models: list[list[Regression]] = []
+        for _ in range(K):
+            gram = Gram(size, ridge)
+            self.models.append(
+                [Regression(gram if shared else Gram(size, ridge), size) for _ in range(D)]
+            )
+        self.dice = Dice(seed)
+        self.t = 1
+
+    def update(self, context: Vector, arm: int, rewards: Vector) -> None:
+        phi = self.phi(context)
+        observed = [i for i in range(self.D) if not math.isnan(rewards[i])]
+        for gram in {
+            id(self.models[arm][i].gram): self.models[arm][i].gram for i in observed
+        }.values():
+            gram.add(phi)
+        for i in observed:
+            self.models[arm][i].add(phi, rewards[i])
+        self.t += 1
+
+    def widths(self, phi: Vector, factor: float) -> list[list[float]]:
+        """Widths by objective and arm; a shared matrix is asked once."""
+        found: list[list[float]] = []
+        for models in self.models:
+            spreads = {id(m.gram): 0.0 for m in models}
+            for model in models:
+                if spreads[id(model.gram)] == 0.0:
+                    spreads[id(model.gram)] = model.gram.spread(phi)
+            found.append([factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models])
+        return [[found[a][i] for a in range(self.K)] for i in range(self.D)]
+
+    def means(self, phi: Vector) -> list[list[float]]:
+        return [[self.models[a][i].mean(phi) for a in range(self.K)] for i in range(self.D)]
+
+
+class LexLinUcb(Linear):
+    """Section 6 of the definitions: levels on ridge regressions."""
+
+    def __init__(
+        self,
+        K: int,
+        D: int,
+        phi: Any = legendre,
+        d: int = 2,
+        *,
+        ridge: float = 0.1,
+        exploration: float = 0.1,
+        c: float = 2.5,
+        p: float = 1 / 3,
+        tolerance: float = 0.0,
+        lam: float = 0.0,
+        seed: int = 0,
+        shared: bool = True,
+    ) -> None:
+        super().__init__(K, D, phi, d, ridge, seed, shared)
+        self.exploration, self.c, self.p = exploration, c, p
+        self.tolerance, self.lam = tolerance, lam
+
+    def select(self, context: Vector) -> int:
+        phi = self.phi(context)
+        mean = self.means(phi)
+        w = self.widths(phi, self.exploration * math.sqrt(2 * math.log(1 + self.t)))
+        U = [[m + u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
+        L = [[m - u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
+        tau = self.c * self.t**-self.p
+        candidates = list(range(self.K))
+        tops: list[int] = []
+        for i in range(self.D):
+            best = max(U[i][a] for a in candidates)
+            h = self.top([a for a in candidates if U[i][a] == best])
+            tops.append(h)
+            if i == self.D - 1 or w[i][h] > tau:
+                return self.play(h, candidates, mean[i], w[i])
+            e = 0.0
+            if self.lam > 0:
+                e = self.lam * max([0.0, *(U[j][tops[j]] - L[j][h] for j in range(i))])
+            floor = L[i][h] - self.tolerance - e
+            candidates = [a for a in candidates if U[i][a] >= floor]
+        raise AssertionError
+
+    def top(self, best: list[int]) -> int:
+        return self.dice.one_of(best)
+
+    def play(self, h: int, candidates: list[int], mean: Vector, width: Vector) -> int:
+        return h
+
+
+class LexThompson(LexLinUcb):
+    """The same levels; the highest draw of N(mean, width²) among the candidates is played.
+
+    Ties at the top occur only among arms never observed, where the level decides whichever it is.
+    """
+
+    def top(self, best: list[int]) -> int:
+        return best[0]
+
+    def play(self, h: int, candidates: list[int], mean: Vector, width: Vector) -> int:
+        unseen = [a for a in candidates if width[a] == math.inf]
+        if unseen or len(candidates) == 1:
+            return self.dice.one_of(unseen or candidates)
+        draws = {a: mean[a] + width[a] * self.normal() for a in candidates}
+        return max(draws, key=lambda a: draws[a])
+
+    def unit(self) -> float:
+        return self.dice.below(2**53) / 2**53
+
+    def normal(self) -> float:
+        u, v = self.unit() + 2.0**-53, self.unit()
+        return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
+
+
+class LinUcb(Linear):
+    """Algorithm 1 of Li et al. (2010); an arm never observed comes first."""
+
+    def __init__(
+        self, K: int, D: int, phi: Any = raw, d: int = 2, *, delta: float = 0.05, seed: int = 0
+    ) -> None:
+        super().__init__(K, D, phi, d, 1.0, seed)
+        self.alpha = 1 + math.sqrt(math.log(2 / delta) / 2)
+
+    def select(self, context: Vector) -> int:
+        phi = self.phi(context)
+        w, mean = self.widths(phi, self.alpha)[0], self.means(phi)[0]
+        p = [m + u for m, u in zip(mean, w, strict=True)]
+        return self.dice.one_of([a for a in range(self.K) if p[a] == max(p)])
+
+
+class SupLinUcb:
+    """Algorithm 2 of Chu et al. (2011), to the letter: the stage that chose is remembered."""
+
+    def __init__(
+        self,
+        K: int,
+        D: int,
+        T: int,
+        phi: Any = raw,
+        d: int = 2,
+        *,
+        delta: float = 0.05,
+        scale: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        self.K, self.T, self.phi = K, T, phi
+        self.S = max(1, math.ceil(math.log(T)))
+        self.stages = [Linear(K, D, phi, d, 1.0, seed) for _ in range(self.S)]
+        self.alpha = scale * math.sqrt(math.log(2 * T * K / delta) / 2)
+        self.dice = Dice(seed)
+        self.chosen_at: int | None = None
+
+    def select(self, context: Vector) -> int:
+        phi = self.phi(context)
+        arms, s = list(range(self.K)), 1
+        while True:
+            stage = self.stages[s - 1]
+            w, mean = stage.widths(phi, self.alpha)[0], stage.means(phi)[0]
+            if all(w[a] <= 1 / math.sqrt(self.T) for a in arms):
+                self.chosen_at = None
+                best = max(mean[a] + w[a] for a in arms)
+                return self.dice.one_of([a for a in arms if mean[a] + w[a] == best])
+            if all(w[a] <= 2.0**-s for a in arms):
+                best = max(mean[a] + w[a] for a in arms)
+                arms = [a for a in arms if mean[a] + w[a] >= best - 2.0 ** (1 - s)]
+                s += 1
+                continue
+            self.chosen_at = s
+            widest = max(w[a] for a in arms)
+            return self.dice.one_of([a for a in arms if w[a] == widest])
+
+    def update(self, context: Vector, arm: int, rewards: Vector) -> None:
+        if self.chosen_at is not None:
+            self.stages[self.chosen_at - 1].update(context, arm, rewards)

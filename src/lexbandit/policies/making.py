@@ -73,7 +73,7 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     lam                       λ of the assumption that more than two objectives need; 0
     tolerance                 how much less of an objective is as good, for all or a list of each
     bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
-    delta                     δ, the probability that a bound fails; 1/T if it is not given
+    delta                     δ, the probability that a bound fails; 1/T where there is a horizon
     R                         sub-Gaussian constant of the rewards' noise; the bound's own
     seed                      of the random state: ties, and whatever else the policy draws
 

@@ -7,8 +7,9 @@ category lie in cells of their own.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -242,8 +243,9 @@ class Cycle(Feature):
             raise self._refuse(value, "a finite number")
         phase = (number / self.period) % 1.0
         if smooth:
-            point[at] = 0.5 + 0.5 * math.cos(2.0 * math.pi * phase)
-            point[at + 1] = 0.5 + 0.5 * math.sin(2.0 * math.pi * phase)
+            angle = 2.0 * math.pi * phase
+            point[at] = 0.5 + 0.5 * math.cos(angle)
+            point[at + 1] = 0.5 + 0.5 * math.sin(angle)
         else:
             point[at] = phase
         return FINE
@@ -309,35 +311,52 @@ class Contexts:
         self.smooth = smooth
         self.names = names
         self._names = frozenset(names)
+        pick = itemgetter(*names)
+        self._pick: Callable[[Any], tuple[Any, ...]] = pick
+        if len(names) == 1:
+            self._pick = lambda context: (pick(context),)
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         self._places = list(zip(names, features, starts, strict=True))
+        self._writers = [(feature.write, at) for _, feature, at in self._places]
         self.dimension = sum(sizes)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def point(self, context: Mapping[str, Any]) -> Floats:
         """Return the point of a context; a wrong one is refused, and nothing is counted then."""
         try:
-            known = len(context)
-            get = context.get
+            usual = context.__class__ is dict and len(context) == len(self.names)
+            values = self._pick(context) if usual else self._values(context)
+        except KeyError:
+            values = self._values(context)
+        point = [0.0] * self.dimension
+        smooth = self.smooth
+        noted = 0
+        for (write, at), value in zip(self._writers, values, strict=True):
+            noted += write(value, point, at, smooth)
+        if noted:
+            self._note(values)
+        return np.array(point)
+
+    def _note(self, values: tuple[Any, ...]) -> None:
+        """Count what was outside its range, missing or unknown, of values that were taken."""
+        for (name, feature, _), value in zip(self._places, values, strict=True):
+            note = feature.write(value, [0.0] * self.dimension, 0, self.smooth)
+            if note:
+                self.add_count(name, NOTES[note], 1)
+
+    def _values(self, context: Any) -> tuple[Any, ...]:
+        """Return the values of any mapping, None where it has none; unknown names are refused."""
+        try:
+            names, get = list(context), context.get
         except (TypeError, AttributeError):
             raise InvalidInput(
                 f"context must be a mapping of features to values, got {context!r}."
             ) from None
-        if known != len(self.names) or not self._names.issuperset(context):
-            for name in context:
-                if name not in self._names:
-                    raise unknown_name("context feature", name, self.names)
-        point = [0.0] * self.dimension
-        notes = None
-        for name, feature, at in self._places:
-            note = feature.write(get(name), point, at, self.smooth)
-            if note:
-                notes = [*(notes or ()), (name, note)]
-        if notes:
-            for name, note in notes:
-                self.add_count(name, NOTES[note], 1)
-        return np.array(point)
+        for name in names:
+            if name not in self._names:
+                raise unknown_name("context feature", name, self.names)
+        return tuple(get(name) for name in self.names)
 
     def points(self, columns: Mapping[str, Any]) -> Floats:
         """Return the points of many contexts, given as one column a feature."""

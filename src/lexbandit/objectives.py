@@ -60,12 +60,12 @@ class Objective(_Settings):
     def checked(self, value: Any) -> float:
         """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused."""
         low, high = self.range
-        if value.__class__ is float and low <= value <= high:
-            return float(value)
-        number = checks.real(value)
+        number: float = value if value.__class__ is float else checks.real(value)
+        if low <= number <= high:
+            return number
         if not math.isfinite(number):
             raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
-        if self.outside == "refuse" and not low <= number <= high:
+        if self.outside == "refuse":
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number
 

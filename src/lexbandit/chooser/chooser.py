@@ -111,7 +111,8 @@ class Chooser:
         self.outside = dict.fromkeys(self._index, 0)
         """How many rewards of each objective lay outside its range, and were clipped."""
         self._unknown = [math.nan] * len(self.objectives)
-        self._received = [[0.0, 0.0, 0.0] for _ in self.objectives]  # count, sum, sum of squares
+        # count, sum and sum of squares of the rewards of each objective
+        self._received = [(0.0, 0.0, 0.0)] * len(self.objectives)
         self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
 
     @property
@@ -136,23 +137,28 @@ class Chooser:
 
     def _note(self, arm: int, propensity: float, point: Floats, mask: Booleans | None) -> Choice:
         """Keep a decision for its rewards."""
-        self._made += 1
-        id = f"{self._prefix}-{self._made:x}"
+        self._made = made = self._made + 1
+        id = f"{self._prefix}-{made:x}"
         self._recent.append((point, mask))
-        now = self._clock()
-        if self._room.wait is not None:
+        now, room = self._clock(), self._room
+        if room.wait is not None:
             self._expire(now)
-        left = self._room.add(
-            Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
-        )
-        if left is not None and self._room.dropped == 1:
+        if len(room.held) >= room.room:
+            self._make_room()
+        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
+        return Choice(id, self._arms[arm], propensity)
+
+    def _make_room(self) -> None:
+        """Let the oldest decision go; say so the first time."""
+        room = self._room
+        room.drop()
+        if room.dropped == 1:
             log.warning(
                 "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
                 "leave from now on, and their rewards will be refused.",
-                len(self._room),
-                self._room.room,
+                room.room,
+                room.room,
             )
-        return Choice(id, self._arms[arm], propensity)
 
     def _explored(
         self, point: Floats, mask: Booleans | None, arm: int, propensity: float
@@ -176,7 +182,7 @@ class Chooser:
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
         told = {**values, **named_values} if values else named_values
-        id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+        id = decision if decision.__class__ is str else getattr(decision, "id", decision)
         if not isinstance(id, str):
             raise InvalidInput(
                 f"decision must be what choose returned, or its id, got {decision!r}."
@@ -184,7 +190,8 @@ class Chooser:
         with self._lock:
             if self._room.wait is not None:
                 self._expire(self._clock())
-            self._learn(self._room.get(id), told)
+            waiting = self._room.held.get(id) or self._room.get(id)
+            self._tell(waiting, self._fresh(waiting, told))
 
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
         """Check all that is told, then tell the policy what is new."""
@@ -212,19 +219,19 @@ class Chooser:
         """Let the policy learn checked rewards."""
         if not fresh:
             return
+        objectives = self.objectives
         shares = self._unknown.copy()
         for i, value in fresh:
-            shares[i] = self.objectives[i].share(value)
+            shares[i] = objectives[i].share(value)
         learn = self.policy.amend if waiting.learned else self.policy.update
         learn(waiting.point, waiting.arm, shares, waiting.mask)
         waiting.learned = True
         for i, value in fresh:
             waiting.rewards[i] = value
-            received = self._received[i]
-            received[0] += 1.0
-            received[1] += value
-            received[2] += value * value
-            if self.objectives[i].is_outside(value):
+            count, total, squares = self._received[i]
+            self._received[i] = (count + 1.0, total + value, squares + value * value)
+            # What lies outside was taken as an end.
+            if not 0.0 < shares[i] < 1.0 and objectives[i].is_outside(value):
                 self._warn_outside(i, value)
 
     def _warn_outside(self, i: int, value: float) -> None:

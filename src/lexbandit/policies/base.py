@@ -165,6 +165,8 @@ class Policy(ABC):
         return checks.floats("rewards", rewards, self._reward_shape)
 
     def _arm(self, arm: Any) -> int:
+        if arm.__class__ is int and 0 <= arm < self.arms:
+            return int(arm)
         try:
             number = index(arm)
         except TypeError:

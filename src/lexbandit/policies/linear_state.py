@@ -54,8 +54,8 @@ class LinearState(Policy):
             rows=arms * stages, objectives=objectives, size=features.count, ridge=self.ridge
         )
         self._kind = features.kind
-        known = self._kind != GIVEN
-        self._table: Floats = features.table if known else np.empty((features.count, 0))
+        self._known = self._kind != GIVEN
+        self._table: Floats = features.table if self._known else np.empty((features.count, 0))
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm; returns its number. Nothing is known of it: its Gram matrix is the ridge.

@@ -54,8 +54,11 @@ class Feature(ABC):
         """Return how many coordinates it becomes."""
 
     @abstractmethod
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
-        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note."""
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
+        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note.
+
+        `point` is a list or an array of zeros.
+        """
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
         """Write the coordinates of many values to points[:, at:]; returns how many of each note."""
@@ -69,7 +72,7 @@ class Feature(ABC):
                 notes[note] = notes.get(note, 0) + 1
         return notes
 
-    def _middle(self, value: Any, point: list[float], at: int, size: int) -> int:
+    def _middle(self, value: Any, point: Any, at: int, size: int) -> int:
         """Write the middle for a missing value, or refuse it."""
         if self.missing == "refuse":
             raise InvalidInput(
@@ -109,7 +112,7 @@ class Number(Feature):
         """Return 1."""
         return 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write its share of the range."""
         if value.__class__ is not float and value.__class__ is not int:
             if no_value(value):
@@ -176,7 +179,7 @@ class Category(Feature):
         """Return one coordinate a value, or a single one for cells."""
         return len(self.values) if smooth else 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write 1 for the value and 0 for the others; for cells, the middle of its own part."""
         try:
             k = self._place.get(value, -1)  # type: ignore[attr-defined]
@@ -207,7 +210,7 @@ class Flag(Feature):
         """Return 1."""
         return 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write 1 or 0."""
         if no_value(value):
             return self._middle(value, point, at, 1)
@@ -234,7 +237,7 @@ class Cycle(Feature):
         """Return 2, the place on a circle; for cells 1, the time since the period began."""
         return 2 if smooth else 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the place on the circle, so that 23:59 and 0:00 are neighbours."""
         number = value if value.__class__ is float else checks.real(value)
         if not math.isfinite(number):
@@ -273,7 +276,7 @@ class Vector(Feature):
         """Return its length."""
         return self.length
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the shares of the range."""
         if value is None:
             return self._middle(value, point, at, self.length)
@@ -320,6 +323,7 @@ class Contexts:
         self._places = list(zip(names, features, starts, strict=True))
         self._writers = [(feature.write, at) for _, feature, at in self._places]
         self.dimension = sum(sizes)
+        self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def point(self, context: Mapping[str, Any]) -> Floats:
@@ -329,14 +333,14 @@ class Contexts:
             values = self._pick(context) if usual else self._values(context)
         except KeyError:
             values = self._values(context)
-        point = [0.0] * self.dimension
+        point = self._origin.copy()
         smooth = self.smooth
         noted = 0
         for (write, at), value in zip(self._writers, values, strict=True):
             noted += write(value, point, at, smooth)
         if noted:
             self._note(values)
-        return np.array(point)
+        return point
 
     def _note(self, values: tuple[Any, ...]) -> None:
         """Count what was outside its range, missing or unknown, of values that were taken."""

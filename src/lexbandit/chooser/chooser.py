@@ -100,7 +100,8 @@ class Chooser:
             seed=self._seed,
             settings=settings,
         )
-        self._active: Booleans = np.ones(len(self._arms), np.bool_)
+        self._standing: Booleans | None
+        self._active = np.ones(len(self._arms), np.bool_)
         self._room = WaitingRoom(
             checks.whole("keep", keep, least=1),
             None if wait is None else checks.positive("wait", wait),
@@ -126,6 +127,16 @@ class Chooser:
         return tuple(arm for arm, active in zip(self._arms, self._active, strict=True) if active)
 
     @property
+    def _active(self) -> Booleans:
+        """Which arms can be chosen; `_standing` says the same as the policy reads it."""
+        return self._in_use
+
+    @_active.setter
+    def _active(self, active: Booleans) -> None:
+        self._in_use = active
+        self._standing = None if active.all() else active
+
+    @property
     def waiting(self) -> int:
         """How many decisions are kept for their rewards."""
         return len(self._room)
@@ -134,7 +145,7 @@ class Chooser:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
             point = self.contexts.point(context)
-            mask = self._mask(allowed)
+            mask = self._standing if allowed is None else self._mask(allowed)
             arm, propensity = self.policy.select(point, mask)
             if self.explore > 0.0:
                 arm, propensity = self._explored(point, mask, arm, propensity)
@@ -322,7 +333,7 @@ class Chooser:
     def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
         """Return which arms can be played, as the policy reads it; None for all."""
         if allowed is None:
-            return None if all(self._active.tolist()) else self._active
+            return self._standing
         mask = np.zeros(len(self._arms), np.bool_)
         if isinstance(allowed, str):
             raise InvalidInput(f"allowed must be a list of arms, got the text {allowed!r}.")

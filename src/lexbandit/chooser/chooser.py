@@ -198,15 +198,14 @@ class Chooser:
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
         told = {**values, **named_values} if values else named_values
-        id = decision if decision.__class__ is str else getattr(decision, "id", decision)
-        if not isinstance(id, str):
-            raise InvalidInput(
-                f"decision must be what choose returned, or its id, got {decision!r}."
-            )
+        id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
-            if self._room.wait is not None:
+            room = self._room
+            if room.wait is not None:
                 self._expire(self._clock())
-            waiting = self._room.held.get(id) or self._room.get(id)
+            waiting = room.held.get(id) if id.__class__ is str else None
+            if waiting is None:
+                waiting = room.get(_id_of(decision))
             self._tell(waiting, self._fresh(waiting, told))
 
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
@@ -381,6 +380,14 @@ class Chooser:
                 raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
             self._active = self._active.copy()
             self._active[place] = False
+
+
+def _id_of(decision: Any) -> str:
+    """Return the id of a decision, or the id itself."""
+    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(id, str):
+        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
+    return id
 
 
 def _objectives(given: Any) -> tuple[Objective, ...]:

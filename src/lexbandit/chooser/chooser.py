@@ -34,6 +34,12 @@ _PARTS = 2**53
 _RECENT = 256
 
 
+# What is told of a decision for the first time: objective, value and its share of the range.
+Fresh = list[tuple[int, float, float]]
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
+
+
 class Choice(NamedTuple):
     """A decision: the arm to play, the exact probability it had, and the id to reward it by."""
 
@@ -94,7 +100,8 @@ class Chooser:
             seed=self._seed,
             settings=settings,
         )
-        self._active: Booleans = np.ones(len(self._arms), np.bool_)
+        self._standing: Booleans | None
+        self._active = np.ones(len(self._arms), np.bool_)
         self._room = WaitingRoom(
             checks.whole("keep", keep, least=1),
             None if wait is None else checks.positive("wait", wait),
@@ -109,13 +116,25 @@ class Chooser:
         self._defaults = any(objective.default is not None for objective in self.objectives)
         self.outside = dict.fromkeys(self._index, 0)
         """How many rewards of each objective lay outside its range, and were clipped."""
-        self._received: Floats = np.zeros((len(self.objectives), 3))  # count, sum, sum of squares
+        self._unknown: Floats = np.full(len(self.objectives), np.nan)
+        # count, sum and sum of squares of the rewards of each objective
+        self._received = [(0.0, 0.0, 0.0)] * len(self.objectives)
         self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
 
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of the arms that can be chosen."""
         return tuple(arm for arm, active in zip(self._arms, self._active, strict=True) if active)
+
+    @property
+    def _active(self) -> Booleans:
+        """Which arms can be chosen; `_standing` says the same as the policy reads it."""
+        return self._in_use
+
+    @_active.setter
+    def _active(self, active: Booleans) -> None:
+        self._in_use = active
+        self._standing = None if active.all() else active
 
     @property
     def waiting(self) -> int:
@@ -126,7 +145,7 @@ class Chooser:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
             point = self.contexts.point(context)
-            mask = self._mask(allowed)
+            mask = self._standing if allowed is None else self._mask(allowed)
             arm, propensity = self.policy.select(point, mask)
             if self.explore > 0.0:
                 arm, propensity = self._explored(point, mask, arm, propensity)
@@ -134,23 +153,28 @@ class Chooser:
 
     def _note(self, arm: int, propensity: float, point: Floats, mask: Booleans | None) -> Choice:
         """Keep a decision for its rewards."""
-        self._made += 1
-        id = f"{self._prefix}-{self._made:x}"
+        self._made = made = self._made + 1
+        id = f"{self._prefix}-{made:x}"
         self._recent.append((point, mask))
-        now = self._clock()
-        if self._room.wait is not None:
+        now, room = self._clock(), self._room
+        if room.wait is not None:
             self._expire(now)
-        left = self._room.add(
-            Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
-        )
-        if left is not None and self._room.dropped == 1:
+        if len(room.held) >= room.room:
+            self._make_room()
+        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
+        return _tuple(Choice, (id, self._arms[arm], propensity))
+
+    def _make_room(self) -> None:
+        """Let the oldest decision go; say so the first time."""
+        room = self._room
+        room.drop()
+        if room.dropped == 1:
             log.warning(
                 "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
                 "leave from now on, and their rewards will be refused.",
-                len(self._room),
-                self._room.room,
+                room.room,
+                room.room,
             )
-        return Choice(id, self._arms[arm], propensity)
 
     def _explored(
         self, point: Floats, mask: Booleans | None, arm: int, propensity: float
@@ -174,31 +198,31 @@ class Chooser:
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
         told = {**values, **named_values} if values else named_values
-        id = decision if isinstance(decision, str) else getattr(decision, "id", None)
-        if not isinstance(id, str):
-            raise InvalidInput(
-                f"decision must be what choose returned, or its id, got {decision!r}."
-            )
+        id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
-            if self._room.wait is not None:
+            room = self._room
+            if room.wait is not None:
                 self._expire(self._clock())
-            self._learn(self._room.get(id), told)
+            waiting = room.held.get(id) if id.__class__ is str else None
+            if waiting is None:
+                waiting = room.get(_id_of(decision))
+            self._tell(waiting, self._fresh(waiting, told))
 
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
         """Check all that is told, then tell the policy what is new."""
         self._tell(waiting, self._fresh(waiting, told))
 
-    def _fresh(self, waiting: Waiting, told: Mapping[str, Any]) -> list[tuple[int, float]]:
-        """Return what is told for the first time, as (objective, value)."""
-        fresh: list[tuple[int, float]] = []
+    def _fresh(self, waiting: Waiting, told: Mapping[str, Any]) -> Fresh:
+        """Return what is told for the first time, as (objective, value, share)."""
+        fresh: Fresh = []
         for name, given in told.items():
-            if name not in self._index:
+            i = self._index.get(name, -1)
+            if i < 0:
                 raise unknown_name("objective", name, self._index)
-            i = self._index[name]
-            value = self.objectives[i].checked(given)
+            value, share = self.objectives[i].taken(given)
             before = waiting.rewards[i]
             if before is None:
-                fresh.append((i, value))
+                fresh.append((i, value, share))
             elif before != value:
                 raise Contradiction(
                     f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
@@ -206,20 +230,22 @@ class Chooser:
                 )
         return fresh
 
-    def _tell(self, waiting: Waiting, fresh: list[tuple[int, float]]) -> None:
+    def _tell(self, waiting: Waiting, fresh: Fresh) -> None:
         """Let the policy learn checked rewards."""
         if not fresh:
             return
-        shares = np.full(len(self.objectives), np.nan)
-        for i, value in fresh:
-            shares[i] = self.objectives[i].share(value)
+        shares = self._unknown.copy()
+        for i, _, share in fresh:
+            shares[i] = share
         learn = self.policy.amend if waiting.learned else self.policy.update
         learn(waiting.point, waiting.arm, shares, waiting.mask)
         waiting.learned = True
-        for i, value in fresh:
+        for i, value, share in fresh:
             waiting.rewards[i] = value
-            self._received[i] += (1.0, value, value * value)
-            if self.objectives[i].is_outside(value):
+            count, total, squares = self._received[i]
+            self._received[i] = (count + 1.0, total + value, squares + value * value)
+            # What lies outside was taken as an end.
+            if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
 
     def _warn_outside(self, i: int, value: float) -> None:
@@ -306,7 +332,7 @@ class Chooser:
     def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
         """Return which arms can be played, as the policy reads it; None for all."""
         if allowed is None:
-            return None if self._active.all() else self._active
+            return self._standing
         mask = np.zeros(len(self._arms), np.bool_)
         if isinstance(allowed, str):
             raise InvalidInput(f"allowed must be a list of arms, got the text {allowed!r}.")
@@ -354,6 +380,14 @@ class Chooser:
                 raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
             self._active = self._active.copy()
             self._active[place] = False
+
+
+def _id_of(decision: Any) -> str:
+    """Return the id of a decision, or the id itself."""
+    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(id, str):
+        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
+    return id
 
 
 def _objectives(given: Any) -> tuple[Objective, ...]:

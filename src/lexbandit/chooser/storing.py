@@ -62,7 +62,7 @@ def save(chooser: "Chooser", path: Path) -> None:
         "outside": chooser.outside,
         "counts": chooser.contexts.counts,
         "room": {"expired": chooser._room.expired, "dropped": chooser._room.dropped},
-        "received": chooser._received.tolist(),
+        "received": chooser._received,
         "waiting": [decision.id for decision in waiting],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
@@ -110,7 +110,7 @@ def load(
         chooser.contexts.counts.update(document["counts"])
         chooser._room.expired = int(document["room"]["expired"])
         chooser._room.dropped = int(document["room"]["dropped"])
-        chooser._received = np.array(document["received"], np.float64)
+        chooser._received = _triples(document["received"])
         chooser._random = arrays["random"]
         for decision in _waiting(document["waiting"], arrays):
             chooser._room.add(decision)
@@ -178,7 +178,7 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
             "learned in common would count twice."
         )
     chooser.policy.merge(other.policy.state())
-    chooser._received += other._received
+    chooser._received = _triples(np.add(chooser._received, other._received))
     for name, count in other.outside.items():
         chooser.outside[name] += count
     for name, counts in other.contexts.counts.items():
@@ -186,3 +186,9 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
             chooser.contexts.add_count(name, note, count)
     for decision in other._room:
         chooser._room.add(decision.copy())
+
+
+def _triples(rows: Any) -> list[tuple[float, float, float]]:
+    """Return count, sum and sum of squares for each objective."""
+    numbers = np.asarray(rows, np.float64).tolist()
+    return [(count, total, squares) for count, total, squares in numbers]

@@ -13,7 +13,7 @@ from lexbandit.kernels import balls, balls_choosing, balls_learning
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.ball_memory import BallMemory
-from lexbandit.policies.base import Policy
+from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.loading import arrays_like
 from lexbandit.policies.wording import listed, positive
 from lexbandit.rounds import Rounds
@@ -172,8 +172,9 @@ class BallPolicy(Policy):
             self._ranked, np.empty(m.used, np.int64),
         )  # fmt: skip
 
-    def add_arm(self) -> int:
+    def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm that nothing is known of; the ball of radius 1 covers it."""
+        self._refuse_prior(prior)
         self._memory.add_arm()
         self._set_arms(self.arms + 1)
         return self.arms - 1

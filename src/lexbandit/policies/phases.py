@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Integers
+from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
-from lexbandit.policies.base import Policy
+from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.loading import array_of, mapping_of
 from lexbandit.rounds import Rounds
 
@@ -79,6 +79,17 @@ class PhasedPolicy(Policy):
         if following is not None:
             self._begin(self._phase + 1, self._rounds, following)
 
+    def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn further rewards of a play of this phase, if its policy can."""
+        self._inner.amend(context, arm, rewards, allowed)
+
+    def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
+        """Return the arms to play in contexts[n, d] and their probabilities."""
+        return self._inner.select_many(contexts, allowed)
+
+    def _check_rewards(self, name: str, rewards: Floats) -> None:
+        self._inner._check_rewards(name, rewards)
+
     def replay(self, rounds: Rounds) -> Integers:
         """Cut the rounds where phases end, and let each phase's policy replay its part."""
         self._check_rounds(rounds)
@@ -112,8 +123,9 @@ class PhasedPolicy(Policy):
         where = f"Phase {self._phase}, round {round_} of {self._end - self._start}."
         return replace(told, policy=self.name, reason=f"{where} {told.reason}")
 
-    def add_arm(self) -> int:
+    def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm that nothing is known of, in this phase and all that follow."""
+        self._refuse_prior(prior)
         added = self._inner.add_arm()
         self._set_arms(self.arms + 1)
         return added

@@ -10,7 +10,7 @@ from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
-from lexbandit.policies.base import Policy
+from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.loading import array_of, mapping_of
 from lexbandit.policies.making import REGISTRY, make_policy
 from lexbandit.rounds import Rounds
@@ -38,6 +38,20 @@ class ProjectedPolicy(Policy):
         """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
         self.inner.update(self._seen(context), arm, rewards, allowed)
 
+    def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn further rewards of a play that was told by `update`, if the inner policy can."""
+        self.inner.amend(self._seen(context), arm, rewards, allowed)
+
+    def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
+        """Return the arms to play in contexts[n, d] and their probabilities."""
+        points, masks = self._many(contexts, allowed)
+        return self.inner.select_many(points[:, self.visible], masks)
+
+    def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
+        """Learn rewards[n, D] of arms[n] played in contexts[n, d]."""
+        points, masks = self._many(contexts, allowed)
+        self.inner.update_many(points[:, self.visible], arms, rewards, masks)
+
     def replay(self, rounds: Rounds) -> Integers:
         """Let the inner policy replay the rounds with the features it may see."""
         self._check_rounds(rounds)
@@ -48,9 +62,9 @@ class ProjectedPolicy(Policy):
         """Say what the inner policy knows, and why it would choose an arm."""
         return replace(self.inner.explain(self._seen(context), allowed), policy=self.name)
 
-    def add_arm(self) -> int:
-        """Add an arm that nothing is known of; returns its number."""
-        added = self.inner.add_arm()
+    def add_arm(self, prior: Prior | None = None) -> int:
+        """Add an arm, with what a prior tells of it; returns its number."""
+        added = self.inner.add_arm(prior)
         self._set_arms(self.arms + 1)
         return added
 
@@ -63,6 +77,14 @@ class ProjectedPolicy(Policy):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy that sees the same features."""
+        self.inner.load_state(self._inner_state(state))
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add what a policy that sees the same features learned, if the inner policy can."""
+        self.inner.merge(self._inner_state(state))
+
+    def _inner_state(self, state: Any) -> dict[str, Any]:
+        """Return the part of a state that is the inner policy's."""
         if "projection" not in mapping_of(state):
             raise InvalidInput(
                 f"state has no array 'projection'; it needs {', '.join(self.state())}."
@@ -72,7 +94,7 @@ class ProjectedPolicy(Policy):
                 f"state['projection'] is {state['projection']!r}, of this policy "
                 f"{self.visible.tolist()}: the state means something else."
             )
-        self.inner.load_state({name: state[name] for name in state if name != "projection"})
+        return {name: state[name] for name in state if name != "projection"}
 
 
 def _checked(visible: Any, dimension: int) -> Integers:

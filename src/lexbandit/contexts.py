@@ -62,7 +62,10 @@ class Feature(ABC):
         size = self.size(smooth)
         for row, value in enumerate(values):
             point = [0.0] * size
-            note = self.write(value, point, 0, smooth)
+            try:
+                note = self.write(value, point, 0, smooth)
+            except InvalidInput as error:
+                raise type(error)(f"row {row}: {error}") from None
             points[row, at : at + size] = point
             if note:
                 notes[note] = notes.get(note, 0) + 1
@@ -315,7 +318,7 @@ class Contexts:
         self.dimension = sum(sizes)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
-    def point(self, context: Mapping[str, Any]) -> Floats:
+    def point(self, context: Mapping[str, Any], *, count: bool = True) -> Floats:
         """Return the point of a context; a wrong one is refused, and nothing is counted then."""
         try:
             known = len(context)
@@ -334,7 +337,7 @@ class Contexts:
             note = feature.write(get(name), point, at, self.smooth)
             if note:
                 notes = [*(notes or ()), (name, note)]
-        if notes:
+        if notes and count:
             for name, note in notes:
                 self.add_count(name, NOTES[note], 1)
         return np.array(point)

@@ -72,6 +72,13 @@ class WaitingRoom:
                 + ("." if self.wait is None else f" or than {self.wait:g} seconds.")
             ) from None
 
+    def take(self, other: "WaitingRoom") -> None:
+        """Take in copies of another room's decisions; the oldest of all come first."""
+        both = sorted([*self, *(one.copy() for one in other)], key=lambda one: one.since)
+        self._held = OrderedDict((one.id, one) for one in both[-self.room :])
+        self.dropped += other.dropped + len(both) - len(self._held)
+        self.expired += other.expired
+
     def leave(self, now: float) -> Iterator[Waiting]:
         """Yield the decisions whose time is over, and let them go, the oldest first."""
         while self.wait is not None and self._held:

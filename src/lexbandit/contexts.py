@@ -48,6 +48,11 @@ class Feature(ABC):
             if getattr(self, what) not in known:
                 raise unknown_name(f"{what} of feature {self.name!r}:", getattr(self, what), known)
 
+    @property
+    def values_in_cells(self) -> int:
+        """How many values it has, if each lies in a cell of its own; 0 if it is continuous."""
+        return 0
+
     @abstractmethod
     def size(self, smooth: bool) -> int:
         """Return how many coordinates it becomes."""
@@ -174,6 +179,11 @@ class Category(Feature):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_place", {value: k for k, value in enumerate(values)})
 
+    @property
+    def values_in_cells(self) -> int:
+        """All its values, and one that stands for every other."""
+        return len(self.values) + 1
+
     def size(self, smooth: bool) -> int:
         """Return one coordinate a value, or a single one for cells."""
         return len(self.values) if smooth else 1
@@ -204,6 +214,11 @@ class Flag(Feature):
     """True or False."""
 
     kind: ClassVar[str] = "flag"
+
+    @property
+    def values_in_cells(self) -> int:
+        """True and False; and a third that is not known, where `missing` says "middle"."""
+        return 2 if self.missing == "refuse" else 3
 
     def size(self, smooth: bool) -> int:
         """Return 1."""

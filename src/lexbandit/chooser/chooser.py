@@ -393,14 +393,16 @@ class Chooser:
             self._arms.append(arm)
             # What was chosen before could not be the new arm.
             before = np.append(np.ones(len(self._active), np.bool_), False)
-            self._active = np.append(self._active, True)
+            old = self._active
+            self._active = np.append(old, True)
             for waiting in self._room:
                 mask = waiting.mask
                 waiting.mask = before if mask is None else np.append(mask, False)
-            masks = [
-                (p, None if mask is None else np.append(mask, True)) for p, mask in self._recent
+            recent = [
+                (p, None if mask is None else np.append(mask, bool((mask == old).all())))
+                for p, mask in self._recent
             ]
-            self._recent = deque(masks, maxlen=_RECENT)
+            self._recent = deque(recent, maxlen=_RECENT)
 
     def _prior(
         self, arm: str, prior: Any, weight: int | None

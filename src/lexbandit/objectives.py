@@ -59,10 +59,12 @@ class Objective(_Settings):
 
     def checked(self, value: Any) -> float:
         """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused."""
+        low, high = self.range
+        if value.__class__ is float and low <= value <= high:
+            return float(value)
         number = checks.real(value)
         if not math.isfinite(number):
             raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
-        low, high = self.range
         if self.outside == "refuse" and not low <= number <= high:
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number

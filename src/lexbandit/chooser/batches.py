@@ -94,7 +94,7 @@ def ids_of(ids: Any) -> list[str]:
         return ids.ids
     if isinstance(ids, str | Mapping) or not isinstance(ids, Iterable):
         raise InvalidInput(f"ids must be what choose_many returned, or its ids, got {ids!r}.")
-    return [one if isinstance(one, str) else getattr(one, "id", one) for one in ids]
+    return [getattr(one, "id", one) for one in ids]
 
 
 def _waiting_rows(chooser: "Chooser", ids: Sequence[Any]) -> list[Waiting]:

@@ -1,6 +1,7 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
 import logging
+import math
 import secrets
 import threading
 import time
@@ -114,7 +115,8 @@ class Chooser:
         self._defaults = any(objective.default is not None for objective in self.objectives)
         self.outside = dict.fromkeys(self._index, 0)
         """How many rewards of each objective lay outside its range, and were clipped."""
-        self._received: Floats = np.zeros((len(self.objectives), 3))  # count, sum, sum of squares
+        self._unknown = [math.nan] * len(self.objectives)
+        self._received = [[0.0, 0.0, 0.0] for _ in self.objectives]  # count, sum, sum of squares
         self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
 
     @property
@@ -217,9 +219,9 @@ class Chooser:
         """
         fresh: list[tuple[int, float]] = []
         for name, given in told.items():
-            if name not in self._index:
+            i = self._index.get(name, -1)
+            if i < 0:
                 raise unknown_name("objective", name, self._index)
-            i = self._index[name]
             value = self.objectives[i].checked(given)
             before = waiting.rewards[i]
             if before is None:
@@ -237,7 +239,7 @@ class Chooser:
         """Let the policy learn checked rewards."""
         if not fresh:
             return
-        shares = np.full(len(self.objectives), np.nan)
+        shares = self._unknown.copy()
         for i, value in fresh:
             shares[i] = self.objectives[i].share(value)
         learn = self.policy.amend if waiting.learned else self.policy.update
@@ -245,7 +247,10 @@ class Chooser:
         waiting.learned = True
         for i, value in fresh:
             waiting.rewards[i] = value
-            self._received[i] += (1.0, value, value * value)
+            received = self._received[i]
+            received[0] += 1.0
+            received[1] += value
+            received[2] += value * value
             if self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
 
@@ -345,7 +350,7 @@ class Chooser:
     def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
         """Return which arms can be played, as the policy reads it; None for all."""
         if allowed is None:
-            return None if self._active.all() else self._active
+            return None if all(self._active.tolist()) else self._active
         mask = np.zeros(len(self._arms), np.bool_)
         if isinstance(allowed, str) or not isinstance(allowed, Iterable):
             raise InvalidInput(f"allowed must be a list of arms, got {allowed!r}.")

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lexbandit.chooser.storing import definition
 from lexbandit.errors import InvalidInput
 
@@ -29,7 +31,7 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
     chooser.policy.merge(other.policy.state())
     chooser._past |= other._past
     chooser._made += other._made
-    chooser._received += other._received
+    chooser._received = np.add(chooser._received, other._received).tolist()
     for name, count in other.outside.items():
         chooser.outside[name] += count
     for name, counts in other.contexts.counts.items():

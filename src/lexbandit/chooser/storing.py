@@ -93,7 +93,7 @@ def contents(chooser: "Chooser") -> Contents:
         "outside": dict(chooser.outside),
         "counts": {name: dict(counts) for name, counts in chooser.contexts.counts.items()},
         "room": {"expired": chooser._room.expired, "dropped": chooser._room.dropped},
-        "received": chooser._received.tolist(),
+        "received": [list(received) for received in chooser._received],
         "waiting": [decision.id for decision in waiting],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
@@ -167,8 +167,8 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     )
     room = document["room"]
     chooser._room.expired, chooser._room.dropped = int(room["expired"]), int(room["dropped"])
-    shape = chooser._received.shape
-    chooser._received = checks.floats("received", document["received"], shape)
+    received = checks.floats("received", document["received"], (len(chooser.objectives), 3))
+    chooser._received = received.tolist()
     chooser._random = _array(arrays, "random", "u", (2,))
     chooser._recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):

@@ -8,14 +8,24 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
+from lexbandit.kernels import linear_features as kernel
+
+# Points over which the expectation of features without a closed form is taken.
+_SAMPLE = 4096
 
 
 class FeatureMap(ABC):
-    """φ: [0,1]^d → R^F. `count` is F; a linear model has one weight a feature."""
+    """φ: [0,1]^d → R^F. `count` is F; a linear model has one weight a feature.
+
+    A map that `kernels.linear_features` knows is told to the policies' kernels as `kind` and
+    `table`; any other brings its own `of_checked`.
+    """
 
     name: str = ""
     dimension: int
     count: int
+    kind: int = kernel.GIVEN
+    table: Floats
 
     def apply(self, context: Any) -> Floats:
         """Return φ(x) of one context as float[F]."""
@@ -29,12 +39,22 @@ class FeatureMap(ABC):
         checks.in_unit_cube("contexts", points)
         return self.of_checked(points)
 
-    @abstractmethod
     def of_checked(self, contexts: Floats) -> Floats:
         """Return float[n, F] for contexts[n, d] that were checked: one compiled loop.
 
         A row depends on its own context only, to the last bit.
         """
+        return kernel.features_of(self.kind, contexts, self.table)
+
+    def expectations(self) -> tuple[Floats, Floats]:
+        """Return E[φ] and E[φφᵀ] for contexts uniform on [0,1]^d.
+
+        This is the average over 4,096 points that fill the cube evenly, always the same ones; maps
+        with a closed form bring it.
+        """
+        features = self.of_checked(kernel.spread_evenly(self.dimension, _SAMPLE))
+        second = features.T @ features / _SAMPLE
+        return features.mean(axis=0), np.asarray(0.5 * (second + second.T))
 
     @abstractmethod
     def parameters(self) -> tuple[float, ...]:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats
 from lexbandit.features.base import FeatureMap
 from lexbandit.features.making import REGISTRY
 from lexbandit.kernels import linear_features as kernel
@@ -19,22 +18,15 @@ class Fourier(FeatureMap):
     and Recht, 2007, "Random features for large-scale kernel machines", NIPS, Algorithm 1).
     """
 
+    kind = kernel.FOURIER
+
     def __init__(self, *, dimension: int, lengthscale: float, count: int, seed: int) -> None:
         self.dimension = dimension
         self.lengthscale = checks.positive("lengthscale", lengthscale)
         self.count = checks.whole("count", count, least=1, most=5000)
         self.seed = checks.whole("seed", seed, least=0, most=2**53)
-        self._frequencies = np.empty((self.count, dimension))
-        self._phases = np.empty(self.count)
-        kernel.draw_fourier(
-            seeded(self.seed), 1.0 / self.lengthscale, self._frequencies, self._phases
-        )
-
-    def of_checked(self, contexts: Floats) -> Floats:
-        """Return float[n, F]."""
-        out = np.empty((len(contexts), self.count))
-        kernel.fourier(contexts, self._frequencies, self._phases, out)
-        return out
+        self.table = np.empty((self.count, dimension + 1))
+        kernel.draw_fourier(seeded(self.seed), 1.0 / self.lengthscale, self.table)
 
     def parameters(self) -> tuple[float, ...]:
         """Return the lengthscale and the seed."""

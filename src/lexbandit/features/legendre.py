@@ -44,6 +44,8 @@ class Legendre(FeatureMap):
     Those of higher degree are smaller on average, 1/√(2k + 1) each, and a ridge holds them back.
     """
 
+    kind = kernel.LEGENDRE
+
     def __init__(self, *, dimension: int, degree: int) -> None:
         self.dimension = dimension
         self.degree = checks.whole("degree", degree, least=1)
@@ -53,12 +55,12 @@ class Legendre(FeatureMap):
                 f"degree must give at most {_LIMIT} features, got {self.degree}, which gives "
                 f"{self.count} for {dimension} context features."
             )
-        self._factors = self._products()
+        self.table = self._products()
 
-    def _products(self) -> np.ndarray:
-        """Return int64[F, degree]: the places of a product's factors in the table of polynomials.
+    def _products(self) -> Floats:
+        """Return float[F, degree]: the places of a product's factors in a list of polynomials.
 
-        The table has the polynomials of degree 0 to `degree` of x_1, then of x_2, and so on; place
+        The list has the polynomials of degree 0 to `degree` of x_1, then of x_2, and so on; place
         0 is the constant 1.
         """
         rows = []
@@ -66,13 +68,14 @@ class Legendre(FeatureMap):
             for chosen in combinations_with_replacement(range(self.dimension), total):
                 places = [j * (self.degree + 1) + chosen.count(j) for j in sorted(set(chosen))]
                 rows.append(places + [0] * (self.degree - len(places)))
-        return np.array(rows, np.int64)
+        return np.array(rows, np.float64)
 
-    def of_checked(self, contexts: Floats) -> Floats:
-        """Return float[n, C(d + degree, degree)]."""
-        out = np.empty((len(contexts), self.count))
-        kernel.legendre(contexts, self.degree, self._factors, out)
-        return out
+    def expectations(self) -> tuple[Floats, Floats]:
+        """Return E[φ], which is (1, 0, …, 0), and E[φφᵀ], diagonal: Π_j 1/(2k_j + 1)."""
+        degrees = self.table % (self.degree + 1)
+        mean = np.zeros(self.count)
+        mean[0] = 1.0
+        return mean, np.diag(1.0 / (2.0 * degrees + 1.0).prod(axis=1))
 
     def parameters(self) -> tuple[float, ...]:
         """Return the degree."""

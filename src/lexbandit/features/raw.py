@@ -5,20 +5,26 @@ import numpy as np
 from lexbandit.checks import Floats
 from lexbandit.features.base import FeatureMap
 from lexbandit.features.making import REGISTRY
+from lexbandit.kernels import linear_features as kernel
 
 
 class Raw(FeatureMap):
     """φ(x) = (1, x_1, …, x_d): the means are affine in the context."""
 
+    kind = kernel.RAW
+
     def __init__(self, *, dimension: int) -> None:
         self.dimension = dimension
         self.count = dimension + 1
+        self.table = np.empty((self.count, 0))
 
-    def of_checked(self, contexts: Floats) -> Floats:
-        """Return float[n, d + 1]."""
-        out = np.ones((len(contexts), self.count))
-        out[:, 1:] = contexts
-        return out
+    def expectations(self) -> tuple[Floats, Floats]:
+        """Return (1, ½, …, ½), and E[x_j²] = ⅓, E[x_j x_k] = ¼."""
+        mean = np.full(self.count, 0.5)
+        mean[0] = 1.0
+        second = np.outer(mean, mean)
+        second[np.arange(1, self.count), np.arange(1, self.count)] = 1 / 3
+        return mean, second
 
     def parameters(self) -> tuple[float, ...]:
         """Return nothing: the dimension says all."""

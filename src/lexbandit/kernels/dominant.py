@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import DOMINANT, Array, observe
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, share_among_best
@@ -19,17 +19,36 @@ def shares(stats: Array, slot: int, ceilings: Array) -> Array:
     return out
 
 
+@inlined
+def decide(
+    stats: Array, slot: int, ceilings: Array, row: int, random: RandomState
+) -> tuple[int, float]:
+    """Return the arm to play and the exact probability with which it is played."""
+    before = random[0]
+    arm = best_arm(stats, slot, DOMINANT, -math.inf, ceilings, row, random)
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
+    return arm, shares(stats, slot, ceilings[row : row + 1])[arm]
+
+
 @kernel
 def select(
     key: int, table: Table, stats: Array, ceilings: Array, random: RandomState
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
-    slot = slot_of(table, key)
-    before = random[0]
-    arm = best_arm(stats, slot, DOMINANT, -math.inf, ceilings, ONLY_ROW, random)
-    if random[0] == before:  # nothing was drawn, so there was no tie
-        return arm, 1.0
-    return arm, shares(stats, slot, ceilings)[arm]
+    return decide(stats, slot_of(table, key), ceilings, ONLY_ROW, random)
+
+
+@kernel
+def select_many(
+    keys: Keys, table: Table, stats: Array, ceilings: Array, random: RandomState
+) -> tuple[Keys, Array]:
+    """Return the arms to play in many cells, by what is known now, and their probabilities."""
+    arms, propensities = np.empty(keys.shape[0], np.int64), np.empty(keys.shape[0])
+    for t in range(keys.shape[0]):
+        slot = slot_of(table, keys[t])
+        arms[t], propensities[t] = decide(stats, slot, ceilings, row_of(ceilings, t), random)
+    return arms, propensities
 
 
 @kernel

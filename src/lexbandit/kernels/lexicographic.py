@@ -237,6 +237,31 @@ def set_allowances(tolerances: Array, margin: float, allowances: Array) -> None:
         allowances[i] = max(2.0 * margin, tolerances[i])
 
 
+@inlined
+def decide(
+    slot: int,
+    stats: Array,
+    ceilings: Array,
+    row: int,
+    bounds: Array,
+    beta: float,
+    tolerances: Array,
+    lam: float,
+    random: RandomState,
+    allowances: Array,
+) -> tuple[int, float]:
+    """Return the arm to play and the exact probability with which it is played."""
+    margin = bounds[bound_row(bounds, slot), MARGIN]
+    set_allowances(tolerances, margin, allowances)
+    before = random[0]
+    blur, threshold = 2.0 * margin, beta * margin
+    arm = choose(stats, slot, ceilings, row, threshold, allowances, blur, lam, random)
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
+    mine = ceilings[row : row + 1]
+    return arm, shares(stats, slot, mine, threshold, allowances, blur, lam)[arm]
+
+
 @kernel
 def select(
     key: int,
@@ -251,15 +276,33 @@ def select(
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
     slot = slot_of(table, key)
-    margin = bounds[bound_row(bounds, slot), MARGIN]
     allowances = np.empty(tolerances.shape[0])
-    set_allowances(tolerances, margin, allowances)
-    before = random[0]
-    blur, threshold = 2.0 * margin, beta * margin
-    arm = choose(stats, slot, ceilings, ONLY_ROW, threshold, allowances, blur, lam, random)
-    if random[0] == before:  # nothing was drawn, so there was no tie
-        return arm, 1.0
-    return arm, shares(stats, slot, ceilings, threshold, allowances, blur, lam)[arm]
+    return decide(
+        slot, stats, ceilings, ONLY_ROW, bounds, beta, tolerances, lam, random, allowances
+    )
+
+
+@kernel
+def select_many(
+    keys: Keys,
+    table: Table,
+    stats: Array,
+    ceilings: Array,
+    bounds: Array,
+    beta: float,
+    tolerances: Array,
+    lam: float,
+    random: RandomState,
+) -> tuple[Keys, Array]:
+    """Return the arms to play in many cells, by what is known now, and their probabilities."""
+    arms, propensities = np.empty(keys.shape[0], np.int64), np.empty(keys.shape[0])
+    allowances = np.empty(tolerances.shape[0])
+    for t in range(keys.shape[0]):
+        slot, row = slot_of(table, keys[t]), row_of(ceilings, t)
+        arms[t], propensities[t] = decide(
+            slot, stats, ceilings, row, bounds, beta, tolerances, lam, random, allowances
+        )
+    return arms, propensities
 
 
 @kernel

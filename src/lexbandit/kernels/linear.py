@@ -22,6 +22,7 @@ import numpy as np
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
@@ -29,7 +30,7 @@ from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array
 REFRESH = 128
 
 # What an update answers.
-TOO_LARGE, PARTIAL, DONE = 0, 1, 2
+OUTSIDE, TOO_LARGE, PARTIAL, NO_PLAY, DONE = 0, 1, 2, 3, 4
 
 
 @inlined
@@ -241,9 +242,20 @@ def derive(inverses: Array, moments: Array, weights: Array) -> None:
             weigh(row, i, g, inverses, moments, weights, work)
 
 
+@inlined
+def too_large(rewards: Array, t: int) -> bool:
+    """Tell whether a reward of rewards[t] is larger than any can be; NaN is not."""
+    found = False
+    for i in range(rewards.shape[1]):
+        found |= abs(rewards[t, i]) > LARGEST_REWARD
+    return found
+
+
 @kernel
 def update(
-    features: Array,
+    kind: int,
+    point: Array,
+    table: Array,
     arm: int,
     row: int,
     rewards: Array,
@@ -255,14 +267,17 @@ def update(
     weights: Array,
     counts: Array,
 ) -> int:
-    """Record rewards[1, 1, D] of one decision at features[1, F]; nothing is done unless DONE.
+    """Record the rewards[D] of one decision; nothing is done unless the answer is DONE.
 
     row −1 counts the play and learns nothing from it.
     """
-    for i in range(rewards.shape[2]):
-        if abs(rewards[0, 0, i]) > LARGEST_REWARD:
-            return TOO_LARGE
-    if row >= 0 and grams.shape[1] < rewards.shape[2] and partial(rewards, 0, 0):
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return OUTSIDE
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    if too_large(rewards.reshape((1, rewards.shape[0])), 0):
+        return TOO_LARGE
+    if row >= 0 and grams.shape[1] < rewards.shape[0] and partial(outcomes, 0, 0):
         return PARTIAL
     plays[arm] += 1.0
     clock[0] += 1
@@ -270,5 +285,83 @@ def update(
         size = features.shape[1]
         work = np.empty(size)
         factor = np.empty((size, size))
-        learn(features, 0, row, rewards, 0, grams, inverses, moments, weights, counts, work, factor)
+        learn(
+            features, 0, row, outcomes, 0, grams, inverses, moments, weights, counts, work, factor
+        )
     return DONE
+
+
+@kernel
+def amend(
+    kind: int,
+    point: Array,
+    table: Array,
+    arm: int,
+    rewards: Array,
+    prior: float,
+    plays: Array,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+) -> int:
+    """Record further rewards[D] of a play told before; nothing is done unless DONE.
+
+    `prior` of the counts of the arm's model are its prior's. NO_PLAY if every play of the arm was
+    told a reward in one of these objectives.
+    """
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return OUTSIDE
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    if too_large(rewards.reshape((1, rewards.shape[0])), 0):
+        return TOO_LARGE
+    for i in range(rewards.shape[0]):
+        if not math.isnan(rewards[i]) and counts[arm, i] - prior >= plays[arm]:
+            return NO_PLAY
+    if grams.shape[1] < rewards.shape[0] and partial(outcomes, 0, 0):
+        return PARTIAL
+    size = features.shape[1]
+    work = np.empty(size)
+    factor = np.empty((size, size))
+    learn(features, 0, arm, outcomes, 0, grams, inverses, moments, weights, counts, work, factor)
+    return DONE
+
+
+@kernel
+def update_many(
+    features: Array,
+    arms: Keys,
+    rewards: Array,
+    plays: Array,
+    clock: Keys,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+) -> None:
+    """Record checked rewards[n, D] of many decisions at features[n, F], in order."""
+    size = features.shape[1]
+    work = np.empty(size)
+    factor = np.empty((size, size))
+    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
+    for t in range(features.shape[0]):
+        arm = arms[t]
+        plays[arm] += 1.0
+        clock[0] += 1
+        learn(
+            features, t, arm, outcomes, 0, grams, inverses, moments, weights, counts, work, factor
+        )
+
+
+@kernel
+def invert_all(grams: Array, inverses: Array) -> bool:
+    """Compute every A⁻¹ from A; False if one is singular to working precision."""
+    factor = np.empty(grams.shape[2:])
+    for row in range(grams.shape[0]):
+        for g in range(grams.shape[1]):
+            if not invert(grams, inverses, row, g, factor):
+                return False
+    return True

@@ -6,16 +6,42 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.dominant import shares
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import DOMINANT, PLAIN_FIELDS, Array
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of
 
 
+@inlined
+def decide_and_tell(
+    features: Array,
+    t: int,
+    ceilings: Array,
+    row: int,
+    alpha: float,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    work: Array,
+    stats: Array,
+) -> tuple[int, float]:
+    """Return the arm to play at φ = features[t] and the exact probability of it."""
+    estimate(features, t, alpha, 1, 0, inverses, weights, counts, work, stats)
+    before = random[0]
+    arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, row, random)
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
+    return arm, shares(stats, 0, ceilings[row : row + 1])[arm]
+
+
 @kernel
 def select(
-    features: Array,
+    kind: int,
+    point: Array,
+    table: Array,
     ceilings: Array,
     alpha: float,
     inverses: Array,
@@ -23,15 +49,37 @@ def select(
     counts: Array,
     random: RandomState,
 ) -> tuple[int, float]:
-    """Return the arm to play at features[1, F] and the exact probability of it."""
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
     stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
     work = np.empty(features.shape[1])
-    estimate(features, 0, alpha, 1, 0, inverses, weights, counts, work, stats)
-    before = random[0]
-    arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, ONLY_ROW, random)
-    if random[0] == before:  # nothing was drawn, so there was no tie
-        return arm, 1.0
-    return arm, shares(stats, 0, ceilings)[arm]
+    return decide_and_tell(
+        features, 0, ceilings, ONLY_ROW, alpha, inverses, weights, counts, random, work, stats
+    )
+
+
+@kernel
+def select_many(
+    features: Array,
+    ceilings: Array,
+    alpha: float,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    arms: Keys,
+    propensities: Array,
+) -> None:
+    """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
+    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    work = np.empty(features.shape[1])
+    for t in range(features.shape[0]):
+        row = row_of(ceilings, t)
+        arms[t], propensities[t] = decide_and_tell(
+            features, t, ceilings, row, alpha, inverses, weights, counts, random, work, stats
+        )
 
 
 @kernel

@@ -1,58 +1,131 @@
-"""Feature maps as compiled loops: contexts[n, d] in, features[n, F] out."""
+"""Feature maps as compiled loops: contexts[n, d] in, features[n, F] out.
+
+A map is told to the kernels as its kind and a table of numbers with one row a feature, so that the
+path of one decision goes from the context to the arm in one kernel.
+"""
 
 import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, normal, unit
 from lexbandit.kernels.statistics import Array
 
+# GIVEN: what is passed as the context is its features already, for maps written in Python.
+GIVEN, RAW, LEGENDRE, FOURIER = 0, 1, 2, 3
 
-@kernel
-def legendre(contexts: Array, degree: int, factors: Keys, out: Array) -> None:
-    """Write products of shifted Legendre polynomials.
+
+@inlined
+def write_legendre(
+    contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
+) -> None:
+    """Write products of shifted Legendre polynomials of contexts[t] to features[n].
 
     Bonnet's recursion (k + 1) P_{k+1}(z) = (2k + 1) z P_k(z) − k P_{k−1}(z) at z = 2x − 1.
-    factors[f] are the places of the factors of feature f in the table of P_k(2x_j − 1).
+    table[f] are the places of the factors of feature f in `powers`, where P_k(2x_j − 1) is kept.
     """
+    degree = table.shape[1]
+    for j in range(contexts.shape[1]):
+        first = j * (degree + 1)
+        z = 2.0 * contexts[t, j] - 1.0
+        before = 0.0
+        now = 1.0
+        powers[first] = 1.0
+        for k in range(degree):
+            after = ((2.0 * k + 1.0) * z * now - k * before) / (k + 1.0)
+            before = now
+            now = after
+            powers[first + k + 1] = now
+    for f in range(table.shape[0]):
+        product = powers[int(table[f, 0])]
+        for k in range(1, degree):
+            product *= powers[int(table[f, k])]
+        features[n, f] = product
+
+
+@inlined
+def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int) -> None:
+    """Write √(2/F) cos(wᵀx + b) of x = contexts[t] to features[n]; table[f] is (w, b)."""
     dimension = contexts.shape[1]
-    table = np.ones(dimension * (degree + 1))
-    for t in range(contexts.shape[0]):
+    size = math.sqrt(2.0 / table.shape[0])
+    for f in range(table.shape[0]):
+        angle = table[f, dimension]
         for j in range(dimension):
-            first = j * (degree + 1)
-            z = 2.0 * contexts[t, j] - 1.0
-            before = 0.0
-            now = 1.0
-            for k in range(degree):
-                after = ((2.0 * k + 1.0) * z * now - k * before) / (k + 1.0)
-                before = now
-                now = after
-                table[first + k + 1] = now
-        for f in range(out.shape[1]):
-            product = table[factors[f, 0]]
-            for k in range(1, degree):
-                product *= table[factors[f, k]]
-            out[t, f] = product
+            angle += table[f, j] * contexts[t, j]
+        features[n, f] = size * math.cos(angle)
+
+
+@inlined
+def room_for(kind: int, dimension: int, table: Array) -> Array:
+    """Return room to work in for `write`."""
+    return np.empty(dimension * (table.shape[1] + 1) if kind == LEGENDRE else 0)
+
+
+@inlined
+def write(
+    kind: int, contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
+) -> None:
+    """Write φ(x) of x = contexts[t] to features[n]."""
+    if kind == LEGENDRE:
+        write_legendre(contexts, t, table, powers, features, n)
+    elif kind == FOURIER:
+        write_fourier(contexts, t, table, features, n)
+    elif kind == RAW:
+        features[n, 0] = 1.0
+        for j in range(contexts.shape[1]):
+            features[n, j + 1] = contexts[t, j]
+    else:
+        for j in range(contexts.shape[1]):
+            features[n, j] = contexts[t, j]
+
+
+@inlined
+def features_at(kind: int, point: Array, table: Array, features: Array) -> bool:
+    """Write φ(x) of one context to features[0]; False if it is outside [0,1]^d.
+
+    Features that are GIVEN come from a context that was checked.
+    """
+    if kind != GIVEN:
+        for j in range(point.shape[0]):
+            if not (0.0 <= point[j] <= 1.0):
+                return False
+    powers = room_for(kind, point.shape[0], table)
+    write(kind, point.reshape((1, point.shape[0])), 0, table, powers, features, 0)
+    return True
 
 
 @kernel
-def draw_fourier(random: RandomState, width: float, frequencies: Array, phases: Array) -> None:
-    """Draw frequencies from N(0, width²) and phases from [0, 2π)."""
-    for f in range(frequencies.shape[0]):
-        for j in range(frequencies.shape[1]):
-            frequencies[f, j] = width * normal(random)
-        phases[f] = 2.0 * math.pi * unit(random)
-
-
-@kernel
-def fourier(contexts: Array, frequencies: Array, phases: Array, out: Array) -> None:
-    """Write √(2/F) cos(wᵀx + b)."""
-    size = math.sqrt(2.0 / out.shape[1])
+def features_of(kind: int, contexts: Array, table: Array) -> Array:
+    """Return float[n, F] for checked contexts[n, d]."""
+    features = np.empty((contexts.shape[0], table.shape[0]))
+    powers = room_for(kind, contexts.shape[1], table)
     for t in range(contexts.shape[0]):
-        for f in range(out.shape[1]):
-            angle = phases[f]
-            for j in range(contexts.shape[1]):
-                angle += frequencies[f, j] * contexts[t, j]
-            out[t, f] = size * math.cos(angle)
+        write(kind, contexts, t, table, powers, features, t)
+    return features
+
+
+@kernel
+def draw_fourier(random: RandomState, width: float, table: Array) -> None:
+    """Draw frequencies from N(0, width²) and phases from [0, 2π)."""
+    dimension = table.shape[1] - 1
+    for f in range(table.shape[0]):
+        for j in range(dimension):
+            table[f, j] = width * normal(random)
+        table[f, dimension] = 2.0 * math.pi * unit(random)
+
+
+@kernel
+def spread_evenly(dimension: int, n: int) -> Array:
+    """Return n points that fill [0,1]^d evenly, always the same: multiples of 1/g, 1/g², … mod 1.
+
+    g is the real root above 1 of g^(d+1) = g + 1; for d = 1 the golden ratio.
+    """
+    root = 1.5
+    for _ in range(64):
+        root = (1.0 + root) ** (1.0 / (dimension + 1.0))
+    points = np.empty((n, dimension))
+    for t in range(n):
+        for j in range(dimension):
+            points[t, j] = (0.5 + (t + 1.0) * root ** -(j + 1.0)) % 1.0
+    return points

@@ -8,6 +8,7 @@ from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.lexicographic import choose, shares
 from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import PLAIN_FIELDS, Array
 from lexbandit.kernels.ties import ONLY_ROW, row_of
@@ -28,9 +29,73 @@ def threshold_at(clock: Keys, settings: Array) -> float:
     return float(settings[THRESHOLD] * (clock[0] + 1.0) ** -settings[POWER])
 
 
+@inlined
+def decide(
+    features: Array,
+    t: int,
+    ceilings: Array,
+    row: int,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    work: Array,
+    stats: Array,
+) -> int:
+    """Return the arm to play at φ = features[t]; what is known of all is left in `stats`."""
+    estimate(features, t, gamma_at(clock, settings), 1, 0, inverses, weights, counts, work, stats)
+    threshold = threshold_at(clock, settings)
+    return choose(stats, 0, ceilings, row, threshold, allowances, 0.0, settings[LAM], random)
+
+
+@inlined
+def decide_and_tell(
+    features: Array,
+    t: int,
+    ceilings: Array,
+    row: int,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    work: Array,
+    stats: Array,
+) -> tuple[int, float]:
+    """Return the arm to play and the exact probability of it."""
+    before = random[0]
+    arm = decide(
+        features,
+        t,
+        ceilings,
+        row,
+        clock,
+        settings,
+        allowances,
+        inverses,
+        weights,
+        counts,
+        random,
+        work,
+        stats,
+    )
+    if random[0] == before:  # nothing was drawn, so there was no tie
+        return arm, 1.0
+    threshold = threshold_at(clock, settings)
+    mine = ceilings[row : row + 1]
+    return arm, shares(stats, 0, mine, threshold, allowances, 0.0, settings[LAM])[arm]
+
+
 @kernel
 def select(
-    features: Array,
+    kind: int,
+    point: Array,
+    table: Array,
     ceilings: Array,
     clock: Keys,
     settings: Array,
@@ -40,17 +105,60 @@ def select(
     counts: Array,
     random: RandomState,
 ) -> tuple[int, float]:
-    """Return the arm to play at features[1, F] and the exact probability of it."""
-    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
+    return decide_and_tell(
+        features,
+        0,
+        ceilings,
+        ONLY_ROW,
+        clock,
+        settings,
+        allowances,
+        inverses,
+        weights,
+        counts,
+        random,
+        np.empty(features.shape[1]),
+        np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1])),
+    )
+
+
+@kernel
+def select_many(
+    features: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    arms: Keys,
+    propensities: Array,
+) -> None:
+    """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
     work = np.empty(features.shape[1])
-    gamma = gamma_at(clock, settings)
-    threshold = threshold_at(clock, settings)
-    estimate(features, 0, gamma, 1, 0, inverses, weights, counts, work, stats)
-    before = random[0]
-    arm = choose(stats, 0, ceilings, ONLY_ROW, threshold, allowances, 0.0, settings[LAM], random)
-    if random[0] == before:  # nothing was drawn, so there was no tie
-        return arm, 1.0
-    return arm, shares(stats, 0, ceilings, threshold, allowances, 0.0, settings[LAM])[arm]
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    for t in range(features.shape[0]):
+        arms[t], propensities[t] = decide_and_tell(
+            features,
+            t,
+            ceilings,
+            row_of(ceilings, t),
+            clock,
+            settings,
+            allowances,
+            inverses,
+            weights,
+            counts,
+            random,
+            work,
+            stats,
+        )
 
 
 @kernel
@@ -82,18 +190,20 @@ def replay(
     stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
-        gamma = gamma_at(clock, settings)
-        estimate(features, t, gamma, 1, 0, inverses, weights, counts, work, stats)
-        arm = choose(
-            stats,
-            0,
+        arm = decide(
+            features,
+            t,
             ceilings,
             row_of(ceilings, t),
-            threshold_at(clock, settings),
+            clock,
+            settings,
             allowances,
-            0.0,
-            settings[LAM],
+            inverses,
+            weights,
+            counts,
             random,
+            work,
+            stats,
         )
         arms[t] = arm
         if shared and partial(outcomes, t, arm):

@@ -12,6 +12,7 @@ from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.dominant import shares
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial, spread
+from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import DOMINANT, INDEX, PLAIN_FIELDS, WIDTH, Array
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of
@@ -148,7 +149,9 @@ def walk(
 
 @kernel
 def select(
-    features: Array,
+    kind: int,
+    point: Array,
+    table: Array,
     ceilings: Array,
     alpha: float,
     finest: float,
@@ -158,7 +161,10 @@ def select(
     counts: Array,
     random: RandomState,
 ) -> tuple[int, float]:
-    """Return the arm to play at features[1, F] and the exact probability of it."""
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
     _, _, ranking = walk(features, ceilings, alpha, finest, stages, inverses, weights, counts)
     before = random[0]
     arm = best_arm(ranking, 0, DOMINANT, -math.inf, ceilings, ONLY_ROW, random)

@@ -7,6 +7,7 @@ import numpy as np
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.linear_lexicographic import LAM, gamma_at, threshold_at
 from lexbandit.kernels.random import RandomState, below, normal
 from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array, Mask
@@ -146,31 +147,6 @@ def chances(means: Array, deviations: Array) -> Array:
 
 
 @kernel
-def shares(stats: Array, ceilings: Array, threshold: float, allowances: Array, lam: float) -> Array:
-    """Return the exact probability of every arm."""
-    arms = stats.shape[3]
-    left = np.empty(arms, np.bool_)
-    tops = np.empty(stats.shape[1])
-    out = np.zeros(arms)
-    level = settle(stats, ceilings, ONLY_ROW, threshold, allowances, lam, tops, left)
-    unseen, total = unseen_among(stats, level, left)
-    means, widths = np.empty(total), np.empty(total)
-    n = 0
-    for arm in range(arms):
-        if left[arm]:
-            means[n] = stats[0, level, MEAN, arm]
-            widths[n] = stats[0, level, WIDTH, arm]
-            n += 1
-    found = (widths == math.inf) / unseen if unseen > 0 else chances(means, widths)
-    n = 0
-    for arm in range(arms):
-        if left[arm]:
-            out[arm] = found[n]
-            n += 1
-    return out
-
-
-@kernel
 def candidates(
     stats: Array, ceilings: Array, threshold: float, allowances: Array, lam: float
 ) -> tuple[int, Mask]:
@@ -182,8 +158,63 @@ def candidates(
 
 
 @kernel
-def select(
+def shares_among(stats: Array, level: int, left: Mask) -> Array:
+    """Return the exact probability of every arm, given those left at the level that decides."""
+    out = np.zeros(left.shape[0])
+    unseen, total = unseen_among(stats, level, left)
+    means, widths = np.empty(total), np.empty(total)
+    n = 0
+    for arm in range(left.shape[0]):
+        if left[arm]:
+            means[n] = stats[0, level, MEAN, arm]
+            widths[n] = stats[0, level, WIDTH, arm]
+            n += 1
+    found = (widths == math.inf) / unseen if unseen > 0 else chances(means, widths)
+    n = 0
+    for arm in range(left.shape[0]):
+        if left[arm]:
+            out[arm] = found[n]
+            n += 1
+    return out
+
+
+@kernel
+def shares(stats: Array, ceilings: Array, threshold: float, allowances: Array, lam: float) -> Array:
+    """Return the exact probability of every arm."""
+    level, left = candidates(stats, ceilings, threshold, allowances, lam)
+    return shares_among(stats, level, left)
+
+
+@inlined
+def decide(
     features: Array,
+    t: int,
+    ceilings: Array,
+    row: int,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    work: Array,
+    stats: Array,
+    tops: Array,
+    left: Mask,
+) -> tuple[int, int]:
+    """Return the arm to play at φ = features[t] and the level that decided, among those `left`."""
+    estimate(features, t, gamma_at(clock, settings), 1, 0, inverses, weights, counts, work, stats)
+    threshold = threshold_at(clock, settings)
+    level = settle(stats, ceilings, row, threshold, allowances, settings[LAM], tops, left)
+    return draw(stats, level, left, random), level
+
+
+@kernel
+def select(
+    kind: int,
+    point: Array,
+    table: Array,
     ceilings: Array,
     clock: Keys,
     settings: Array,
@@ -193,16 +224,71 @@ def select(
     counts: Array,
     random: RandomState,
 ) -> tuple[int, float]:
-    """Return the arm to play at features[1, F] and the exact probability of it."""
-    arms = ceilings.shape[1]
-    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, arms))
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    left = np.empty(ceilings.shape[1], np.bool_)
+    arm, level = decide(
+        features,
+        0,
+        ceilings,
+        ONLY_ROW,
+        clock,
+        settings,
+        allowances,
+        inverses,
+        weights,
+        counts,
+        random,
+        np.empty(features.shape[1]),
+        stats,
+        np.empty(counts.shape[1]),
+        left,
+    )
+    return arm, shares_among(stats, level, left)[arm]
+
+
+@kernel
+def select_many(
+    features: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    allowances: Array,
+    inverses: Array,
+    weights: Array,
+    counts: Array,
+    random: RandomState,
+    arms: Keys,
+    propensities: Array,
+) -> None:
+    """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
     work = np.empty(features.shape[1])
-    gamma = gamma_at(clock, settings)
-    threshold = threshold_at(clock, settings)
-    estimate(features, 0, gamma, 1, 0, inverses, weights, counts, work, stats)
-    level, left = candidates(stats, ceilings, threshold, allowances, settings[LAM])
-    arm = draw(stats, level, left, random)
-    return arm, shares(stats, ceilings, threshold, allowances, settings[LAM])[arm]
+    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    left = np.empty(ceilings.shape[1], np.bool_)
+    tops = np.empty(counts.shape[1])
+    for t in range(features.shape[0]):
+        arm, level = decide(
+            features,
+            t,
+            ceilings,
+            row_of(ceilings, t),
+            clock,
+            settings,
+            allowances,
+            inverses,
+            weights,
+            counts,
+            random,
+            work,
+            stats,
+            tops,
+            left,
+        )
+        arms[t] = arm
+        propensities[t] = shares_among(stats, level, left)[arm]
 
 
 @kernel
@@ -232,12 +318,23 @@ def replay(
     tops = np.empty(counts.shape[1])
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
-        gamma = gamma_at(clock, settings)
-        estimate(features, t, gamma, 1, 0, inverses, weights, counts, work, stats)
-        threshold = threshold_at(clock, settings)
-        row = row_of(ceilings, t)
-        level = settle(stats, ceilings, row, threshold, allowances, settings[LAM], tops, left)
-        arm = draw(stats, level, left, random)
+        arm, _ = decide(
+            features,
+            t,
+            ceilings,
+            row_of(ceilings, t),
+            clock,
+            settings,
+            allowances,
+            inverses,
+            weights,
+            counts,
+            random,
+            work,
+            stats,
+            tops,
+            left,
+        )
         arms[t] = arm
         if shared and partial(outcomes, t, arm):
             return t

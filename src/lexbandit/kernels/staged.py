@@ -150,6 +150,28 @@ def shares(
     return out
 
 
+@inlined
+def decide(
+    slot: int,
+    stats: Array,
+    ceilings: Array,
+    row: int,
+    bounds: Array,
+    tolerances: Array,
+    lam: float,
+    random: RandomState,
+    allowances: Array,
+    tops: Array,
+    active: Mask,
+) -> tuple[int, float]:
+    """Return the arm to play and the exact probability with which it is played."""
+    margin = bounds[bound_row(bounds, slot), MARGIN]
+    set_allowances(tolerances, margin, allowances)
+    widest = mark_active(stats, slot, ceilings, row, allowances, 2.0 * margin, lam, tops, active)
+    size = mark_playable(stats, slot, allowances.shape[0], margin, widest, active)
+    return draw(active, size, random), 1.0 / size
+
+
 @kernel
 def select(
     key: int,
@@ -163,16 +185,55 @@ def select(
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability with which it is played."""
     slot = slot_of(table, key)
-    margin = bounds[bound_row(bounds, slot), MARGIN]
     allowances = np.empty(tolerances.shape[0])
-    set_allowances(tolerances, margin, allowances)
+    tops = np.empty(tolerances.shape[0])
     active = np.empty(ceilings.shape[1], np.bool_)
-    tops = np.empty(allowances.shape[0])
-    widest = mark_active(
-        stats, slot, ceilings, ONLY_ROW, allowances, 2.0 * margin, lam, tops, active
+    return decide(
+        slot,
+        stats,
+        ceilings,
+        ONLY_ROW,
+        bounds,
+        tolerances,
+        lam,
+        random,
+        allowances,
+        tops,
+        active,
     )
-    size = mark_playable(stats, slot, allowances.shape[0], margin, widest, active)
-    return draw(active, size, random), 1.0 / size
+
+
+@kernel
+def select_many(
+    keys: Keys,
+    table: Table,
+    stats: Array,
+    ceilings: Array,
+    bounds: Array,
+    tolerances: Array,
+    lam: float,
+    random: RandomState,
+) -> tuple[Keys, Array]:
+    """Return the arms to play in many cells, by what is known now, and their probabilities."""
+    arms, propensities = np.empty(keys.shape[0], np.int64), np.empty(keys.shape[0])
+    allowances = np.empty(tolerances.shape[0])
+    tops = np.empty(tolerances.shape[0])
+    active = np.empty(ceilings.shape[1], np.bool_)
+    for t in range(keys.shape[0]):
+        arms[t], propensities[t] = decide(
+            slot_of(table, keys[t]),
+            stats,
+            ceilings,
+            row_of(ceilings, t),
+            bounds,
+            tolerances,
+            lam,
+            random,
+            allowances,
+            tops,
+            active,
+        )
+    return arms, propensities
 
 
 @kernel
@@ -195,13 +256,10 @@ def replay(
     tops = np.empty(objectives)
     for t in range(slots.shape[0]):
         slot = slots[t]
-        margin = bounds[bound_row(bounds, slot), MARGIN]
-        set_allowances(tolerances, margin, allowances)
         row = row_of(ceilings, t)
-        widest = mark_active(
-            stats, slot, ceilings, row, allowances, 2.0 * margin, lam, tops, active
+        arm, _ = decide(
+            slot, stats, ceilings, row, bounds, tolerances, lam, random, allowances, tops, active
         )
-        arm = draw(active, mark_playable(stats, slot, objectives, margin, widest, active), random)
         plays[slot, arm] += 1.0
         for i in range(objectives):
             observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, True)

@@ -109,6 +109,10 @@ class AdaptiveTree(Partition):
         """Return the level of a cell: its edges are 2^(−level)."""
         return max(int(key).bit_length() - 1, 0) // self.dimension
 
+    def above(self, key: int) -> int:
+        """Return the cell one level above; −1 for the root."""
+        return int(key) >> self.dimension if key > 1 else -1
+
     def cells_at(self, level: int) -> int:
         """Return 2^(dl) (l+1)(l+2).
 

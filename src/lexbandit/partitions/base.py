@@ -61,6 +61,10 @@ class Partition(ABC):
         """Return the level of a cell."""
         return 0
 
+    def above(self, key: int) -> int:
+        """Return the cell that was split into this one and others; −1 if there is none."""
+        return -1
+
     def cells_at(self, level: int) -> int:
         """Return by how many cells a bound that is to hold in all of them divides δ at a level."""
         return self.cells

@@ -1,20 +1,25 @@
 """What a policy is: it decides and learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 _MOST_ARMS = 10**7
+
+# A prior counts as whole observations, at most so many.
+_HEAVIEST = 10**9
+
+Prior = tuple[Any, int]
 
 
 class Policy(ABC):
@@ -60,8 +65,60 @@ class Policy(ABC):
         """Go on from a `state()` of a policy that knows the same things; refuses any other."""
 
     @abstractmethod
-    def add_arm(self) -> int:
-        """Add an arm that nothing is known of; returns its number."""
+    def add_arm(self, prior: Prior | None = None) -> int:
+        """Add an arm; returns its number.
+
+        Nothing is known of it, or, with `prior` = (means, weight), as much as if `weight`
+        observations with these means had come, one mean an objective, from all of the context
+        space evenly. A policy that cannot take a prior says so.
+        """
+
+    def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn further rewards of a play that was told by `update`; NaN means "not these".
+
+        In the end the policy knows what it would know if all of the play's rewards had come at
+        once. Plays do not grow, nor does a clock advance. A policy that cannot says so.
+        """
+        raise InvalidInput(
+            f"{self.name} cannot learn the rewards of a play in parts: what it keeps depends on "
+            "all of them at once. Tell them together."
+        )
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add what another policy of the same definition learned on rounds of its own: its state().
+
+        What was learned is a sum over rounds, so the sums are added; the random state stays. A
+        policy whose state is not a sum cannot be merged, and says so.
+        """
+        raise InvalidInput(
+            f"{self.name} cannot be merged: what it keeps depends on the order of its rounds, so "
+            "it is not a sum."
+        )
+
+    def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
+        """Return the arms to play in contexts[n, d], and their exact probabilities.
+
+        As `select`, one after the other, and with the same draws. `allowed` is None or bool[n, K].
+        This loop is the meaning; policies bring a compiled one.
+        """
+        points, masks = self._many(contexts, allowed)
+        arms, propensities = np.empty(len(points), np.int64), np.empty(len(points))
+        for t, point in enumerate(points):
+            mask = None if masks is None else masks[t]
+            arms[t], propensities[t] = self.select(point, mask)
+        return arms, propensities
+
+    def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
+        """Learn rewards[n, D] of arms[n] played in contexts[n, d]; NaN means "not observed".
+
+        As `update`, one after the other; nothing is learned if anything is refused. This loop is
+        the meaning; policies bring a compiled one.
+        """
+        points, masks = self._many(contexts, allowed)
+        played, values = self._played(len(points), arms, rewards)
+        for t, point in enumerate(points):
+            mask = None if masks is None else masks[t]
+            self.update(point, int(played[t]), values[t], mask)
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order, from the present state on.
@@ -125,6 +182,43 @@ class Policy(ABC):
         mask = checks.allowed_arms(allowed, (self.arms,))
         return ceilings_of(mask[np.newaxis])
 
+    def _many(self, contexts: Any, allowed: Any) -> tuple[Floats, Booleans | None]:
+        """Return contexts[n, d] and masks allowed[n, K], checked."""
+        points = checks.floats("contexts", contexts, (None, self.dimension))
+        checks.in_unit_cube("contexts", points)
+        if allowed is None:
+            return points, None
+        return points, checks.allowed_arms(allowed, (len(points), self.arms))
+
+    def _played(self, n: int, arms: Any, rewards: Any) -> tuple[Integers, Floats]:
+        """Return arms[n] and rewards[n, D], checked."""
+        played = checks.arms_of(arms, rounds=n, arms_known=self.arms)
+        values = checks.floats("rewards", rewards, (n, self.objectives))
+        self._check_rewards("rewards", values)
+        return played, values
+
+    def _check_rewards(self, name: str, rewards: Floats) -> None:
+        """Refuse rewards the policy cannot learn from; NaN is "not observed"."""
+        too_large = np.abs(rewards) > checks.LARGEST_REWARD
+        checks.refuse_first(name, rewards, too_large, checks.REWARDS_ALLOWED)
+
+    def _prior(self, prior: Any) -> tuple[Floats, int]:
+        """Return means and weight of a prior; without one the weight is 0."""
+        if prior is None:
+            return np.zeros(self.objectives), 0
+        if not isinstance(prior, Sequence) or isinstance(prior, str) or len(prior) != 2:
+            raise InvalidInput(f"prior must be (means, weight), got {prior!r}.")
+        means = checks.floats("means of the prior", prior[0], (self.objectives,))
+        finite = np.isfinite(means)
+        checks.refuse_first("means of the prior", means, ~finite, "means must be finite")
+        self._check_rewards("means of the prior", means)
+        weight = checks.whole("weight of the prior", prior[1], least=1, most=_HEAVIEST)
+        return means, weight
+
+    def _refuse_prior(self, prior: Any) -> None:
+        if prior is not None:
+            raise InvalidInput(f"{self.name} cannot take a prior for a new arm, got {prior!r}.")
+
     def _check_rounds(self, rounds: Rounds) -> None:
         if not isinstance(rounds, Rounds):
             raise InvalidInput(f"replay takes lexbandit.Rounds, got {type(rounds).__name__}.")
@@ -134,3 +228,12 @@ class Policy(ABC):
                 raise InvalidInput(
                     f"{what} of the rounds is {getattr(rounds, what)}, of the policy {number}."
                 )
+
+
+def no_such_play(arm: int, rewards: Floats) -> InvalidInput:
+    """Return the error for further rewards of a play that nobody told of."""
+    given = ", ".join(str(i + 1) for i in np.flatnonzero(~np.isnan(rewards)))
+    return InvalidInput(
+        f"no play of arm {arm} here waits for a reward in objective {given}: amend is for further "
+        "rewards of a play that was told by update."
+    )

@@ -19,6 +19,8 @@ class CellMemory:
     The arrays are those of `kernels.statistics` and `kernels.cells`; slot 0 stands for every cell
     that was never visited, slots 1 to `used`−1 for the visited ones in order of first visit.
     `rows_for` tells the rows of `bounds` for cells by their keys; one row, if all cells are alike.
+    priors[arm] is (weight, means…) of what an arm began with in every cell, visited or not: it is
+    part of the statistics as if it had been observed, and is kept to be told apart from that.
     """
 
     def __init__(self, *, arms: int, channels: int, fields: int, rows_for: RowsFor) -> None:
@@ -28,6 +30,7 @@ class CellMemory:
         self.table: Integers = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
         self.plays: Floats = np.zeros((_FIRST_SLOTS, arms))
         self.stats: Floats = np.zeros((_FIRST_SLOTS, channels, fields, arms))
+        self.priors: Floats = np.zeros((arms, 1 + channels))
         self.bounds: Floats = rows_for(self.keys)
         derive(self.stats, 0, _FIRST_SLOTS, self.bounds)
 
@@ -78,15 +81,42 @@ class CellMemory:
             self.bounds = np.concatenate([self.bounds, np.tile(self.bounds[:1], (old, 1))])
         self.keys, self.table, self.plays, self.stats = keys, table, plays, stats
 
-    def add_arm(self) -> None:
-        """Make room for one more arm, never played anywhere; `rows_for` knows of it already."""
+    def add_arm(self, weight: int, means: Floats) -> None:
+        """Make room for one more arm, never played anywhere; `rows_for` knows of it already.
+
+        In every cell it begins as if `weight` rewards of these means had come.
+        """
         plays = np.zeros((len(self.keys), self.arms + 1))
         plays[:, :-1] = self.plays
         stats = np.zeros((*self.stats.shape[:3], self.arms + 1))
         stats[..., :-1] = self.stats
-        self.bounds = self._rows_for(self.keys)
-        derive(stats, 0, len(stats), self.bounds)
+        prior = np.zeros(1 + self.channels)
+        prior[0] = weight
+        prior[1 : 1 + len(means)] = means
         self.plays, self.stats = plays, stats
+        self.priors = np.vstack([self.priors, prior])
+        self.bounds = self._rows_for(self.keys)
+        for field, value in self._prior_sums(self.priors[-1:]).items():
+            stats[:, :, field, -1] = value[0]
+        derive(stats, 0, len(stats), self.bounds)
+
+    def _prior_sums(self, priors: Floats) -> dict[int, Floats]:
+        """Return by field what priors[n, 1 + channels] add to statistics, as (n, channels)."""
+        weights, means = priors[:, :1], priors[:, 1:]
+        sums = {COUNT: np.broadcast_to(weights, means.shape), SUM: weights * means}
+        if self.stats.shape[2] > PLAIN_FIELDS:
+            sums[SPREAD] = weights * np.maximum(means * (1.0 - means), 0.0)
+        return sums
+
+    def merge(self, contents: dict[str, np.ndarray]) -> None:
+        """Add checked contents of other rounds; priors are counted once."""
+        slots = self.visit(contents["cells"])
+        self.plays[slots] += contents["plays"]
+        names = {COUNT: "counts", SUM: "sums", SPREAD: "spreads"}
+        for field, value in self._prior_sums(self.priors).items():
+            more = contents[names[field]] - value
+            self.stats[slots, :, field, :] += more.transpose(0, 2, 1)
+        derive(self.stats, 1, self.used, self.bounds)
 
     def contents(self) -> dict[str, np.ndarray]:
         """Return copies of what is known, visited cells only: axes are (cell, arm, channel)."""
@@ -99,6 +129,7 @@ class CellMemory:
         }
         if self.stats.shape[2] > PLAIN_FIELDS:
             contents["spreads"] = self.stats[visited, :, SPREAD, :].transpose(0, 2, 1).copy()
+        contents["priors"] = self.priors.copy()
         return contents
 
     def restore(self, contents: dict[str, np.ndarray]) -> None:
@@ -109,6 +140,10 @@ class CellMemory:
             fields=self.stats.shape[2],
             rows_for=self._rows_for,
         )
+        fresh.priors = contents["priors"]
+        for field, value in fresh._prior_sums(fresh.priors).items():
+            fresh.stats[:, :, field, :] = value.T
+        derive(fresh.stats, 0, len(fresh.stats), fresh.bounds)
         fresh.visit(contents["cells"])
         visited = slice(1, fresh.used)
         fresh.plays[visited] = contents["plays"]

@@ -27,6 +27,12 @@ class DominantRule(CellPolicy):
         memory = self._memory
         return kernel.select(key, memory.table, memory.stats, ceilings, self._random)
 
+    def _select_many(
+        self, contexts: Floats, keys: Integers, ceilings: Floats
+    ) -> tuple[Integers, Floats]:
+        memory = self._memory
+        return kernel.select_many(keys, memory.table, memory.stats, ceilings, self._random)
+
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(

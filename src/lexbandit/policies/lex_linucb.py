@@ -79,9 +79,27 @@ class LexLinearRule(LinearPolicy):
             features, gamma, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
         )
 
-    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
+            self._kind,
+            point,
+            self._table,
+            ceilings,
+            self._clock,
+            self._settings,
+            self.tolerances,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+            self._random,
+        )
+
+    def _select_many(
+        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
+    ) -> None:
+        memory = self._memory
+        kernel.select_many(
             features,
             ceilings,
             self._clock,
@@ -91,6 +109,8 @@ class LexLinearRule(LinearPolicy):
             memory.weights,
             memory.counts,
             self._random,
+            arms,
+            propensities,
         )
 
     def _replay(

@@ -28,9 +28,27 @@ class LexThompsonRule(LexLinearRule):
     ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹².
     """
 
-    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
+            self._kind,
+            point,
+            self._table,
+            ceilings,
+            self._clock,
+            self._settings,
+            self.tolerances,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+            self._random,
+        )
+
+    def _select_many(
+        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
+    ) -> None:
+        memory = self._memory
+        kernel.select_many(
             features,
             ceilings,
             self._clock,
@@ -40,6 +58,8 @@ class LexThompsonRule(LexLinearRule):
             memory.weights,
             memory.counts,
             self._random,
+            arms,
+            propensities,
         )
 
     def _replay(

@@ -5,6 +5,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
+from lexbandit.features import FeatureMap
 from lexbandit.kernels import linear as kernel
 
 # How far A⁻¹A may be from the identity, in units of the condition number: rounding, not damage.
@@ -12,10 +13,24 @@ _RESIDUE = 1e-8
 _MOST_PLAYS = 2**53
 
 
+def _prior_sums(priors: Floats, features: FeatureMap) -> tuple[Floats, Floats]:
+    """Return what priors add to Gram matrices[R, 1, F, F] and to moments[R, D, F].
+
+    w E[φφᵀ] and w m E[φ], with contexts uniform on [0,1]^d.
+    """
+    weights, means = priors[:, :1, np.newaxis], priors[:, 1:, np.newaxis]
+    if not weights.any():
+        return np.zeros((1, 1, 1, 1)), np.zeros((1, 1, 1))
+    first, second = features.expectations()
+    return weights[..., np.newaxis] * second, weights * means * first
+
+
 class LinearMemory:
     """Gram matrices, their inverses, moments, weights and counts, as `kernels.linear` reads them.
 
     `rows` models of `size` features. One Gram matrix a row serves all objectives until `split`.
+    priors[row] is (weight, means…) of what a model was told before its first round: it is part of
+    the other arrays as if it had been observed, and is kept to be told apart from that.
     """
 
     def __init__(self, *, rows: int, objectives: int, size: int, ridge: float) -> None:
@@ -25,10 +40,11 @@ class LinearMemory:
         self.moments: Floats = np.zeros((rows * objectives, size))
         self.weights: Floats = np.zeros((rows, objectives, size))
         self.counts: Floats = np.zeros((rows, objectives))
+        self.priors: Floats = np.zeros((rows, 1 + objectives))
 
     def split(self) -> None:
-        """Give every objective a Gram matrix of its own; so far they are equal."""
-        objectives = self.counts.shape[1]
+        """Give every objective a Gram matrix of its own, if they share one; so far it is theirs."""
+        objectives = self.counts.shape[1] // self.grams.shape[1]
         self.grams = np.repeat(self.grams, objectives, axis=1)
         self.inverses = np.repeat(self.inverses, objectives, axis=1)
 
@@ -42,9 +58,36 @@ class LinearMemory:
         )
         if self.grams.shape[1] > 1:
             fresh.split()
-        for name in ("grams", "inverses", "moments", "weights", "counts"):
+        for name in ("grams", "inverses", "moments", "weights", "counts", "priors"):
             both = np.concatenate([getattr(self, name), getattr(fresh, name)])
             setattr(self, name, np.ascontiguousarray(both))
+
+    def set_prior(self, row: int, weight: int, means: Floats, features: FeatureMap) -> None:
+        """Let a model that saw nothing know as much as after `weight` rounds of these means."""
+        self.priors[row] = [weight, *means]
+        gram, moments = _prior_sums(self.priors[row : row + 1], features)
+        self.counts[row] += weight
+        self.grams[row] += gram[0]
+        objectives = self.counts.shape[1]
+        self.moments[row * objectives : (row + 1) * objectives] += moments[0]
+        kernel.invert_all(self.grams[row : row + 1], self.inverses[row : row + 1])
+        kernel.derive(self.inverses, self.moments, self.weights)
+
+    def merge(self, contents: dict[str, np.ndarray], features: FeatureMap) -> None:
+        """Add checked contents of other rounds; the ridge and the priors are counted once."""
+        if contents["grams"].shape[1] > self.grams.shape[1]:
+            self.split()
+        gram, moments = _prior_sums(self.priors, features)
+        ridge = self.ridge * np.eye(self.grams.shape[2])
+        theirs = np.broadcast_to(contents["grams"], self.grams.shape)
+        grams = self.grams + (theirs - ridge - gram)
+        inverses = np.empty_like(grams)
+        if not kernel.invert_all(grams, inverses):
+            raise InvalidInput("state['grams'] cannot be added: the sum is singular.")
+        self.grams, self.inverses = grams, inverses
+        self.moments += (contents["moments"] - moments).reshape(self.moments.shape)
+        self.counts += contents["counts"] - self.priors[:, :1]
+        kernel.derive(self.inverses, self.moments, self.weights)
 
     def contents(self) -> dict[str, np.ndarray]:
         """Return copies of all but the weights, which follow."""
@@ -53,11 +96,13 @@ class LinearMemory:
             "grams": self.grams.copy(),
             "inverses": self.inverses.copy(),
             "moments": self.moments.reshape(self.weights.shape).copy(),
+            "priors": self.priors.copy(),
         }
 
     def restore(self, contents: dict[str, np.ndarray]) -> None:
         """Replace everything by checked contents."""
         self.counts = contents["counts"].astype(np.float64)
+        self.priors = contents["priors"]
         self.grams = contents["grams"]
         self.inverses = contents["inverses"]
         self.moments = contents["moments"].reshape(-1, self.weights.shape[2])

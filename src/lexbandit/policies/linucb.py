@@ -55,9 +55,25 @@ class LinUCBRule(LinearPolicy):
             features, self.alpha, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
         )
 
-    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
+            self._kind,
+            point,
+            self._table,
+            ceilings,
+            self.alpha,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
+            self._random,
+        )
+
+    def _select_many(
+        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
+    ) -> None:
+        memory = self._memory
+        kernel.select_many(
             features,
             ceilings,
             self.alpha,
@@ -65,6 +81,8 @@ class LinUCBRule(LinearPolicy):
             memory.weights,
             memory.counts,
             self._random,
+            arms,
+            propensities,
         )
 
     def _replay(

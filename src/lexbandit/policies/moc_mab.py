@@ -76,6 +76,22 @@ class LexicographicRule(CellPolicy):
             self._random,
         )
 
+    def _select_many(
+        self, contexts: Floats, keys: Integers, ceilings: Floats
+    ) -> tuple[Integers, Floats]:
+        memory = self._memory
+        return kernel.select_many(
+            keys,
+            memory.table,
+            memory.stats,
+            ceilings,
+            memory.bounds,
+            self.beta,
+            self.tolerances,
+            self.lam,
+            self._random,
+        )
+
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         memory = self._memory
         return kernel.replay(

@@ -10,6 +10,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_stages as kernel
+from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.linucb import below_one
@@ -95,16 +96,48 @@ class SupLinUCBRule(LinearPolicy):
             memory.counts,
         )
 
-    def _row(self, features: Floats, arm: int) -> int:
+    def _update(self, kind: int, point: Floats, arm: int, rewards: Floats) -> int:
+        """Record a play in the model of the stage it belongs to."""
         memory = self._memory
-        return kernel.home(
+        if kind != GIVEN:
+            checks.in_unit_cube("context", point)
+            point = self.features.of_checked(point[np.newaxis])[0]
+        features = point[np.newaxis]
+        row = kernel.home(
             features, arm, self.alpha, self._finest, self.stages, memory.inverses, memory.counts
         )
+        return linear.update(
+            GIVEN,
+            point,
+            self._table,
+            arm,
+            row,
+            rewards,
+            self._plays,
+            self._clock,
+            memory.grams,
+            memory.inverses,
+            memory.moments,
+            memory.weights,
+            memory.counts,
+        )
 
-    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
+    def _update_many(self, features: Floats, arms: Integers, rewards: Floats) -> None:
+        # Which model learns from a round depends on the rounds before.
+        for t, arm in enumerate(arms.tolist()):
+            if self._update(GIVEN, features[t], arm, rewards[t]) == linear.PARTIAL:
+                self._memory.split()
+                self._update(GIVEN, features[t], arm, rewards[t])
+
+    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
+        return self._select_as(self._kind, point, ceilings)
+
+    def _select_as(self, kind: int, point: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
         return kernel.select(
-            features,
+            kind,
+            point,
+            self._table,
             ceilings,
             self.alpha,
             self._finest,
@@ -114,6 +147,13 @@ class SupLinUCBRule(LinearPolicy):
             memory.counts,
             self._random,
         )
+
+    def _select_many(
+        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
+    ) -> None:
+        for t in range(len(features)):
+            mine = ceilings if len(ceilings) == 1 else ceilings[t : t + 1]
+            arms[t], propensities[t] = self._select_as(GIVEN, features[t], mine)
 
     def _replay(
         self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers

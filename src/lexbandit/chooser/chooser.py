@@ -17,7 +17,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import batches, merging, storing
 from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.explaining import ChooserExplanation, explained
-from lexbandit.chooser.policy_for import DEFAULT, policy_for
+from lexbandit.chooser.policy_for import DEFAULT, policy_for, takes_parts
 from lexbandit.chooser.summary import Summary, summarized
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature
@@ -98,6 +98,7 @@ class Chooser:
             seed=self._seed,
             settings=settings,
         )
+        self._in_parts = takes_parts(self.policy)
         self._active: Booleans = np.ones(len(self._arms), np.bool_)
         self._room = WaitingRoom(
             checks.whole("keep", keep, least=1),
@@ -151,6 +152,8 @@ class Chooser:
         left = self._room.add(
             Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
         )
+        if left is not None:
+            self._leave(left)
         if left is not None and self._room.dropped == 1:
             log.warning(
                 "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
@@ -242,9 +245,10 @@ class Chooser:
         shares = self._unknown.copy()
         for i, value in fresh:
             shares[i] = self.objectives[i].share(value)
-        learn = self.policy.amend if waiting.learned else self.policy.update
-        learn(waiting.point, waiting.arm, shares, waiting.mask)
-        waiting.learned = True
+        if self._in_parts or waiting.learned:
+            learn = self.policy.amend if waiting.learned else self.policy.update
+            learn(waiting.point, waiting.arm, shares, waiting.mask)
+            waiting.learned = True
         for i, value in fresh:
             waiting.rewards[i] = value
             received = self._received[i]
@@ -253,6 +257,22 @@ class Chooser:
             received[2] += value * value
             if self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
+        if not waiting.learned and None not in waiting.rewards:
+            self._tell_at_once(waiting)
+
+    def _tell_at_once(self, waiting: Waiting) -> None:
+        """Let a policy that cannot learn in parts learn all that came of a decision."""
+        told = [
+            o.share(v) if v is not None else math.nan
+            for o, v in zip(self.objectives, waiting.rewards, strict=True)
+        ]
+        self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
+        waiting.learned = True
+
+    def _leave(self, waiting: Waiting) -> None:
+        """Let a decision go: what is held back of it is learned."""
+        if not waiting.learned and any(value is not None for value in waiting.rewards):
+            self._tell_at_once(waiting)
 
     def _tell_all(self, fresh: Sequence[tuple[Waiting, list[tuple[int, float]]]]) -> None:
         """Let the policy learn checked rewards of many decisions."""
@@ -281,6 +301,7 @@ class Chooser:
                     if value is None and objective.default is not None
                 }
                 self._learn(waiting, told)
+            self._leave(waiting)
 
     def explain(
         self, context: Mapping[str, Any], allowed: Iterable[str] | None = None

@@ -11,7 +11,9 @@ from lexbandit.errors import InvalidInput
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact
 from lexbandit.policies import REGISTRY, Policy, make_policy
+from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import checked_sides
+from lexbandit.policies.linear_policy import LinearPolicy
 
 DEFAULT = "lex-linucb"
 
@@ -86,6 +88,15 @@ def cells_of(contexts: Contexts, given: Any) -> list[int | None]:
         own if side is None or side == own else int(side)
         for own, side in zip(sides, listed, strict=True)
     ]
+
+
+def takes_parts(policy: Policy) -> bool:
+    """Whether a policy can learn the rewards of a play in parts; else all are told at once."""
+    if isinstance(policy, CellPolicy):
+        return policy._keeps_sums
+    if isinstance(policy, LinearPolicy):
+        return policy.stages == 1
+    return type(policy).amend is not Policy.amend
 
 
 def _contexts_of(

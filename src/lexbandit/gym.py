@@ -10,7 +10,7 @@ They follow MO-Gymnasium: the reward is a vector in `reward_space`. It needs the
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
     round that was played.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  as Gymnasium declares it
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
     def _begin(self, seed: int) -> None:
         horizon = self.environment.rows or _FOREVER
         self._stream = self.environment.stream(horizon, seed=seed, block=min(_BLOCK, horizon))
-        self._block, self._at, self._left = None, 0, 0
+        self._block, self._at = None, 0
 
     def _context(self) -> Floats:
         """Return the context of the present round; a recording begins anew at its end."""
@@ -125,7 +125,8 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
                 assert self._stream is not None
                 self._block = next(self._stream)
             self._at = 0
-        return self._block.contexts[self._at].copy()
+        context: Floats = self._block.contexts[self._at].copy()
+        return context
 
 
 def gym_id(name: str) -> str:

@@ -59,10 +59,14 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learn(X, y, rewards, None, first=True)
 
     def partial_fit(
-        self, X: Any, arms: Any, rewards: Any = None, classes: Any = None
+        self, X: Any, y: Any, rewards: Any = None, classes: Any = None
     ) -> "LexBanditClassifier":
-        """Learn further rows. The first call must name all arms in `classes`, unless all occur."""
-        return self._learn(X, arms, rewards, classes, first=not hasattr(self, "policy_"))
+        """Learn further rows: the arms y that were played, and their rewards.
+
+        The first call must name all arms in `classes`, unless all of them occur. Without rewards y
+        are the right classes, as in `fit`.
+        """
+        return self._learn(X, y, rewards, classes, first=not hasattr(self, "policy_"))
 
     def _learn(
         self, X: Any, arms: Any, rewards: Any, classes: Any, *, first: bool
@@ -76,7 +80,7 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = self.classes_[np.minimum(places, len(self.classes_) - 1)] != labels
         if unknown.any():
             raise InvalidInput(
-                f"arm {labels[unknown][0]!r} is not one of the arms {self.classes_.tolist()}; name "
+                f"arm {labels[unknown].tolist()[0]!r} is not one of the arms {self.classes_.tolist()}; name "
                 "all arms in the first call: partial_fit(X, arms, rewards, classes=[...])."
             )
         points, count = self._points(values), len(self.classes_)

@@ -88,7 +88,7 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
     chooser._tell_all(_fresh_rows(chooser, _waiting_rows(chooser, listed), told))
 
 
-def ids_of(ids: Any) -> list[str]:
+def ids_of(ids: Any) -> list[Any]:
     """Return the ids of decisions: those of `Choices`, or a list of ids or of decisions."""
     if isinstance(ids, Choices):
         return ids.ids

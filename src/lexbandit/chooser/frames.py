@@ -102,7 +102,7 @@ def _values(package: str, column: Any) -> np.ndarray:
         return np.asarray(column.to_numpy())
     if package == "pyarrow":
         if hasattr(column, "combine_chunks"):
-            column = column.combine_chunks()
+            column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if hasattr(column, "dictionary_decode"):
             column = column.dictionary_decode()
         return np.asarray(column.to_numpy(zero_copy_only=False))

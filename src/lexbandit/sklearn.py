@@ -80,8 +80,9 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = self.classes_[np.minimum(places, len(self.classes_) - 1)] != labels
         if unknown.any():
             raise InvalidInput(
-                f"arm {labels[unknown].tolist()[0]!r} is not one of the arms {self.classes_.tolist()}; name "
-                "all arms in the first call: partial_fit(X, arms, rewards, classes=[...])."
+                f"arm {labels[unknown].tolist()[0]!r} is not one of the arms "
+                f"{self.classes_.tolist()}; name all arms in the first call: "
+                "partial_fit(X, arms, rewards, classes=[...])."
             )
         points, count = self._points(values), len(self.classes_)
         if told is None:

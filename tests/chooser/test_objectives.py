@@ -13,7 +13,12 @@ from lexbandit import InvalidInput, Objective, UnknownName
 numbers = st.floats(-1e6, 1e6)
 
 
-@given(low=numbers, span=st.floats(1e-3, 1e6), share=st.floats(0, 1), goal=st.sampled_from(["max", "min"]))  # fmt: skip
+@given(
+    low=numbers,
+    span=st.floats(1e-3, 1e6),
+    share=st.floats(0, 1),
+    goal=st.sampled_from(["max", "min"]),
+)
 def test_value_is_the_inverse_of_share(low: float, span: float, share: float, goal: Any) -> None:
     objective = Objective("x", goal=goal, range=(low, low + span))
     assert objective.share(objective.value(share)) == pytest.approx(share, abs=1e-6)

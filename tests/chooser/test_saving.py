@@ -184,8 +184,7 @@ def test_a_flipped_byte_is_found(make: Make, tmp_path: Path) -> None:
         path.write_bytes(good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1 :])
         try:
             other = lb.Chooser.load(path)
-        except lb.InvalidInput as error:
-            assert str(path) in str(error)
+        except lb.InvalidInput:
             refused += 1
         else:
             assert str(other.explain(CONTEXT)) == truth

@@ -7,8 +7,9 @@ category lie in cells of their own.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -58,8 +59,11 @@ class Feature(ABC):
         """Return how many coordinates it becomes."""
 
     @abstractmethod
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
-        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note."""
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
+        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note.
+
+        `point` is a list or an array of zeros.
+        """
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
         """Write the coordinates of many values to points[:, at:]; returns how many of each note."""
@@ -76,7 +80,7 @@ class Feature(ABC):
                 notes[note] = notes.get(note, 0) + 1
         return notes
 
-    def _middle(self, value: Any, point: list[float], at: int, size: int) -> int:
+    def _middle(self, value: Any, point: Any, at: int, size: int) -> int:
         """Write the middle for a missing value, or refuse it."""
         if self.missing == "refuse":
             raise InvalidInput(
@@ -116,7 +120,7 @@ class Number(Feature):
         """Return 1."""
         return 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write its share of the range."""
         if value.__class__ is not float and value.__class__ is not int:
             if no_value(value):
@@ -188,7 +192,7 @@ class Category(Feature):
         """Return one coordinate a value, or a single one for cells."""
         return len(self.values) if smooth else 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write 1 for the value and 0 for the others; for cells, the middle of its own part."""
         try:
             k = self._place.get(value, -1)  # type: ignore[attr-defined]
@@ -224,7 +228,7 @@ class Flag(Feature):
         """Return 1."""
         return 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write 1 or 0."""
         if no_value(value):
             return self._middle(value, point, at, 1)
@@ -251,7 +255,7 @@ class Cycle(Feature):
         """Return 2, the place on a circle; for cells 1, the time since the period began."""
         return 2 if smooth else 1
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the place on the circle, so that 23:59 and 0:00 are neighbours."""
         number = value if value.__class__ is float else checks.real(value)
         if not math.isfinite(number):
@@ -260,8 +264,9 @@ class Cycle(Feature):
             raise self._refuse(value, "a finite number")
         phase = (number / self.period) % 1.0
         if smooth:
-            point[at] = 0.5 + 0.5 * math.cos(2.0 * math.pi * phase)
-            point[at + 1] = 0.5 + 0.5 * math.sin(2.0 * math.pi * phase)
+            angle = 2.0 * math.pi * phase
+            point[at] = 0.5 + 0.5 * math.cos(angle)
+            point[at + 1] = 0.5 + 0.5 * math.sin(angle)
         else:
             point[at] = phase
         return FINE
@@ -289,7 +294,7 @@ class Vector(Feature):
         """Return its length."""
         return self.length
 
-    def write(self, value: Any, point: list[float], at: int, smooth: bool) -> int:
+    def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the shares of the range."""
         if value is None:
             return self._middle(value, point, at, self.length)
@@ -327,35 +332,55 @@ class Contexts:
         self.smooth = smooth
         self.names = names
         self._names = frozenset(names)
+        pick = itemgetter(*names)
+        self._pick: Callable[[Any], tuple[Any, ...]] = pick
+        if len(names) == 1:
+            self._pick = lambda context: (pick(context),)
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         self._places = list(zip(names, features, starts, strict=True))
+        self._writers = [(feature.write, at) for _, feature, at in self._places]
         self.dimension = sum(sizes)
+        self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def point(self, context: Mapping[str, Any], *, count: bool = True) -> Floats:
         """Return the point of a context; a wrong one is refused, and nothing is counted then."""
         try:
-            known = len(context)
-            get = context.get
+            usual = context.__class__ is dict and len(context) == len(self.names)
+            values = self._pick(context) if usual else self._values(context)
+        except KeyError:
+            values = self._values(context)
+        point = self._origin.copy()
+        smooth = self.smooth
+        noted = 0
+        n = 0
+        for write, at in self._writers:
+            noted += write(values[n], point, at, smooth)
+            n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
+        if noted and count:
+            self._note(values)
+        return point
+
+    def _note(self, values: tuple[Any, ...]) -> None:
+        """Count what was outside its range, missing or unknown, of values that were taken."""
+        for (name, feature, _), value in zip(self._places, values, strict=True):
+            note = feature.write(value, [0.0] * self.dimension, 0, self.smooth)
+            if note:
+                self.add_count(name, NOTES[note], 1)
+
+    def _values(self, context: Any) -> tuple[Any, ...]:
+        """Return the values of any mapping, None where it has none; unknown names are refused."""
+        try:
+            names, get = list(context), context.get
         except (TypeError, AttributeError):
             raise InvalidInput(
                 f"context must be a mapping of features to values, got {context!r}."
             ) from None
-        if known != len(self.names) or not self._names.issuperset(context):
-            for name in context:
-                if name not in self._names:
-                    raise unknown_name("context feature", name, self.names)
-        point = [0.0] * self.dimension
-        notes = None
-        for name, feature, at in self._places:
-            note = feature.write(get(name), point, at, self.smooth)
-            if note:
-                notes = [*(notes or ()), (name, note)]
-        if notes and count:
-            for name, note in notes:
-                self.add_count(name, NOTES[note], 1)
-        return np.array(point)
+        for name in names:
+            if name not in self._names:
+                raise unknown_name("context feature", name, self.names)
+        return tuple(get(name) for name in self.names)
 
     def points(self, columns: Mapping[str, Any]) -> Floats:
         """Return the points of many contexts, given as one column a feature."""

@@ -60,14 +60,23 @@ class Objective(_Settings):
     def checked(self, value: Any) -> float:
         """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused."""
         low, high = self.range
-        if value.__class__ is float and low <= value <= high:
-            return float(value)
-        number = checks.real(value)
+        number: float = value if value.__class__ is float else checks.real(value)
+        if low <= number <= high:
+            return number
         if not math.isfinite(number):
             raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
-        if self.outside == "refuse" and not low <= number <= high:
+        if self.outside == "refuse":
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number
+
+    def taken(self, value: Any) -> tuple[float, float]:
+        """Return a value as `checked` does, and its share."""
+        low, high = self.range
+        if value.__class__ is float and low <= value <= high:
+            share = (value - low) / (high - low)
+            return value, share if self.goal == "max" else 1.0 - share
+        number = self.checked(value)
+        return number, self.share(number)
 
     def is_outside(self, value: float) -> bool:
         """Tell whether a value lies outside the range."""

@@ -112,17 +112,18 @@ def _waiting_rows(chooser: "Chooser", ids: Sequence[Any]) -> list[Waiting]:
 
 def _fresh_rows(
     chooser: "Chooser", waiting: Sequence[Waiting], told: Sequence[Mapping[str, Any]]
-) -> list[tuple[Waiting, list[tuple[int, float]]]]:
+) -> list[tuple[Waiting, list[tuple[int, float, float]]]]:
     """Return what is new for each decision; where one comes twice, its rows are taken together."""
-    fresh: dict[str, tuple[Waiting, dict[int, float]]] = {}
+    fresh: dict[str, tuple[Waiting, list[tuple[int, float, float]], dict[int, float]]] = {}
     for row, (one, values) in enumerate(zip(waiting, told, strict=True)):
-        _, earlier = fresh.setdefault(one.id, (one, {}))
+        _, new, earlier = fresh.setdefault(one.id, (one, [], {}))
         try:
-            for i, value in chooser._fresh(one, values, earlier):
+            for i, value, share in chooser._fresh(one, values, earlier):
+                new.append((i, value, share))
                 earlier[i] = value
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-    return [(one, list(new.items())) for one, new in fresh.values()]
+    return [(one, new) for one, new, _ in fresh.values()]
 
 
 def learn(chooser: "Chooser", frame: Any) -> int:

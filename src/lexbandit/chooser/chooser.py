@@ -1,7 +1,6 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
 import logging
-import math
 import secrets
 import threading
 import time
@@ -34,6 +33,12 @@ _PARTS = 2**53
 # So many of the last contexts are kept for `summary`.
 _RECENT = 256
 _NOTHING: Mapping[int, float] = {}
+
+
+# What is told of a decision for the first time: objective, value and its share of the range.
+Fresh = list[tuple[int, float, float]]
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
 
 
 class Choice(NamedTuple):
@@ -99,7 +104,8 @@ class Chooser:
             settings=settings,
         )
         self._in_parts = takes_parts(self.policy)
-        self._active: Booleans = np.ones(len(self._arms), np.bool_)
+        self._standing: Booleans | None
+        self._active = np.ones(len(self._arms), np.bool_)
         self._room = WaitingRoom(
             checks.whole("keep", keep, least=1),
             None if wait is None else checks.positive("wait", wait),
@@ -116,8 +122,9 @@ class Chooser:
         self._defaults = any(objective.default is not None for objective in self.objectives)
         self.outside = dict.fromkeys(self._index, 0)
         """How many rewards of each objective lay outside its range, and were clipped."""
-        self._unknown = [math.nan] * len(self.objectives)
-        self._received = [[0.0, 0.0, 0.0] for _ in self.objectives]  # count, sum, sum of squares
+        self._unknown: Floats = np.full(len(self.objectives), np.nan)
+        # count, sum and sum of squares of the rewards of each objective
+        self._received = [(0.0, 0.0, 0.0)] * len(self.objectives)
         self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
 
     @property
@@ -127,6 +134,16 @@ class Chooser:
             return tuple(arm for arm, on in zip(self._arms, self._active, strict=True) if on)
 
     @property
+    def _active(self) -> Booleans:
+        """Which arms can be chosen; `_standing` says the same as the policy reads it."""
+        return self._in_use
+
+    @_active.setter
+    def _active(self, active: Booleans) -> None:
+        self._in_use = active
+        self._standing = None if active.all() else active
+
+    @property
     def waiting(self) -> int:
         """How many decisions are kept for their rewards."""
         return len(self._room)
@@ -134,7 +151,7 @@ class Chooser:
     def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
-            mask = self._mask(allowed)
+            mask = self._standing if allowed is None else self._mask(allowed)
             point = self.contexts.point(context)
             arm, propensity = self.policy.select(point, mask)
             if self.explore > 0.0:
@@ -143,25 +160,28 @@ class Chooser:
 
     def _note(self, arm: int, propensity: float, point: Floats, mask: Booleans | None) -> Choice:
         """Keep a decision for its rewards."""
-        self._made += 1
-        id = f"{self._prefix}-{self._made:x}"
+        self._made = made = self._made + 1
+        id = f"{self._prefix}-{made:x}"
         self._recent.append((point, mask))
-        now = self._clock()
-        if self._room.wait is not None:
+        now, room = self._clock(), self._room
+        if room.wait is not None:
             self._expire(now)
-        left = self._room.add(
-            Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
-        )
-        if left is not None:
-            self._leave(left)
-        if left is not None and self._room.dropped == 1:
+        if len(room.held) >= room.room:
+            self._make_room()
+        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
+        return _tuple(Choice, (id, self._arms[arm], propensity))
+
+    def _make_room(self) -> None:
+        """Let the oldest decision go; say so the first time."""
+        room = self._room
+        self._leave(room.drop())
+        if room.dropped == 1:
             log.warning(
                 "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
                 "leave from now on, and their rewards will be refused.",
-                len(self._room),
-                self._room.room,
+                room.room,
+                room.room,
             )
-        return Choice(id, self._arms[arm], propensity)
 
     def _explored(
         self, point: Floats, mask: Booleans | None, arm: int, propensity: float
@@ -195,14 +215,15 @@ class Chooser:
                         f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
                     )
         told = {**values, **named_values} if values else named_values
-        id = decision if isinstance(decision, str) else getattr(decision, "id", None)
-        if not isinstance(id, str):
-            raise InvalidInput(
-                f"decision must be what choose returned, or its id, got {decision!r}."
-            )
+        id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
-            self._let_go()
-            self._learn(self._room.get(id), told)
+            room = self._room
+            if room.wait is not None:
+                self._expire(self._clock())
+            waiting = room.held.get(id) if id.__class__ is str else None
+            if waiting is None:
+                waiting = room.get(_id_of(decision))
+            self._tell(waiting, self._fresh(waiting, told))
 
     def _let_go(self) -> None:
         """Let decisions go whose time is over now."""
@@ -215,22 +236,22 @@ class Chooser:
 
     def _fresh(
         self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NOTHING
-    ) -> list[tuple[int, float]]:
-        """Return what is told for the first time, as (objective, value).
+    ) -> Fresh:
+        """Return what is told for the first time, as (objective, value, share).
 
         `earlier` has what came in the same batch.
         """
-        fresh: list[tuple[int, float]] = []
+        fresh: Fresh = []
         for name, given in told.items():
             i = self._index.get(name, -1)
             if i < 0:
                 raise unknown_name("objective", name, self._index)
-            value = self.objectives[i].checked(given)
+            value, share = self.objectives[i].taken(given)
             before = waiting.rewards[i]
             if before is None:
                 before = earlier.get(i)
             if before is None:
-                fresh.append((i, value))
+                fresh.append((i, value, share))
             elif before != value:
                 raise Contradiction(
                     f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
@@ -238,24 +259,23 @@ class Chooser:
                 )
         return fresh
 
-    def _tell(self, waiting: Waiting, fresh: list[tuple[int, float]]) -> None:
+    def _tell(self, waiting: Waiting, fresh: Fresh) -> None:
         """Let the policy learn checked rewards."""
         if not fresh:
             return
         shares = self._unknown.copy()
-        for i, value in fresh:
-            shares[i] = self.objectives[i].share(value)
+        for i, _, share in fresh:
+            shares[i] = share
         if self._in_parts or waiting.learned:
             learn = self.policy.amend if waiting.learned else self.policy.update
             learn(waiting.point, waiting.arm, shares, waiting.mask)
             waiting.learned = True
-        for i, value in fresh:
+        for i, value, share in fresh:
             waiting.rewards[i] = value
-            received = self._received[i]
-            received[0] += 1.0
-            received[1] += value
-            received[2] += value * value
-            if self.objectives[i].is_outside(value):
+            count, total, squares = self._received[i]
+            self._received[i] = (count + 1.0, total + value, squares + value * value)
+            # What lies outside was taken as an end.
+            if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
         if not waiting.learned and None not in waiting.rewards:
             self._tell_at_once(waiting)
@@ -274,7 +294,7 @@ class Chooser:
         if not waiting.learned and any(value is not None for value in waiting.rewards):
             self._tell_at_once(waiting)
 
-    def _tell_all(self, fresh: Sequence[tuple[Waiting, list[tuple[int, float]]]]) -> None:
+    def _tell_all(self, fresh: Sequence[tuple[Waiting, Fresh]]) -> None:
         """Let the policy learn checked rewards of many decisions."""
         for waiting, new in fresh:
             self._tell(waiting, new)
@@ -371,7 +391,7 @@ class Chooser:
     def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
         """Return which arms can be played, as the policy reads it; None for all."""
         if allowed is None:
-            return None if all(self._active.tolist()) else self._active
+            return self._standing
         mask = np.zeros(len(self._arms), np.bool_)
         if isinstance(allowed, str) or not isinstance(allowed, Iterable):
             raise InvalidInput(f"allowed must be a list of arms, got {allowed!r}.")
@@ -461,6 +481,14 @@ class Chooser:
                 raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
             self._active = self._active.copy()
             self._active[place] = False
+
+
+def _id_of(decision: Any) -> str:
+    """Return the id of a decision, or the id itself."""
+    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(id, str):
+        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
+    return id
 
 
 def _objectives(given: Any) -> tuple[Objective, ...]:

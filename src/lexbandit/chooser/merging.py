@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lexbandit.chooser.storing import definition
+from lexbandit.chooser.storing import definition, triples
 from lexbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
     chooser.policy.merge(other.policy.state())
     chooser._past |= other._past
     chooser._made += other._made
-    chooser._received = np.add(chooser._received, other._received).tolist()
+    chooser._received = triples(np.add(chooser._received, other._received))
     for name, count in other.outside.items():
         chooser.outside[name] += count
     for name, counts in other.contexts.counts.items():

@@ -168,7 +168,7 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     room = document["room"]
     chooser._room.expired, chooser._room.dropped = int(room["expired"]), int(room["dropped"])
     received = checks.floats("received", document["received"], (len(chooser.objectives), 3))
-    chooser._received = received.tolist()
+    chooser._received = triples(received)
     chooser._random = _array(arrays, "random", "u", (2,))
     chooser._recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
@@ -251,3 +251,9 @@ def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting
         )
         for id, (point, mask), arm, propensity, since, values, learned in told
     ]
+
+
+def triples(rows: Any) -> list[tuple[float, float, float]]:
+    """Return count, sum and sum of squares for each objective."""
+    numbers = np.asarray(rows, np.float64).tolist()
+    return [(count, total, squares) for count, total, squares in numbers]

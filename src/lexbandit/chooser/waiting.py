@@ -31,7 +31,7 @@ class Waiting:
 
 @dataclass
 class WaitingRoom:
-    """Holds at most `room` decisions, the newest; after `wait` seconds (None: never) one leaves.
+    """Holds the newest decisions by id, at most `room`; one leaves after `wait` seconds, if any.
 
     A decision stays when its rewards are complete, so that a repeated reward is recognised.
     `expired` and `dropped` count those that left for want of time and of room, complete or not.
@@ -41,30 +41,33 @@ class WaitingRoom:
     wait: float | None
     expired: int = 0
     dropped: int = 0
-    _held: "OrderedDict[str, Waiting]" = field(default_factory=OrderedDict)
+    held: "OrderedDict[str, Waiting]" = field(default_factory=OrderedDict)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self.held)
 
     def __iter__(self) -> Iterator[Waiting]:
-        return iter(self._held.values())
+        return iter(self.held.values())
 
     def __contains__(self, id: object) -> bool:
-        return id in self._held
+        return id in self.held
 
-    def add(self, decision: Waiting) -> Waiting | None:
-        """Take a decision in; returns the one that had to leave for it, if any."""
-        left = None
-        if len(self._held) >= self.room:
-            _, left = self._held.popitem(last=False)
-            self.dropped += 1
-        self._held[decision.id] = decision
-        return left
+    def add(self, decision: Waiting) -> None:
+        """Take a decision in; the oldest leaves if there is no room."""
+        if len(self.held) >= self.room:
+            self.drop()
+        self.held[decision.id] = decision
+
+    def drop(self) -> Waiting:
+        """Let the oldest decision go for want of room; returns it."""
+        _, oldest = self.held.popitem(last=False)
+        self.dropped += 1
+        return oldest
 
     def get(self, id: str) -> Waiting:
         """Return a decision; an unknown one is an error."""
         try:
-            return self._held[id]
+            return self.held[id]
         except KeyError:
             raise UnknownDecision(
                 f"no decision {id!r} waits for rewards: the id is wrong, or the decision is older "
@@ -75,16 +78,16 @@ class WaitingRoom:
     def take(self, other: "WaitingRoom") -> None:
         """Take in copies of another room's decisions; the oldest of all come first."""
         both = sorted([*self, *(one.copy() for one in other)], key=lambda one: one.since)
-        self._held = OrderedDict((one.id, one) for one in both[-self.room :])
-        self.dropped += other.dropped + len(both) - len(self._held)
+        self.held = OrderedDict((one.id, one) for one in both[-self.room :])
+        self.dropped += other.dropped + len(both) - len(self.held)
         self.expired += other.expired
 
     def leave(self, now: float) -> Iterator[Waiting]:
         """Yield the decisions whose time is over, and let them go, the oldest first."""
-        while self.wait is not None and self._held:
-            oldest = next(iter(self._held.values()))
+        while self.wait is not None and self.held:
+            oldest = next(iter(self.held.values()))
             if oldest.since + self.wait > now:
                 return
-            self._held.popitem(last=False)
+            self.held.popitem(last=False)
             self.expired += 1
             yield oldest

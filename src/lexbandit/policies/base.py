@@ -15,6 +15,7 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 _MOST_ARMS = 10**7
+_contiguous, _DOUBLE = np.ascontiguousarray, np.float64
 
 # A prior counts as whole observations, at most so many.
 _HEAVIEST = 10**9
@@ -147,7 +148,7 @@ class Policy(ABC):
     def _context(self, context: Any) -> Floats:
         """Return the context in its proper shape; whether it lies in [0,1]^d is for the caller."""
         try:
-            array = np.ascontiguousarray(context, np.float64)
+            array = _contiguous(context, _DOUBLE)
             if array.shape == self._context_shape:
                 return array
         except (TypeError, ValueError, OverflowError):
@@ -157,7 +158,7 @@ class Policy(ABC):
     def _rewards(self, rewards: Any) -> Floats:
         """Return the rewards in their proper shape; whether they are finite is for the caller."""
         try:
-            array = np.ascontiguousarray(rewards, np.float64)
+            array = _contiguous(rewards, _DOUBLE)
             if array.shape == self._reward_shape:
                 return array
         except (TypeError, ValueError, OverflowError):
@@ -165,6 +166,9 @@ class Policy(ABC):
         return checks.floats("rewards", rewards, self._reward_shape)
 
     def _arm(self, arm: Any) -> int:
+        number: int = arm
+        if arm.__class__ is int and 0 <= number < self.arms:
+            return number
         try:
             number = index(arm)
         except TypeError:

@@ -25,6 +25,13 @@ def _prior_sums(priors: Floats, features: FeatureMap) -> tuple[Floats, Floats]:
     return weights[..., np.newaxis] * second, weights * means * first
 
 
+def _solved(grams: Floats, inverses: Floats, moments: Floats) -> Floats:
+    """Return θ that solves Aθ = b, from A⁻¹ and with one step that corrects its rounding."""
+    weights = np.matmul(inverses, moments[..., np.newaxis])
+    error = moments[..., np.newaxis] - np.matmul(grams, weights)
+    return np.ascontiguousarray((weights + np.matmul(inverses, error))[..., 0])
+
+
 class LinearMemory:
     """Gram matrices, their inverses, moments, weights and counts, as `kernels.linear` reads them.
 
@@ -37,7 +44,7 @@ class LinearMemory:
         self.ridge = ridge
         self.grams: Floats = np.tile(ridge * np.eye(size), (rows, 1, 1, 1))
         self.inverses: Floats = np.tile(np.eye(size) / ridge, (rows, 1, 1, 1))
-        self.moments: Floats = np.zeros((rows * objectives, size))
+        self.moments: Floats = np.zeros((rows, objectives, size))
         self.weights: Floats = np.zeros((rows, objectives, size))
         self.counts: Floats = np.zeros((rows, objectives))
         self.priors: Floats = np.zeros((rows, 1 + objectives))
@@ -68,10 +75,9 @@ class LinearMemory:
         gram, moments = _prior_sums(self.priors[row : row + 1], features)
         self.counts[row] += weight
         self.grams[row] += gram[0]
-        objectives = self.counts.shape[1]
-        self.moments[row * objectives : (row + 1) * objectives] += moments[0]
+        self.moments[row] += moments[0]
         kernel.invert_all(self.grams[row : row + 1], self.inverses[row : row + 1])
-        kernel.derive(self.inverses, self.moments, self.weights)
+        self.weights[row] = _solved(self.grams[row], self.inverses[row], self.moments[row])
 
     def merge(self, contents: dict[str, np.ndarray], features: FeatureMap) -> None:
         """Add checked contents of other rounds; the ridge and the priors are counted once."""
@@ -85,17 +91,18 @@ class LinearMemory:
         if not kernel.invert_all(grams, inverses):
             raise InvalidInput("state['grams'] cannot be added: the sum is singular.")
         self.grams, self.inverses = grams, inverses
-        self.moments += (contents["moments"] - moments).reshape(self.moments.shape)
+        self.moments += contents["moments"] - moments
         self.counts += contents["counts"] - self.priors[:, :1]
-        kernel.derive(self.inverses, self.moments, self.weights)
+        self.weights = _solved(grams, inverses, self.moments)
 
     def contents(self) -> dict[str, np.ndarray]:
-        """Return copies of all but the weights, which follow."""
+        """Return copies of everything."""
         return {
             "counts": self.counts.astype(np.int64),
             "grams": self.grams.copy(),
             "inverses": self.inverses.copy(),
-            "moments": self.moments.reshape(self.weights.shape).copy(),
+            "moments": self.moments.copy(),
+            "weights": self.weights.copy(),
             "priors": self.priors.copy(),
         }
 
@@ -105,13 +112,12 @@ class LinearMemory:
         self.priors = contents["priors"]
         self.grams = contents["grams"]
         self.inverses = contents["inverses"]
-        self.moments = contents["moments"].reshape(-1, self.weights.shape[2])
-        self.weights = np.empty_like(contents["moments"])
-        kernel.derive(self.inverses, self.moments, self.weights)
+        self.moments = contents["moments"]
+        self.weights = contents["weights"]
 
     def check(self, contents: dict[str, np.ndarray]) -> None:
         """Refuse contents that no stream of rewards can lead to."""
-        for name in ("grams", "inverses", "moments"):
+        for name in ("grams", "inverses", "moments", "weights"):
             array = contents[name]
             checks.refuse_first(f"state[{name!r}]", array, ~np.isfinite(array), "all are finite")
         for name in ("grams", "inverses"):
@@ -119,16 +125,31 @@ class LinearMemory:
             checks.refuse_first(
                 f"state[{name!r}]", array, array != array.swapaxes(2, 3), "each is symmetric"
             )
-        counts, moments = contents["counts"], contents["moments"]
+        counts = contents["counts"]
         wrong = (counts < 0) | (counts > _MOST_PLAYS)
         checks.refuse_first("state['counts']", counts, wrong, "counts are at least 0, at most 2^53")
         if contents["grams"].shape[1] == 1 and (counts != counts[:, :1]).any():
             raise InvalidInput(
                 "state['counts'] differ between objectives, and one Gram matrix serves them all."
             )
-        wrong = (counts[:, :, np.newaxis] == 0) & (moments != 0)
-        checks.refuse_first("state['moments']", moments, wrong, "moments are 0 without counts")
+        for name in ("moments", "weights"):
+            wrong = (counts[:, :, np.newaxis] == 0) & (contents[name] != 0)
+            checks.refuse_first(f"state[{name!r}]", contents[name], wrong, "0 without counts")
         self._check_grams(contents["grams"], contents["inverses"], counts)
+        self._check_weights(contents["grams"], contents["moments"], contents["weights"])
+
+    def _check_weights(self, grams: Floats, moments: Floats, weights: Floats) -> None:
+        """Refuse weights that do not solve Aθ = b."""
+        grams = np.broadcast_to(grams, (*weights.shape[:2], *grams.shape[2:]))
+        solved = np.einsum("rgjk,rgk->rgj", grams, weights)
+        size = np.linalg.norm(grams, axis=(2, 3)) * np.linalg.norm(weights, axis=2)
+        residue = np.abs(solved - moments).max(axis=2)
+        checks.refuse_first(
+            "state['grams'] times state['weights'], less state['moments'],",
+            residue,
+            residue > _RESIDUE * (size + np.linalg.norm(moments, axis=2)),
+            "the weights must solve Aθ = b",
+        )
 
     def _check_grams(self, grams: Floats, inverses: Floats, counts: np.ndarray) -> None:
         """Refuse Gram matrices that are not ridge·I + Σφφᵀ, and inverses that are not theirs."""

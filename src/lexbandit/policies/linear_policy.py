@@ -10,7 +10,6 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import ArmReport, Decision, Explanation
 from lexbandit.kernels import linear as kernel
-from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import no_such_play
@@ -39,7 +38,8 @@ class LinearPolicy(LinearState):
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
         """Return the arm to play and its exact probability; arm −1 if the context is outside.
 
-        `point` is from `_seen`, and goes to `kernels.linear_features` with `_kind` and `_table`.
+        `point` goes to `kernels.linear_features` with `_kind` and `_table`: it is the context, or
+        its features if the kernels do not know the map.
         """
 
     @abstractmethod
@@ -62,25 +62,21 @@ class LinearPolicy(LinearState):
     ) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
-    def _seen(self, context: Any) -> Floats:
-        """Return a context as the kernels take it: itself, or its features if they are GIVEN."""
-        return self._context(context) if self._kind != GIVEN else self._features(context)[0]
-
     def select(self, context: Any, allowed: Any = None) -> Decision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
-        point = self._seen(context)
+        point = self._context(context) if self._known else self._features(context)[0]
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, ceilings)
         if decision[0] < 0:
             checks.in_unit_cube("context", point)
-        return Decision._make(decision)
+        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed".
 
         `allowed` is the mask the arm was selected under; linear policies have no use for it.
         """
-        point = self._seen(context)
+        point = self._context(context) if self._known else self._features(context)[0]
         values = self._rewards(rewards)
         number = self._arm(arm)
         if allowed is not None:
@@ -99,7 +95,7 @@ class LinearPolicy(LinearState):
         """
         if self.stages > 1:
             super().amend(context, arm, rewards, allowed)
-        point = self._seen(context)
+        point = self._context(context) if self._known else self._features(context)[0]
         values = self._rewards(rewards)
         number = self._arm(arm)
         if allowed is not None:

@@ -17,15 +17,17 @@ from lexbandit.policies.loading import array_of, arrays_like, mapping_of
 from lexbandit.policies.priors import check_priors, refuse_other_priors
 
 _MOST_PLAYS = 2**53
+# With it, widths are right to 10⁻⁵ after 5·10⁶ rounds of one and the same context.
+LEAST_RIDGE = 0.001
 
 
 def _ridge(value: object) -> float:
     """Return the ridge; without one the Gram matrix of a new arm is singular."""
-    number = checks.positive("ridge", value)
-    if number < 1e-6:
+    number = checks.at_least_zero("ridge", value)
+    if number < LEAST_RIDGE:
         raise InvalidInput(
-            f"ridge must be at least 1e-06, got {value!r}: without it the Gram matrix of a new arm "
-            "is singular, and with less its inverse is not accurate."
+            f"ridge must be at least {LEAST_RIDGE}, got {value!r}: at 0 the Gram matrix of a new "
+            "arm is singular, and with less than this its inverse is not accurate."
         )
     return number
 
@@ -54,8 +56,8 @@ class LinearState(Policy):
             rows=arms * stages, objectives=objectives, size=features.count, ridge=self.ridge
         )
         self._kind = features.kind
-        known = self._kind != GIVEN
-        self._table: Floats = features.table if known else np.empty((features.count, 0))
+        self._known = self._kind != GIVEN
+        self._table: Floats = features.table if self._known else np.empty((features.count, 0))
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm; returns its number. Nothing is known of it: its Gram matrix is the ridge.
@@ -84,6 +86,7 @@ class LinearState(Policy):
         grams     float64[R, G, F, F]   A = ridge·I + Σφφᵀ
         inverses  float64[R, G, F, F]   A⁻¹ as it was kept up to date, to go on bit by bit
         moments   float64[R, D, F]      b = Σ r φ
+        weights   float64[R, D, F]      θ, which solves Aθ = b, as it was kept up to date
         priors    float64[R, 1 + D]     weight and means each began with; part of all sums
         features  float64[...]          what the features mean
         ridge     float64[1]            the ridge

@@ -49,6 +49,11 @@ class Feature(ABC):
             if getattr(self, what) not in known:
                 raise unknown_name(f"{what} of feature {self.name!r}:", getattr(self, what), known)
 
+    @property
+    def values_in_cells(self) -> int:
+        """How many values it has, if each lies in a cell of its own; 0 if it is continuous."""
+        return 0
+
     @abstractmethod
     def size(self, smooth: bool) -> int:
         """Return how many coordinates it becomes."""
@@ -66,7 +71,10 @@ class Feature(ABC):
         size = self.size(smooth)
         for row, value in enumerate(values):
             point = [0.0] * size
-            note = self.write(value, point, 0, smooth)
+            try:
+                note = self.write(value, point, 0, smooth)
+            except InvalidInput as error:
+                raise type(error)(f"row {row}: {error}") from None
             points[row, at : at + size] = point
             if note:
                 notes[note] = notes.get(note, 0) + 1
@@ -175,6 +183,11 @@ class Category(Feature):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "_place", {value: k for k, value in enumerate(values)})
 
+    @property
+    def values_in_cells(self) -> int:
+        """All its values, and one that stands for every other."""
+        return len(self.values) + 1
+
     def size(self, smooth: bool) -> int:
         """Return one coordinate a value, or a single one for cells."""
         return len(self.values) if smooth else 1
@@ -205,6 +218,11 @@ class Flag(Feature):
     """True or False."""
 
     kind: ClassVar[str] = "flag"
+
+    @property
+    def values_in_cells(self) -> int:
+        """True and False; and a third that is not known, where `missing` says "middle"."""
+        return 2 if self.missing == "refuse" else 3
 
     def size(self, smooth: bool) -> int:
         """Return 1."""
@@ -326,7 +344,7 @@ class Contexts:
         self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
-    def point(self, context: Mapping[str, Any]) -> Floats:
+    def point(self, context: Mapping[str, Any], *, count: bool = True) -> Floats:
         """Return the point of a context; a wrong one is refused, and nothing is counted then."""
         try:
             usual = context.__class__ is dict and len(context) == len(self.names)
@@ -340,7 +358,7 @@ class Contexts:
         for write, at in self._writers:
             noted += write(values[n], point, at, smooth)
             n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
-        if noted:
+        if noted and count:
             self._note(values)
         return point
 

@@ -67,8 +67,13 @@ def test_what_was_taken_otherwise_is_counted() -> None:
 
 @given(st.lists(st.tuples(st.floats(-1, 9), st.sampled_from("abc"), st.booleans()), min_size=1))
 def test_columns_give_what_single_contexts_give(rows: list[tuple[float, str, bool]]) -> None:
-    features = [Number("x", 0, 8), Category("k", ["a", "b"]), Flag("f"), Number("l", 1, 9, scale="log")]
-    columns = {
+    features = [
+        Number("x", 0, 8),
+        Category("k", ["a", "b"]),
+        Flag("f"),
+        Number("l", 1, 9, scale="log"),
+    ]
+    columns: dict[str, Any] = {
         "x": np.array([r[0] for r in rows]), "k": [r[1] for r in rows], "f": [r[2] for r in rows],
         "l": [1 + abs(r[0]) / 2 for r in rows],
     }  # fmt: skip

@@ -13,10 +13,10 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
-from lexbandit.chooser import batches, storing
+from lexbandit.chooser import batches, merging, storing
 from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.explaining import ChooserExplanation, explained
-from lexbandit.chooser.policy_for import DEFAULT, policy_for
+from lexbandit.chooser.policy_for import DEFAULT, policy_for, takes_parts
 from lexbandit.chooser.summary import Summary, summarized
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature
@@ -32,6 +32,7 @@ _OWN_DRAWS = 0x5EED
 _PARTS = 2**53
 # So many of the last contexts are kept for `summary`.
 _RECENT = 256
+_NOTHING: Mapping[int, float] = {}
 
 
 # What is told of a decision for the first time: objective, value and its share of the range.
@@ -87,6 +88,8 @@ class Chooser:
         self.explore = checks.at_least_zero("explore", explore)
         if self.explore > 1.0:
             raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
+        if not callable(clock):
+            raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
         self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
         self._settings = settings
         self._horizon = horizon
@@ -100,6 +103,7 @@ class Chooser:
             seed=self._seed,
             settings=settings,
         )
+        self._in_parts = takes_parts(self.policy)
         self._standing: Booleans | None
         self._active = np.ones(len(self._arms), np.bool_)
         self._room = WaitingRoom(
@@ -110,6 +114,8 @@ class Chooser:
         self._lock = threading.RLock()
         self._random = seeded(self._seed ^ _OWN_DRAWS)
         self._prefix = secrets.token_hex(4)
+        self._past = {self._prefix}  # whose decisions it learned from: none may count twice
+        self._save_lock = threading.Lock()
         self._made = 0
         self._index = {objective.name: i for i, objective in enumerate(self.objectives)}
         self._no_rewards: list[float | None] = [None] * len(self.objectives)
@@ -124,7 +130,8 @@ class Chooser:
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of the arms that can be chosen."""
-        return tuple(arm for arm, active in zip(self._arms, self._active, strict=True) if active)
+        with self._lock:
+            return tuple(arm for arm, on in zip(self._arms, self._active, strict=True) if on)
 
     @property
     def _active(self) -> Booleans:
@@ -144,8 +151,8 @@ class Chooser:
     def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
-            point = self.contexts.point(context)
             mask = self._standing if allowed is None else self._mask(allowed)
+            point = self.contexts.point(context)
             arm, propensity = self.policy.select(point, mask)
             if self.explore > 0.0:
                 arm, propensity = self._explored(point, mask, arm, propensity)
@@ -167,7 +174,7 @@ class Chooser:
     def _make_room(self) -> None:
         """Let the oldest decision go; say so the first time."""
         room = self._room
-        room.drop()
+        self._leave(room.drop())
         if room.dropped == 1:
             log.warning(
                 "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
@@ -197,6 +204,16 @@ class Chooser:
 
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
+        if values is not None:
+            if not isinstance(values, Mapping):
+                raise InvalidInput(
+                    f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
+                )
+            for name in values:
+                if name in named_values and values[name] != named_values[name]:
+                    raise Contradiction(
+                        f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
+                    )
         told = {**values, **named_values} if values else named_values
         id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
@@ -208,12 +225,22 @@ class Chooser:
                 waiting = room.get(_id_of(decision))
             self._tell(waiting, self._fresh(waiting, told))
 
+    def _let_go(self) -> None:
+        """Let decisions go whose time is over now."""
+        if self._room.wait is not None:
+            self._expire(self._clock())
+
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
         """Check all that is told, then tell the policy what is new."""
         self._tell(waiting, self._fresh(waiting, told))
 
-    def _fresh(self, waiting: Waiting, told: Mapping[str, Any]) -> Fresh:
-        """Return what is told for the first time, as (objective, value, share)."""
+    def _fresh(
+        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NOTHING
+    ) -> Fresh:
+        """Return what is told for the first time, as (objective, value, share).
+
+        `earlier` has what came in the same batch.
+        """
         fresh: Fresh = []
         for name, given in told.items():
             i = self._index.get(name, -1)
@@ -221,6 +248,8 @@ class Chooser:
                 raise unknown_name("objective", name, self._index)
             value, share = self.objectives[i].taken(given)
             before = waiting.rewards[i]
+            if before is None:
+                before = earlier.get(i)
             if before is None:
                 fresh.append((i, value, share))
             elif before != value:
@@ -237,9 +266,10 @@ class Chooser:
         shares = self._unknown.copy()
         for i, _, share in fresh:
             shares[i] = share
-        learn = self.policy.amend if waiting.learned else self.policy.update
-        learn(waiting.point, waiting.arm, shares, waiting.mask)
-        waiting.learned = True
+        if self._in_parts or waiting.learned:
+            learn = self.policy.amend if waiting.learned else self.policy.update
+            learn(waiting.point, waiting.arm, shares, waiting.mask)
+            waiting.learned = True
         for i, value, share in fresh:
             waiting.rewards[i] = value
             count, total, squares = self._received[i]
@@ -247,6 +277,27 @@ class Chooser:
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
+        if not waiting.learned and None not in waiting.rewards:
+            self._tell_at_once(waiting)
+
+    def _tell_at_once(self, waiting: Waiting) -> None:
+        """Let a policy that cannot learn in parts learn all that came of a decision."""
+        told = [
+            o.share(v) if v is not None else math.nan
+            for o, v in zip(self.objectives, waiting.rewards, strict=True)
+        ]
+        self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
+        waiting.learned = True
+
+    def _leave(self, waiting: Waiting) -> None:
+        """Let a decision go: what is held back of it is learned."""
+        if not waiting.learned and any(value is not None for value in waiting.rewards):
+            self._tell_at_once(waiting)
+
+    def _tell_all(self, fresh: Sequence[tuple[Waiting, Fresh]]) -> None:
+        """Let the policy learn checked rewards of many decisions."""
+        for waiting, new in fresh:
+            self._tell(waiting, new)
 
     def _warn_outside(self, i: int, value: float) -> None:
         objective = self.objectives[i]
@@ -270,14 +321,16 @@ class Chooser:
                     if value is None and objective.default is not None
                 }
                 self._learn(waiting, told)
+            self._leave(waiting)
 
     def explain(
         self, context: Mapping[str, Any], allowed: Iterable[str] | None = None
     ) -> ChooserExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         with self._lock:
-            told = self.policy.explain(self.contexts.point(context), self._mask(allowed))
-            return explained(told, self._arms, self.objectives, self.explore)
+            mask = self._mask(allowed)
+            told = self.policy.explain(self.contexts.point(context, count=False), mask)
+            return explained(told, self._arms, self._active, self.objectives, self.explore)
 
     def summary(self) -> Summary:
         """Say what was learned so far, and what the order of priority gained and gave up."""
@@ -286,8 +339,11 @@ class Chooser:
 
     def save(self, path: str | Path) -> None:
         """Write the chooser to a file; one that is there is replaced whole or not at all."""
-        with self._lock:
-            storing.save(self, Path(path))
+        place = storing.place_of(path)
+        with self._save_lock:  # choosing goes on while the file is written
+            with self._lock:
+                contents = storing.contents(self)
+            storing.write(place, contents)
 
     @classmethod
     def load(
@@ -298,7 +354,7 @@ class Chooser:
         clock: Callable[[], float] = time.time,
     ) -> "Chooser":
         """Read a chooser from a file; `policy` only if it was made with a policy object."""
-        return storing.load(cls, Path(path), policy, clock)
+        return storing.load(cls, storing.place_of(path), policy, clock)
 
     def merge(self, other: "Chooser") -> None:
         """Add what another chooser of the same definition learned on other traffic."""
@@ -306,7 +362,7 @@ class Chooser:
             raise InvalidInput(f"merge takes another Chooser, got {other!r}.")
         first, second = sorted((self, other), key=id)
         with first._lock, second._lock:
-            storing.merge(self, other)
+            merging.merge(self, other)
 
     def choose_many(self, contexts: Any, allowed: Any = None) -> Choices:
         """Return the arms to play in many contexts, a frame or columns by feature.
@@ -316,8 +372,11 @@ class Chooser:
         with self._lock:
             return batches.choose_many(self, contexts, allowed)
 
-    def reward_many(self, ids: Sequence[str], rewards: Any) -> None:
-        """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none."""
+    def reward_many(self, ids: Choices | Iterable[str], rewards: Any) -> None:
+        """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none.
+
+        `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned.
+        """
         with self._lock:
             batches.reward_many(self, ids, rewards)
 
@@ -334,8 +393,8 @@ class Chooser:
         if allowed is None:
             return self._standing
         mask = np.zeros(len(self._arms), np.bool_)
-        if isinstance(allowed, str):
-            raise InvalidInput(f"allowed must be a list of arms, got the text {allowed!r}.")
+        if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+            raise InvalidInput(f"allowed must be a list of arms, got {allowed!r}.")
         for arm in allowed:
             place = self._place(arm)
             if not self._active[place]:
@@ -351,24 +410,66 @@ class Chooser:
         except (KeyError, TypeError):
             raise unknown_name("arm", arm, self._arms) from None
 
-    def add_arm(self, arm: str) -> None:
-        """Add an arm that nothing is known of, or take a retired one back with all it learned."""
+    def add_arm(
+        self, arm: str, *, prior: Mapping[str, float] | None = None, weight: int | None = None
+    ) -> None:
+        """Add an arm that nothing is known of, or take a retired one back with all it learned.
+
+        With a `prior`, such as prior={"quality": 0.9, "cost": 0.01}, weight=20, a new arm starts as
+        if so many rewards of these averages had come, spread evenly over all contexts.
+        """
         with self._lock:
             named("arm", arm)
+            known = self._prior(arm, prior, weight)
             if arm in self._places:
                 if self._active[self._places[arm]]:
                     raise InvalidInput(f"there is an arm {arm!r} already.")
+                if known is not None:
+                    raise InvalidInput(
+                        f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
+                    )
                 self._active = self._active.copy()
                 self._active[self._places[arm]] = True
                 return
-            self.policy.add_arm()
+            if known is None:
+                self.policy.add_arm()
+            else:
+                self.policy.add_arm(known)
             self._places[arm] = len(self._arms)
             self._arms.append(arm)
-            self._active = np.append(self._active, True)
+            # What was chosen before could not be the new arm.
+            before = np.append(np.ones(len(self._active), np.bool_), False)
+            old = self._active
+            self._active = np.append(old, True)
             for waiting in self._room:
-                if waiting.mask is not None:
-                    waiting.mask = np.append(waiting.mask, False)
-            self._recent.clear()
+                mask = waiting.mask
+                waiting.mask = before if mask is None else np.append(mask, False)
+            recent = [
+                (p, None if mask is None else np.append(mask, bool((mask == old).all())))
+                for p, mask in self._recent
+            ]
+            self._recent = deque(recent, maxlen=_RECENT)
+
+    def _prior(
+        self, arm: str, prior: Any, weight: int | None
+    ) -> tuple[tuple[float, ...], int] | None:
+        """Return a prior as the policy reads it: shares, and how many rewards they stand for."""
+        if prior is None and weight is None:
+            return None
+        if not isinstance(prior, Mapping) or weight is None:
+            raise InvalidInput(
+                f"the prior of arm {arm!r} is a mean for each objective and a weight: "
+                f"add_arm({arm!r}, prior={{{', '.join(f'{n!r}: ...' for n in self._index)}}}, "
+                f"weight=20), got prior={prior!r}, weight={weight!r}."
+            )
+        for name in prior:
+            if name not in self._index:
+                raise unknown_name("objective", name, self._index)
+        for objective in self.objectives:
+            if objective.name not in prior:
+                raise InvalidInput(f"the prior of arm {arm!r} has no mean of {objective.name!r}.")
+        means = tuple(o.share(o.checked(prior[o.name])) for o in self.objectives)
+        return means, checks.whole(f"the weight of arm {arm!r}", weight, least=1)
 
     def retire_arm(self, arm: str) -> None:
         """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
@@ -391,6 +492,8 @@ def _id_of(decision: Any) -> str:
 
 
 def _objectives(given: Any) -> tuple[Objective, ...]:
+    if not isinstance(given, Objective | Iterable):
+        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
     listed = (given,) if isinstance(given, Objective) else tuple(given)
     if not listed or not all(isinstance(objective, Objective) for objective in listed):
         raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")

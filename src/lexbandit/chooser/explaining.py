@@ -1,10 +1,12 @@
 """Why an arm would be chosen, in the objectives' own units: an object, a text, a picture."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from lexbandit.checks import Booleans
 from lexbandit.decisions import Explanation
 from lexbandit.objectives import Objective
 
@@ -26,14 +28,17 @@ class Estimate:
 class ArmExplained:
     """What is known of an arm in a context; `estimates` by objective.
 
-    `as_good`: it counts as tied with the best on every objective above the one that decides.
+    `as_good`: it counts as tied with the best on every objective above the one that decides; `why`
+    says how that comes. `propensity` is NaN where the policy knows no closed form of it.
     """
 
     name: str
     allowed: bool
+    retired: bool
     plays: int
     estimates: dict[str, Estimate]
     as_good: bool
+    why: str
     propensity: float
 
 
@@ -50,13 +55,21 @@ class ChooserExplanation:
         rows = [["arm", "plays", *names, "as good", "probability"]]
         for arm in self.arms:
             told = [_told(arm.estimates[name]) for name in names]
-            good = "yes" if arm.as_good else "no" if arm.allowed else "not allowed"
-            rows.append([arm.name, f"{arm.plays}", *told, good, f"{arm.propensity:.3g}"])
+            other = "retired" if arm.retired else "no" if arm.allowed else "not allowed"
+            chance = f"{arm.propensity:.3g}".replace("nan", "unknown")
+            good = "yes" if arm.as_good else other
+            rows.append([arm.name, f"{arm.plays}", *told, good, chance])
         wide = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = [
             "  ".join(text.ljust(w) for text, w in zip(row, wide, strict=True)) for row in rows
         ]
         return "\n".join([*(line.rstrip() for line in lines), self.reason])
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The arms that may be chosen now, the likeliest first."""
+        possible = [arm for arm in self.arms if arm.propensity > 0 or _unknown(arm)]
+        return tuple(arm.name for arm in sorted(possible, key=lambda arm: -arm.propensity))
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -70,20 +83,25 @@ class ChooserExplanation:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" '
             'role="img">',
-            f"<title>{escape(self.reason)}</title>",
+            f"<title>{_xml(self.reason)}</title>",
             f'<rect width="{width}" height="{height}" fill="white"/>',
         ]
         for n, arm in enumerate(self.arms):
             y = 40 + row * n
-            weight = ' font-weight="bold"' if arm.propensity >= 0.5 else ""
-            parts.append(f'<text x="10" y="{y + 4}"{weight}>{escape(arm.name)}</text>')
+            weight = ' font-weight="bold"' if self._favoured(arm) else ""
+            parts.append(f'<text x="10" y="{y + 4}"{weight}>{_xml(arm.name)}</text>')
         for i, objective in enumerate(self.objectives):
             x = left + i * (panel + 30)
             better = "more" if objective.goal == "max" else "less"
-            title = f"{escape(objective.name)} ({better} is better)"
+            title = f"{_xml(objective.name)} ({better} is better)"
             parts.append(f'<text x="{x}" y="16" font-weight="bold">{title}</text>')
             parts += self._panel(objective, x, panel, row)
         return "".join([*parts, "</svg>"])
+
+    def _favoured(self, arm: ArmExplained) -> bool:
+        """Tell whether an arm is among the likeliest to be chosen."""
+        chances = [one.propensity for one in self.arms if not math.isnan(one.propensity)]
+        return bool(chances) and arm.propensity > 0 and arm.propensity >= max(chances)
 
     def _panel(self, objective: Objective, x: int, panel: int, row: int) -> list[str]:
         """Return one objective's intervals and its axis."""
@@ -92,12 +110,12 @@ class ChooserExplanation:
         for n, arm in enumerate(self.arms):
             y = 40 + row * n
             estimate = arm.estimates[objective.name]
-            colour = "#1f6fb2" if arm.propensity >= 0.5 else "#555" if arm.allowed else "#bbb"
+            colour = "#1f6fb2" if self._favoured(arm) else "#555" if arm.allowed else "#bbb"
             if estimate.value is None or estimate.low is None or estimate.high is None:
                 parts.append(f'<text x="{x}" y="{y + 4}" fill="#999">not observed yet</text>')
                 continue
             ends = [x + panel * (end - low) / (high - low) for end in (estimate.low, estimate.high)]
-            middle = x + panel * (min(max(estimate.value, low), high) - low) / (high - low)
+            middle = x + panel * (estimate.value - low) / (high - low)
             parts.append(
                 f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y}" y2="{y}" '
                 f'stroke="{colour}" stroke-width="{4 if arm.as_good else 2}" '
@@ -114,7 +132,11 @@ class ChooserExplanation:
 
 
 def explained(
-    explanation: Explanation, arms: Sequence[str], objectives: Sequence[Objective], explore: float
+    explanation: Explanation,
+    arms: Sequence[str],
+    active: Booleans,
+    objectives: Sequence[Objective],
+    explore: float,
 ) -> ChooserExplanation:
     """Return a policy's explanation in the user's words and units."""
     allowed = sum(report.allowed for report in explanation.arms)
@@ -122,6 +144,7 @@ def explained(
         ArmExplained(
             name=arms[report.arm],
             allowed=report.allowed,
+            retired=not active[report.arm],
             plays=report.plays,
             estimates={
                 objective.name: _estimate(
@@ -130,6 +153,7 @@ def explained(
                 for i, objective in enumerate(objectives)
             },
             as_good=report.candidate,
+            why=_why(explanation, report.arm, arms, active, objectives),
             propensity=(1.0 - explore) * report.propensity + report.allowed * explore / allowed,
         )
         for report in explanation.arms
@@ -143,9 +167,48 @@ def explained(
 def _estimate(objective: Objective, observations: int, mean: float, width: float) -> Estimate:
     if observations == 0:
         return Estimate(None, None, None, 0)
-    low, high = objective.range
-    ends = sorted(objective.value(end) for end in (mean - width, mean + width))
-    return Estimate(objective.value(mean), max(ends[0], low), min(ends[1], high), observations)
+    lower, value, upper = (
+        min(max(objective.value(share), objective.range[0]), objective.range[1])
+        for share in (mean - width, mean, mean + width)
+    )
+    return Estimate(value, min(lower, upper), max(lower, upper), observations)
+
+
+def _why(
+    explanation: Explanation,
+    arm: int,
+    names: Sequence[str],
+    active: Booleans,
+    objectives: Sequence[Objective],
+) -> str:
+    """Say whether an arm counts as tied on the objectives above the one that decides, and why."""
+    if not active[arm]:
+        return "It is retired."
+    if not explanation.arms[arm].allowed:
+        return "It is not allowed here."
+    if not explanation.levels:
+        return "It is a candidate." if explanation.arms[arm].candidate else "It is no candidate."
+    decides = len(explanation.levels) - 1
+    for objective, level in zip(objectives, explanation.levels[:decides], strict=False):
+        if arm not in level.arms:
+            within = f" within {objective.tolerance:g}" if objective.tolerance else ""
+            return (
+                f"Behind in {objective.name}: even the best end of its interval is not as good as "
+                f"{names[level.top]}{within}."
+            )
+    if decides == 0:
+        return f"{objectives[0].name} decides alone here: nothing lies above it."
+    tied = _listed([objective.name for objective in objectives[:decides]])
+    return f"As good as the best in {tied}, as far as is known; {objectives[decides].name} decides."
+
+
+def _unknown(arm: ArmExplained) -> bool:
+    return math.isnan(arm.propensity) and arm.as_good
+
+
+def _xml(text: str) -> str:
+    """Return a text as XML can hold it: names may have any characters."""
+    return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def _told(estimate: Estimate) -> str:

@@ -1,29 +1,109 @@
-"""Columns from what people have: a mapping of columns, Polars, pandas or Arrow."""
+"""Columns from what people have: a mapping of columns, rows, an array, Polars, pandas or Arrow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lexbandit.errors import InvalidInput
 
+Columns = dict[str, Any]
 
-def columns_of(frame: Any) -> dict[str, Any]:
-    """Return the columns of a frame by name, without copies where the frame allows it."""
+
+def columns_of(frame: Any, names: Sequence[str]) -> Columns:
+    """Return the columns of a frame by name, without copies where the frame allows it.
+
+    An array has one column for each of `names`, in their order; for a single name, what it has a
+    row is that one's value. Where a column holds nothing it has None or NaN.
+    """
     if isinstance(frame, Mapping):
-        return dict(frame)
+        columns = {name: _column(name, frame[name]) for name in frame}
+    elif isinstance(frame, np.ndarray):
+        columns = _of_array(frame, names)
+    elif isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
+        columns = _of_rows(frame, names)
+    else:
+        columns = _of_frame(frame)
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidInput(f"the names of columns must be texts, got {name!r}.")
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InvalidInput(f"the columns differ in length: {lengths}.")
+    return columns
+
+
+def length_of(columns: Columns) -> int:
+    """Return the number of rows."""
+    return next((len(column) for column in columns.values()), 0)
+
+
+def plain(column: Any) -> list[Any]:
+    """Return a column as a list of Python's own values."""
+    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return values
+
+
+def _column(name: Any, column: Any) -> Any:
+    """Return a column of a mapping as an array or a sequence."""
+    package = type(column).__module__.partition(".")[0]
+    if package in ("polars", "pandas", "pyarrow"):
+        return _values(package, column)
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise InvalidInput(f"column {name!r} must be a list or an array of values, got {column!r}.")
+    return column
+
+
+def _of_array(array: np.ndarray, names: Sequence[str]) -> Columns:
+    if array.dtype.names:
+        return {name: array[name] for name in array.dtype.names}
+    if len(names) == 1 and array.ndim in (1, 2):
+        return {names[0]: array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array}
+    if array.ndim != 2 or array.shape[1] != len(names):
+        raise InvalidInput(
+            f"an array must have a row for each and {len(names)} columns ({', '.join(names)}), got "
+            f"the shape {array.shape}."
+        )
+    return {name: array[:, n] for n, name in enumerate(names)}
+
+
+def _of_rows(rows: Sequence[Any], names: Sequence[str]) -> Columns:
+    for n, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise InvalidInput(f"row {n} must be a mapping of names to values, got {row!r}.")
+    present = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in present or dict.fromkeys(names)}
+
+
+def _of_frame(frame: Any) -> Columns:
     package = type(frame).__module__.partition(".")[0]
     if package == "polars" and hasattr(frame, "get_columns"):
-        return {column.name: column.to_numpy() for column in frame.get_columns()}
+        return {column.name: _values(package, column) for column in frame.get_columns()}
     if package == "pandas" and hasattr(frame, "columns"):
-        return {str(name): frame[name].to_numpy() for name in frame.columns}
-    if package == "pyarrow" and hasattr(frame, "column_names"):
+        if not frame.columns.is_unique:
+            raise InvalidInput(f"the frame has two columns of one name: {list(frame.columns)}.")
+        return {name: _values(package, frame[name]) for name in frame.columns}
+    if package == "pyarrow" and hasattr(frame, "schema"):
         return {
-            name: frame.column(name).combine_chunks().to_numpy(zero_copy_only=False)
-            for name in frame.column_names
+            name: _values(package, frame.column(n)) for n, name in enumerate(frame.schema.names)
         }
-    if isinstance(frame, Sequence) and frame and all(isinstance(row, Mapping) for row in frame):
-        names = list(dict.fromkeys(name for row in frame for name in row))
-        return {name: [row.get(name) for row in frame] for name in names}
+    hint = "; call collect() first" if hasattr(frame, "collect") else ""
     raise InvalidInput(
-        "a mapping of columns, a list of mappings, a Polars or pandas frame or an Arrow table is "
-        f"wanted, got {type(frame).__name__}."
+        "a mapping of columns, a list of mappings, an array, a Polars or pandas frame or an Arrow "
+        f"table is wanted, got {type(frame).__name__}{hint}."
     )
+
+
+def _values(package: str, column: Any) -> np.ndarray:
+    """Return a column of a frame as an array: numbers without a copy, where it can be."""
+    if package == "pandas":
+        if hasattr(column.dtype, "na_value") and column.hasnans:
+            return np.asarray(column.to_numpy(dtype=object, na_value=None))
+        return np.asarray(column.to_numpy())
+    if package == "pyarrow":
+        if hasattr(column, "combine_chunks"):
+            column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if hasattr(column, "dictionary_decode"):
+            column = column.dictionary_decode()
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.asarray(column.to_numpy())

@@ -5,14 +5,18 @@
     waiting/NAME.npy  the decisions that wait for rewards: arms, points, ...
 
 The file is written beside its place and then moved there, so a crash leaves the old one or the new
-one. A newer version is refused; older ones are read.
+one. A newer version is refused; older ones are read. docs/saving.md describes it.
 """
 
+import contextlib
 import io
 import json
 import os
-import tempfile
+import secrets
+import stat
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,22 @@ FORMAT = "lexbandit.chooser"
 VERSION = 1
 
 Arrays = dict[str, np.ndarray]
+
+# What reading a damaged zip, JSON or array file can raise.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    MemoryError,
+    SyntaxError,
+)
 
 
 def write(path: Path, document: dict[str, Any], arrays: Arrays) -> None:
@@ -37,26 +57,38 @@ def write(path: Path, document: dict[str, Any], arrays: Arrays) -> None:
             "texts and lists."
         ) from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.parent / f".{path.name}.{secrets.token_hex(6)}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr("chooser.json", text)
-                for key, array in arrays.items():
-                    buffer = io.BytesIO()
-                    np.save(buffer, array, allow_pickle=False)
-                    archive.writestr(f"{key}.npy", buffer.getvalue())
+        with open(beside, "xb") as file:
+            _pack(file, text, arrays)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        with contextlib.suppress(FileNotFoundError):
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))  # as the one it replaces
+        os.replace(beside, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    _settle(path.parent)
+
+
+def _pack(file: Any, text: str, arrays: Arrays) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("chooser.json", text)
+        for key, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(f"{key}.npy", buffer.getbuffer())
+
+
+def _settle(folder: Path) -> None:
+    """Make the new name last through a loss of power, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -64,7 +96,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     try:
         with zipfile.ZipFile(path) as archive:
             if "chooser.json" not in archive.namelist():
-                raise InvalidInput(f"{path} is not a saved chooser.")
+                raise InvalidInput(f"{path} is not a saved chooser: it has no chooser.json.")
             document = json.loads(archive.read("chooser.json"))
             _check(path, document)
             arrays = {
@@ -78,16 +110,18 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
     except InvalidInput:
         raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, RuntimeError) as error:
+    except _DAMAGE as error:
         raise InvalidInput(f"{path} is not a saved chooser, or is damaged: {error}.") from error
     return document, arrays
 
 
 def _check(path: Path, document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is not a saved chooser.")
+        raise InvalidInput(f"{path} is not a saved chooser: its format is another.")
     version = document.get("version")
-    if not isinstance(version, int) or version > VERSION:
+    if version.__class__ is not int or version < 1:
+        raise InvalidInput(f"{path} is damaged: its version is {version!r}.")
+    if version > VERSION:
         raise InvalidInput(
             f"{path} was saved in version {version!r} of the format; this lexbandit reads versions "
             f"up to {VERSION}: install a newer one."

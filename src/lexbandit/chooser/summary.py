@@ -102,13 +102,12 @@ def _gained(chooser: "Chooser") -> dict[str, Mean]:
     for point, mask in list(chooser._recent):
         told = chooser.policy.explain(point, mask)
         known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
-        chosen = [arm for arm in known if arm.propensity > 0]
+        chosen = [(arm, _chance(arm)) for arm in known if arm.arm in told.likely]
         if not chosen:
             continue
         best = max(known, key=lambda arm: arm.mean[0])
-        weight = sum(arm.propensity for arm in chosen)
-        gains.append([_mixed(chosen, weight, best, i)[0] for i in range(depth)])
-        halves.append([_mixed(chosen, weight, best, i)[1] for i in range(depth)])
+        gains.append([_mixed(chosen, best, i)[0] for i in range(depth)])
+        halves.append([_mixed(chosen, best, i)[1] for i in range(depth)])
     if not gains:
         return {o.name: Mean(None, None, None, 0) for o in chooser.objectives}
     out = {}
@@ -119,11 +118,17 @@ def _gained(chooser: "Chooser") -> dict[str, Mean]:
     return out
 
 
-def _mixed(chosen: list[ArmReport], weight: float, best: ArmReport, i: int) -> tuple[float, float]:
+def _chance(arm: ArmReport) -> float:
+    """Return the weight of a likely arm; candidates whose chances are not known count alike."""
+    return 1.0 if math.isnan(arm.propensity) else arm.propensity
+
+
+def _mixed(chosen: list[tuple[ArmReport, float]], best: ArmReport, i: int) -> tuple[float, float]:
     """Return the expected gain in objective i over `best`, and half its interval."""
+    total = sum(chance for _, chance in chosen)
     gain = half = 0.0
-    for arm in chosen:
+    for arm, chance in chosen:
         if arm.arm != best.arm:
-            gain += arm.propensity / weight * (arm.mean[i] - best.mean[i])
-            half += arm.propensity / weight * (arm.width[i] + best.width[i])
+            gain += chance / total * (arm.mean[i] - best.mean[i])
+            half += chance / total * (arm.width[i] + best.width[i])
     return gain, half

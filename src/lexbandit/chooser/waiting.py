@@ -58,10 +58,11 @@ class WaitingRoom:
             self.drop()
         self.held[decision.id] = decision
 
-    def drop(self) -> None:
-        """Let the oldest decision go for want of room."""
-        self.held.popitem(last=False)
+    def drop(self) -> Waiting:
+        """Let the oldest decision go for want of room; returns it."""
+        _, oldest = self.held.popitem(last=False)
         self.dropped += 1
+        return oldest
 
     def get(self, id: str) -> Waiting:
         """Return a decision; an unknown one is an error."""
@@ -73,6 +74,13 @@ class WaitingRoom:
                 f"than the {self.room:,} that are kept"
                 + ("." if self.wait is None else f" or than {self.wait:g} seconds.")
             ) from None
+
+    def take(self, other: "WaitingRoom") -> None:
+        """Take in copies of another room's decisions; the oldest of all come first."""
+        both = sorted([*self, *(one.copy() for one in other)], key=lambda one: one.since)
+        self.held = OrderedDict((one.id, one) for one in both[-self.room :])
+        self.dropped += other.dropped + len(both) - len(self.held)
+        self.expired += other.expired
 
     def leave(self, now: float) -> Iterator[Waiting]:
         """Yield the decisions whose time is over, and let them go, the oldest first."""

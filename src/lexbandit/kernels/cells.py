@@ -90,3 +90,27 @@ def grid_keys(contexts: Array, side: int) -> Keys:
     for t in range(contexts.shape[0]):
         keys[t] = grid_key(contexts[t], side)
     return keys
+
+
+@kernel
+def mixed_key(context: Array, sides: Keys) -> int:
+    """Return the cell of `context` in a grid of sides[j] cells in dimension j; −1 if outside.
+
+    In each dimension the cell is that of `grid_key`.
+    """
+    key = 0
+    for j in range(context.shape[0]):
+        cell = grid_key(context[j : j + 1], sides[j])
+        if cell < 0:
+            return -1
+        key = key * sides[j] + cell
+    return key
+
+
+@kernel
+def mixed_keys(contexts: Array, sides: Keys) -> Keys:
+    """Return `mixed_key` of every row."""
+    keys = np.empty(contexts.shape[0], np.int64)
+    for t in range(contexts.shape[0]):
+        keys[t] = mixed_key(contexts[t], sides)
+    return keys

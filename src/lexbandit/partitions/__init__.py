@@ -2,7 +2,8 @@
 
 from lexbandit.partitions.adaptive_tree import AdaptiveTree
 from lexbandit.partitions.base import Partition
+from lexbandit.partitions.mixed_grid import Exact, MixedGrid
 from lexbandit.partitions.single_cell import SingleCell
 from lexbandit.partitions.uniform_grid import UniformGrid
 
-__all__ = ["AdaptiveTree", "Partition", "SingleCell", "UniformGrid"]
+__all__ = ["AdaptiveTree", "Exact", "MixedGrid", "Partition", "SingleCell", "UniformGrid"]

@@ -6,8 +6,9 @@ from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import annealing as kernel
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import listed, one_of, positive
 from lexbandit.rounds import Rounds
@@ -129,7 +130,7 @@ def annealing_pareto(
     objectives: int = 2,
     epsilon: float = 1.0,
     decay: float = 0.99,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> AnnealingRule:
     """Annealing Pareto, without contexts (Yahyaa, Drugan and Manderick, 2014).
@@ -141,7 +142,7 @@ def annealing_pareto(
     return AnnealingRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=plain_grid(dimension, cells_per_side),
         epsilon=epsilon,
         decay=decay,
         seed=seed,

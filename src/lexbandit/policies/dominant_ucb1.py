@@ -7,7 +7,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import dominant as kernel
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.grid import grid_for
+from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
 from lexbandit.rounds import Rounds
@@ -67,7 +67,7 @@ def cd_ucb1(
     R: float | None = None,
     delta: float | None = None,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> DominantRule:
     """CD-UCB1: UCB1 on the dominant objective in each cell of MOC-MAB's grid."""

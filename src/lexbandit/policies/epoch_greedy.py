@@ -12,7 +12,7 @@ from lexbandit.kernels import epochs as kernel
 from lexbandit.kernels.statistics import COUNT
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.grid import grid_for
+from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
 from lexbandit.rounds import Rounds
@@ -136,7 +136,7 @@ def epoch_greedy(
     objectives: int = 2,
     horizon: int,
     alpha: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> EpochRule:
     """Epoch-Greedy on the dominant objective, on MOC-MAB's grid (Langford and Zhang, 2008)."""

@@ -7,6 +7,7 @@ from typing import Any
 from lexbandit import checks
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.policies.base import Policy
+from lexbandit.policies.grid import checked_sides
 from lexbandit.registry import Registry
 
 REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
@@ -29,9 +30,7 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
     "delta": lambda value: None if value is None else checks.positive("delta", value, most=1.0),
     "tolerance": lambda value: value,
     "bound": lambda value: value,
-    "cells_per_side": lambda value: (
-        None if value is None else checks.whole("cells_per_side", value, least=1)
-    ),
+    "cells_per_side": checked_sides,
     "seed": lambda value: checks.whole("seed", value, least=0),
 }
 
@@ -66,7 +65,8 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     objectives                the number of objectives, in order of priority; 2 by default
     horizon                   T, the number of rounds planned for; needed by policies on a grid
     L, alpha                  smoothness of the means: |μ(x) − μ(x')| ≤ L ‖x − x'‖^α; 1 and 1
-    cells_per_side            m; by default ⌈T^(1/(3α+d))⌉ as in Theorem 2
+    cells_per_side            m, for all features or a list of each; by default ⌈T^(1/(3α+d))⌉ as
+                              in Theorem 2
     scale                     multiplies every width; 1 keeps the guarantees
     beta                      the second objective counts once the top arm's width is at most β
                               times the margin v; 1

@@ -13,7 +13,7 @@ from lexbandit.kernels import lexicographic as kernel
 from lexbandit.kernels.statistics import COUNT, MARGIN, WIDTH, bound_row
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.grid import grid_for
+from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.levels import Levels, levels_of
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
@@ -186,7 +186,7 @@ def moc_mab(
     R: float | None = None,
     delta: float | None = None,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> LexicographicRule:
     """MOC-MAB: the second objective among arms as good in the first (Tekin and Turğay, 2018)."""

@@ -10,8 +10,8 @@ from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import thompson as kernel
-from lexbandit.partitions import UniformGrid
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.rounds import Rounds
 
@@ -80,7 +80,7 @@ def pareto_ts(
     arms: int,
     dimension: int,
     objectives: int = 2,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> ThompsonRule:
     """Pareto Thompson sampling, without contexts (Yahyaa and Manderick, 2015).
@@ -90,7 +90,7 @@ def pareto_ts(
     return ThompsonRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=plain_grid(dimension, cells_per_side),
         bound=UnitRewards(arms=arms),
         seed=seed,
     )

@@ -9,8 +9,9 @@ from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained as kernel
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, one_of, positive
 from lexbandit.rounds import Rounds
@@ -119,7 +120,7 @@ def pf_lex(
     R: float | None = None,
     delta: float | None = None,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> ChainedRule:
     """PF-LEX: lexicographic by chained intervals, without contexts (Hüyük and Tekin, 2021).
@@ -135,7 +136,7 @@ def pf_lex(
     return ChainedRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=plain_grid(dimension, cells_per_side),
         bound=make_bound(
             bound,
             arms=arms,

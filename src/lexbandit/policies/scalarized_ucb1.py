@@ -11,7 +11,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.kernels import scalarized as kernel
 from lexbandit.partitions import Partition, SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.grid import grid_for
+from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import listed, positive
 from lexbandit.rounds import Rounds
@@ -118,7 +118,7 @@ def cs_ucb1(
     horizon: int,
     alpha: float = 1.0,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     weights: Weights | None = None,
     seed: int = 0,
 ) -> ScalarizedRule:

@@ -8,11 +8,11 @@ from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
-from lexbandit.holder import cells_per_side_for
 from lexbandit.kernels import staged as kernel
 from lexbandit.kernels.statistics import MARGIN, bound_row
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
 from lexbandit.rounds import Rounds
@@ -157,15 +157,17 @@ def staged_lex(
     R: float | None = None,
     delta: float | None = None,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> EliminatingRule:
     """Eliminates by all objectives, on a finer grid: a better exponent than MOC-MAB's."""
-    if cells_per_side is None:
-        cells_per_side = cells_per_side_for(
-            horizon=horizon, alpha=alpha, dimension=dimension, smoothings=2
-        )
-    grid = UniformGrid(dimension, cells_per_side)
+    grid = grid_for(
+        dimension=dimension,
+        horizon=horizon,
+        alpha=alpha,
+        cells_per_side=cells_per_side,
+        smoothings=2,
+    )
     return EliminatingRule(
         arms=arms,
         objectives=objectives,

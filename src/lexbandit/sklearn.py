@@ -1,0 +1,147 @@
+"""A bandit with scikit-learn's conventions: arrays in, arms out. It needs the extra `sklearn`."""
+
+from typing import Any, cast
+
+import numpy as np
+
+from lexbandit.checks import Floats, floats, tolerances
+from lexbandit.errors import InvalidInput
+from lexbandit.policies import Policy, make_policy
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:  # pragma: no cover
+    raise InvalidInput(
+        'lexbandit.sklearn needs scikit-learn, which is not installed: pip install "lexbandit'
+        '[sklearn]".'
+    ) from error
+
+
+class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Chooses one of `classes_`, the arms, by rewards in order of priority.
+
+    policy        the name of a policy; see `lexbandit.make_policy`
+    tolerance     how much less of an objective is as good: one number, or one for each objective
+    settings      further parameters of the policy, a dict
+    random_state  of the policy's draws
+
+    Two kinds of data teach it. `partial_fit(X, arms, rewards)` takes what was played and what came
+    of it, rewards[n, D] from 0 to 1, the most important first, NaN where not observed: a bandit's
+    log. `fit(X, y)` takes the right class of each row: every arm's reward is known then, 1 for the
+    right one and 0 for the others.
+
+    Features are scaled to [0, 1] by the least and largest values of the first data; what comes
+    later is clipped to them. To set the range yourself scale X before, and pass a first block that
+    has it. `predict` returns the arm of the best estimates and draws nothing; `choose` explores as
+    the policy does and tells the propensities.
+    """
+
+    def __init__(
+        self,
+        policy: str = "lex-linucb",
+        *,
+        tolerance: Any = 0.0,
+        settings: dict[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.policy = policy
+        self.tolerance = tolerance
+        self.settings = settings
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, rewards: Any = None) -> "LexBanditClassifier":
+        """Learn anew: from the right classes y, or from arms y played and their rewards."""
+        for name in ("policy_", "classes_", "low_", "span_"):
+            self.__dict__.pop(name, None)
+        return self._learn(X, y, rewards, None, first=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, rewards: Any = None, classes: Any = None
+    ) -> "LexBanditClassifier":
+        """Learn further rows: the arms y that were played, and their rewards.
+
+        The first call must name all arms in `classes`, unless all of them occur. Without rewards y
+        are the right classes, as in `fit`.
+        """
+        return self._learn(X, y, rewards, classes, first=not hasattr(self, "policy_"))
+
+    def _learn(
+        self, X: Any, arms: Any, rewards: Any, classes: Any, *, first: bool
+    ) -> "LexBanditClassifier":
+        values, labels = validate_data(self, X, arms, dtype=np.float64, reset=first)
+        check_classification_targets(labels)
+        told = None if rewards is None else _rewards(rewards, len(labels))
+        if first:
+            self._begin(values, labels, classes, 1 if told is None else told.shape[1])
+        places = np.searchsorted(self.classes_, labels)
+        unknown = self.classes_[np.minimum(places, len(self.classes_) - 1)] != labels
+        if unknown.any():
+            raise InvalidInput(
+                f"arm {labels[unknown].tolist()[0]!r} is not one of the arms "
+                f"{self.classes_.tolist()}; name all arms in the first call: "
+                "partial_fit(X, arms, rewards, classes=[...])."
+            )
+        points, count = self._points(values), len(self.classes_)
+        if told is None:
+            if self.policy_.objectives > 1:
+                raise InvalidInput(f"{self.policy_.objectives} rewards are needed for each row.")
+            every = np.tile(np.arange(count), len(points))
+            right = (every == np.repeat(places, count)).astype(np.float64)
+            self.policy_.update_many(np.repeat(points, count, axis=0), every, right[:, np.newaxis])
+        else:
+            self.policy_.update_many(points, places, told)
+        return self
+
+    def _begin(self, values: Floats, labels: Any, classes: Any, objectives: int) -> None:
+        self.classes_ = np.unique(labels if classes is None else classes)
+        self.low_ = values.min(axis=0)
+        self.span_ = np.where(np.ptp(values, axis=0) > 0, np.ptp(values, axis=0), 1.0)
+        seed = check_random_state(self.random_state).randint(2**31)
+        self.tolerances_ = tolerances(self.tolerance, objectives)
+        self.policy_: Policy = make_policy(
+            self.policy,
+            arms=len(self.classes_),
+            dimension=values.shape[1],
+            objectives=objectives,
+            seed=int(seed),
+            **{"tolerance": self.tolerances_, **(self.settings or {})},
+        )
+
+    def _points(self, values: Floats) -> Floats:
+        return cast("Floats", np.clip((values - self.low_) / self.span_, 0.0, 1.0))
+
+    def _seen(self, X: Any) -> Floats:
+        check_is_fitted(self, "policy_")
+        return self._points(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the arm of the best estimates for each row; arms as good go on to the next."""
+        points = self._seen(X)
+        places = [self._best(self.policy_.explain(point).arms) for point in points]
+        return np.asarray(self.classes_[places])
+
+    def _best(self, arms: Any) -> int:
+        """Return the arm that is best by the means, objective by objective."""
+        left = [arm for arm in arms if all(arm.observations)] or list(arms)
+        for i, tolerance in enumerate(self.tolerances_.tolist()):
+            most = max(arm.mean[i] for arm in left)
+            last = i == len(self.tolerances_) - 1
+            left = [arm for arm in left if arm.mean[i] >= most - (0.0 if last else tolerance)]
+        return int(left[0].arm)
+
+    def choose(self, X: Any) -> tuple[np.ndarray, Floats]:
+        """Return the arms to play, as the policy explores, and their exact probabilities."""
+        places, propensities = self.policy_.select_many(self._seen(X))
+        return np.asarray(self.classes_[places]), propensities
+
+
+def _rewards(rewards: Any, n: int) -> Floats:
+    array = np.asarray(rewards, np.float64)
+    told = floats("rewards", array[:, np.newaxis] if array.ndim == 1 else array, (n, None))
+    wrong = (told < 0) | (told > 1)
+    if wrong.any():
+        raise InvalidInput(f"rewards lie between 0 and 1, or are NaN; got {told[wrong][0]!r}.")
+    return told

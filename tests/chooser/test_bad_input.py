@@ -1,0 +1,146 @@
+"""Wrong input of every public function is refused with words that help, and changes nothing."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lexbandit as lb
+from chooser.conftest import CONTEXT
+
+Make = Callable[..., lb.Chooser]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"objectives": []}, "one or more Objective"),
+        ({"objectives": 3}, "one or more Objective"),
+        ({"objectives": ["quality"]}, "one or more Objective"),
+        ({"objectives": [lb.Objective("q"), lb.Objective("q")]}, "two objectives are called 'q'"),
+        ({"arms": []}, "arms is empty"),
+        ({"arms": "abc"}, "list of names"),
+        ({"arms": 3}, "list of names"),
+        ({"arms": ["a", "b", "a"]}, "two arms are called 'a'"),
+        ({"arms": ["a", ""]}, "must be text"),
+        ({"arms": ["a", 3]}, "must be text"),
+        ({"context": []}, "list of features"),
+        ({"context": None}, "list of features"),
+        ({"context": [lb.Number("x"), lb.Flag("x")]}, "two context features are called 'x'"),
+        ({"policy": "lex-linuc"}, "did you mean 'lex-linucb'"),
+        ({"policy": 3}, "unknown policy 3"),
+        ({"policy": "moc-mab"}, r"horizon=100_000"),
+        ({"policy": "moc-mab", "horizon": 0}, "horizon"),
+        ({"policy": "moc-mab", "horizon": 99, "cells_per_side": [1, 2]}, "each of 3 coordinates"),
+        ({"policy": "moc-mab", "horizon": 99, "cells_per_side": "many"}, "cells_per_side"),
+        ({"scal": 0.5}, "did you mean 'scale'"),
+        ({"scale": -1}, "scale must be"),
+        ({"explore": 1.5}, "at most 1"),
+        ({"explore": -0.1}, "at least 0"),
+        ({"explore": math.nan}, "explore"),
+        ({"explore": True}, "explore"),
+        ({"wait": 0}, "wait must be"),
+        ({"wait": math.inf}, "wait must be"),
+        ({"wait": "1h"}, "wait must be"),
+        ({"keep": 0}, "keep must be"),
+        ({"keep": 2.5}, "keep must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": None}, "seed must be"),
+        ({"clock": 3}, "clock must be a function"),
+    ],
+)
+def test_wrong_definitions(make: Make, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(lb.InvalidInput, match=words):
+        make(**settings)
+
+
+def test_a_policy_object_must_fit(make: Make) -> None:
+    def policy(**given: Any) -> Any:
+        values = {"arms": 3, "dimension": 6, "objectives": 2, **given}
+        return lb.make_policy("lex-linucb", **values)
+
+    make(policy=policy())
+    with pytest.raises(lb.InvalidInput, match="the policy has 4 arms, the chooser 3"):
+        make(policy=policy(arms=4))
+    with pytest.raises(lb.InvalidInput, match="the policy has 3 objectives, the chooser 2"):
+        make(policy=policy(objectives=3))
+    with pytest.raises(lb.InvalidInput, match="become 6 coordinates, or 3 for a policy on cells"):
+        make(policy=policy(dimension=5))
+    with pytest.raises(lb.InvalidInput, match="scale: settings are for a policy by name"):
+        make(policy=policy(), scale=0.5)
+
+
+@pytest.mark.parametrize("method", ["choose", "explain"])
+@pytest.mark.parametrize(
+    ("context", "allowed", "kind", "words"),
+    [
+        (None, None, lb.InvalidInput, "must be a mapping"),
+        ([900, "code", 3], None, lb.InvalidInput, "must be a mapping"),
+        ({**CONTEXT, "taks": "code"}, None, lb.UnknownName, "did you mean 'task'"),
+        ({"task": "code", "hour": 3}, None, lb.InvalidInput, "'tokens' has no value"),
+        ({**CONTEXT, "tokens": math.nan}, None, lb.InvalidInput, "'tokens' has no value"),
+        ({**CONTEXT, "tokens": math.inf}, None, lb.InvalidInput, "from 0 to 8000"),
+        ({**CONTEXT, "tokens": "many"}, None, lb.InvalidInput, "must be a number"),
+        ({**CONTEXT, "tokens": 1e9, "hour": "x"}, None, lb.InvalidInput, "finite number"),
+        ({**CONTEXT, "tokens": 1e9}, [], lb.InvalidInput, "allowed is empty"),
+        ({**CONTEXT, "tokens": 1e9}, "small", lb.InvalidInput, "list of arms"),
+        ({**CONTEXT, "tokens": 1e9}, 3, lb.InvalidInput, "list of arms"),
+        ({**CONTEXT, "tokens": 1e9}, ["smal"], lb.UnknownName, "did you mean 'small'"),
+        ({**CONTEXT, "tokens": 1e9}, [["small"]], lb.UnknownName, "unknown arm"),
+        ({**CONTEXT, "tokens": 1e9}, ["medium"], lb.InvalidInput, "retired"),
+    ],
+)
+def test_wrong_questions_change_nothing(
+    make: Make, method: str, context: Any, allowed: Any, kind: type[Exception], words: str
+) -> None:
+    chooser, untouched = make(), make()
+    for one in (chooser, untouched):
+        one.retire_arm("medium")
+    with pytest.raises(kind, match=words):
+        getattr(chooser, method)(context, allowed)
+    assert chooser.waiting == 0
+    assert chooser.contexts.counts == {"tokens": {}, "task": {}, "hour": {}}
+    assert [chooser.choose(CONTEXT).arm for _ in range(20)] == [
+        untouched.choose(CONTEXT).arm for _ in range(20)
+    ]
+
+
+def test_wrong_rewards(make: Make) -> None:
+    chooser = make()
+    decision = chooser.choose(CONTEXT)
+    for wrong in (0.9, [0.9, 0.01], "quality"):
+        with pytest.raises(lb.InvalidInput, match="told by name"):
+            chooser.reward(decision, wrong)  # type: ignore[arg-type]
+    with pytest.raises(lb.Contradiction, match=r"told as 0\.9 and as 0\.8"):
+        chooser.reward(decision, {"quality": 0.9}, quality=0.8)
+    assert sum(chooser.summary().plays.values()) == 0
+    chooser.reward(decision)  # nothing told, nothing learned
+    chooser.reward(decision, {})
+    assert sum(chooser.summary().plays.values()) == 0
+    chooser.reward(decision, {"quality": 0.9}, cost=0.01)
+    assert sum(chooser.summary().plays.values()) == 1
+
+
+def test_wrong_arms(make: Make) -> None:
+    chooser = make()
+    for wrong in ("", 3, None):
+        with pytest.raises(lb.InvalidInput, match="must be text"):
+            chooser.add_arm(wrong)  # type: ignore[arg-type]
+    with pytest.raises(lb.UnknownName, match="did you mean 'small'"):
+        chooser.retire_arm("smal")
+    with pytest.raises(lb.UnknownName, match="unknown arm"):
+        chooser.retire_arm([])  # type: ignore[arg-type]
+    chooser.retire_arm("small")
+    with pytest.raises(lb.InvalidInput, match="retired already"):
+        chooser.retire_arm("small")
+    chooser.retire_arm("large")
+    with pytest.raises(lb.InvalidInput, match="is the last one"):
+        chooser.retire_arm("medium")
+    assert chooser.arms == ("medium",)
+
+
+def test_every_error_is_one_of_ours() -> None:
+    for error in (lb.UnknownName, lb.UnknownDecision, lb.Contradiction):
+        assert issubclass(error, lb.InvalidInput)
+    assert issubclass(lb.InvalidInput, ValueError)

@@ -1,0 +1,184 @@
+"""Explanations: an object, a text, a picture; and the summary."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lexbandit as lb
+from chooser.conftest import CONTEXT
+
+Make = Callable[..., lb.Chooser]
+
+QUALITY = {"small": 0.70, "medium": 0.92, "large": 0.93}
+COST = {"small": 0.001, "medium": 0.004, "large": 0.03}
+
+
+def taught(make: Make, n: int = 900, **settings: Any) -> lb.Chooser:
+    """Medium is as good as large within 0.02, and much cheaper; small is worse."""
+    chooser = make(**settings)
+    for k in range(n):
+        arm = ("small", "medium", "large")[k % 3]
+        decision = chooser.choose(CONTEXT, [arm])
+        chooser.reward(decision, quality=QUALITY[arm], cost=COST[arm])
+    for _ in range(256):  # the summary looks at so many
+        chooser.choose(CONTEXT)
+    return chooser
+
+
+def test_the_object_has_the_users_units(make: Make) -> None:
+    told = taught(make).explain(CONTEXT)
+    assert [arm.name for arm in told.arms] == ["small", "medium", "large"]
+    for arm in told.arms:
+        assert arm.plays == 300
+        for name, truth in (("quality", QUALITY), ("cost", COST)):
+            estimate = arm.estimates[name]
+            assert estimate.observations == 300
+            assert estimate.value == pytest.approx(truth[arm.name], abs=0.01)
+            assert estimate.low is not None
+            assert estimate.high is not None
+            assert estimate.low <= estimate.value <= estimate.high  # type: ignore[operator]
+    assert told.likely == ("medium",)
+
+
+def test_it_says_why(make: Make) -> None:
+    told = taught(make).explain(CONTEXT)
+    small, medium, large = told.arms
+    assert (small.as_good, medium.as_good, large.as_good) == (False, True, True)
+    assert small.why == (
+        "Behind in quality: even the best end of its interval is not as good as large within 0.02."
+    )
+    assert medium.why == "As good as the best in quality, as far as is known; cost decides."
+    assert told.reason.startswith("quality: large leads with 0.93")
+    assert "medium may be as good, within the tolerance of 0.02" in told.reason
+    assert told.reason.endswith("Of these, medium is most promising in cost.")
+
+
+def test_what_it_says_before_anything_is_known(make: Make) -> None:
+    told = make(explore=0.1).explain(CONTEXT)
+    assert all(arm.estimates["quality"].value is None for arm in told.arms)
+    assert "nothing is known of it yet" in told.reason
+    assert "One in 10 choices" in told.reason
+    assert "not observed" in str(told)
+
+
+def test_what_is_not_allowed_is_said(make: Make) -> None:
+    chooser = taught(make)
+    chooser.retire_arm("small")
+    small, medium, large = chooser.explain(CONTEXT, allowed=["large"]).arms
+    assert (small.why, medium.why) == ("It is retired.", "It is not allowed here.")
+    assert (small.propensity, medium.propensity, large.propensity) == (0.0, 0.0, 1.0)
+    text = str(chooser.explain(CONTEXT, allowed=["large"]))
+    assert "retired" in text
+    assert "not allowed" in text
+
+
+def test_the_text_is_a_table(make: Make) -> None:
+    lines = str(taught(make).explain(CONTEXT)).splitlines()
+    assert lines[0].split() == ["arm", "plays", "quality", "cost", "as", "good", "probability"]
+    assert [line.split()[0] for line in lines[1:4]] == ["small", "medium", "large"]
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize("arm", ["<b>&\"'", "naïve 模型", "line\nbreak", "bell\x07", "]]>"])
+def test_the_picture_is_well_formed_and_shows_every_arm(make: Make, arm: str) -> None:
+    chooser = make(arms=["plain", arm])
+    for _ in range(20):
+        chooser.reward(chooser.choose(CONTEXT), quality=0.5)
+    told = chooser.explain(CONTEXT)
+    root = ET.fromstring(told.svg())
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "plain" in texts
+    printable = "".join(c if c.isprintable() else "\ufffd" for c in arm)
+    assert printable in texts
+    assert "quality (more is better)" in texts
+    assert "cost (less is better)" in texts
+    assert texts.count("not observed yet") == 2
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2
+    assert told._repr_svg_() == told.svg()
+
+
+def test_the_picture_stays_inside_its_panels(make: Make) -> None:
+    root = ET.fromstring(taught(make).explain(CONTEXT).svg())
+    width = float(root.attrib["width"])
+    for line in root.iter("{http://www.w3.org/2000/svg}line"):
+        assert 0 <= float(line.attrib["x1"]) <= float(line.attrib["x2"]) <= width
+
+
+def test_estimates_stay_inside_the_range(make: Make) -> None:
+    """A regression can reach beyond it; what is told does not."""
+    chooser = make()
+    for n in range(400):
+        context = {**CONTEXT, "tokens": 4000 + 10 * (n % 100)}
+        chooser.reward(chooser.choose(context), quality=(n % 100) / 99, cost=0.0)
+    for tokens in (0, 2000, 8000):
+        for arm in chooser.explain({**CONTEXT, "tokens": tokens}).arms:
+            estimate = arm.estimates["quality"]
+            if (
+                estimate.value is not None
+                and estimate.low is not None
+                and estimate.high is not None
+            ):
+                assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+
+
+def test_explaining_changes_nothing(make: Make) -> None:
+    chooser = make()
+    chooser.explain({**CONTEXT, "tokens": 10**9, "task": "poetry"})
+    assert chooser.contexts.counts == {"tokens": {}, "task": {}, "hour": {}}
+    assert chooser.waiting == 0
+    first, second = make(), make()
+    first.explain(CONTEXT)
+    assert [first.choose(CONTEXT).arm for _ in range(30)] == [
+        second.choose(CONTEXT).arm for _ in range(30)
+    ]
+
+
+@pytest.mark.parametrize("policy", ["lex-thompson", "pareto-ts", "cs-ucb1", "random", "lex-tree"])
+def test_every_kind_of_policy_explains_itself(make: Make, policy: str) -> None:
+    chooser = taught(make, n=90, policy=policy, horizon=1000)
+    told = chooser.explain(CONTEXT)
+    assert told.reason
+    assert told.likely
+    ET.fromstring(told.svg())
+    assert str(chooser.summary())
+
+
+def test_the_summary_tells_what_was_gained_and_given_up(make: Make) -> None:
+    """Medium instead of large: 0.01 of quality is given up, 0.026 of cost gained."""
+    summary = taught(make).summary()
+    assert summary.gained["quality"].value == pytest.approx(-0.01, abs=0.004)
+    assert summary.gained["cost"].value == pytest.approx(0.026, abs=0.003)
+    for mean in summary.gained.values():
+        assert mean.low is not None
+        assert mean.high is not None
+        assert mean.low <= mean.value <= mean.high  # type: ignore[operator]
+    assert summary.plays == {"small": 300, "medium": 300, "large": 300}
+    assert (summary.decisions, summary.waiting) == (1156, 1156)
+    received = summary.received["quality"]
+    assert received.value == pytest.approx(0.85)
+    assert received.count == 900
+    text = str(summary)
+    assert "gave up 0.01" in text
+    assert "gained 0.026" in text
+
+
+def test_a_single_winner_gains_and_gives_up_nothing(make: Make) -> None:
+    chooser = make(objectives=[lb.Objective("quality"), lb.Objective("speed")])
+    for k in range(600):
+        arm = ("small", "large")[k % 2]
+        good = float(arm == "large")
+        chooser.reward(chooser.choose(CONTEXT, [arm]), quality=good, speed=good)
+    for _ in range(20):
+        chooser.choose(CONTEXT, ["small", "large"])
+    gained = chooser.summary().gained
+    assert gained["speed"].value == pytest.approx(0.0, abs=1e-9)
+    assert gained["quality"].value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_summary_of_nothing(make: Make) -> None:
+    summary = make().summary()
+    assert summary.received["quality"].value is None
+    assert summary.gained["cost"].value is None
+    assert "nothing yet" in str(summary)

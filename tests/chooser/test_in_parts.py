@@ -1,0 +1,54 @@
+"""Policies that cannot learn in parts are told all rewards of a decision at once."""
+
+from collections.abc import Callable
+
+import pytest
+
+import lexbandit as lb
+from chooser.conftest import CONTEXT, Clock
+
+Make = Callable[..., lb.Chooser]
+WHOLE = ["cs-ucb1", "suplinucb"]
+
+
+def plays(chooser: lb.Chooser) -> int:
+    return sum(chooser.summary().plays.values())
+
+
+@pytest.mark.parametrize("policy", WHOLE)
+def test_a_part_waits_for_the_rest(make: Make, policy: str) -> None:
+    chooser = make(policy=policy, horizon=1000)
+    decision = chooser.choose(CONTEXT)
+    chooser.reward(decision, quality=0.5)
+    assert plays(chooser) == 0
+    with pytest.raises(lb.Contradiction):
+        chooser.reward(decision, quality=0.6)
+    chooser.reward(decision, cost=0.01)
+    chooser.reward(decision, cost=0.01)
+    assert plays(chooser) == 1
+    assert chooser.summary().received["quality"].count == 1
+
+
+@pytest.mark.parametrize("policy", WHOLE)
+def test_what_is_held_back_is_learned_when_the_decision_leaves(
+    make: Make, policy: str, clock: Clock
+) -> None:
+    chooser = make(policy=policy, horizon=1000, keep=1, wait=60, clock=clock)
+    chooser.reward(chooser.choose(CONTEXT), quality=0.5)
+    chooser.choose(CONTEXT)  # no room
+    assert plays(chooser) == 1
+    chooser.reward(chooser.choose(CONTEXT), quality=0.5)
+    clock.now += 61
+    chooser.choose(CONTEXT)  # no time
+    assert plays(chooser) == 2
+
+
+def test_a_default_completes_it(make: Make, clock: Clock) -> None:
+    chooser = make(
+        policy="cs-ucb1", horizon=1000, wait=60, clock=clock,
+        objectives=[lb.Objective("clicks", default=0.0), lb.Objective("rating")],
+    )  # fmt: skip
+    chooser.reward(chooser.choose(CONTEXT), rating=0.5)
+    clock.now += 61
+    chooser.choose(CONTEXT)
+    assert plays(chooser) == 1

@@ -1,0 +1,338 @@
+"""Files: a round trip goes on as if nothing had happened; what is wrong is refused."""
+
+import io
+import json
+import logging
+import os
+import stat
+import threading
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexbandit as lb
+from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser import saving
+from lexbandit.policies import make_policy
+
+Make = Callable[..., lb.Chooser]
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def use(chooser: lb.Chooser, n: int, seed: int = 0) -> list[tuple[str, float]]:
+    """Choose and reward, late and in parts; returns what was chosen."""
+    random = np.random.default_rng(seed)
+    out = []
+    held: list[lb.Choice] = []
+    for k in range(n):
+        context = {"tokens": float(random.integers(9000)), "task": "code", "hour": 0.3 * k}
+        decision = chooser.choose(context, ["small", "large"] if k % 5 == 0 else None)
+        out.append((decision.arm, decision.propensity))
+        chooser.reward(decision, quality=float(random.random()))
+        held.append(decision)
+        if k % 3 == 0 and k > 6:
+            chooser.reward(held[k - 5].id, cost=0.07 * float(random.random()))
+    return out
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"explore": 0.2, "wait": 1e9},
+    {"policy": "moc-mab", "horizon": 5000},
+    {"policy": "lex-tree"},
+    {"policy": "lex-thompson"},
+    {"policy": "cs-ucb1", "horizon": 5000},
+    {"policy": "staged-lex", "horizon": 5000, "scale": np.float64(0.5)},
+    {"policy": "random"},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_loaded_chooser_goes_on_identically(
+    make: Make, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    chooser = make(**settings)
+    use(chooser, 40)
+    chooser.add_arm("new")
+    chooser.retire_arm("medium")
+    use(chooser, 20, seed=5)
+    waiting = chooser.choose(CONTEXT)
+    chooser.reward(waiting, quality=0.25)
+    chooser.save(tmp_path / "it")
+    other = lb.Chooser.load(tmp_path / "it")
+    assert str(other.explain(CONTEXT)) == str(chooser.explain(CONTEXT))
+    assert str(other.summary()) == str(chooser.summary())
+    assert (other.arms, other.waiting, other.outside) == (
+        chooser.arms,
+        chooser.waiting,
+        chooser.outside,
+    )
+    assert other.contexts.counts == chooser.contexts.counts
+    for one in (chooser, other):
+        with pytest.raises(lb.Contradiction, match=r"was told as 0\.25 before"):
+            one.reward(waiting.id, quality=0.5)
+        one.reward(waiting.id, quality=0.25)
+        one.reward(waiting.id, cost=0.01)
+    assert use(other, 60, seed=1) == use(chooser, 60, seed=1)
+    state = other.policy.state()
+    for name, array in chooser.policy.state().items():
+        np.testing.assert_array_equal(array, state[name])
+
+
+def test_ids_are_never_given_twice(make: Make, tmp_path: Path) -> None:
+    """What was chosen after the file was saved may be lost: its rewards go to nobody."""
+    chooser = make()
+    kept = chooser.choose(CONTEXT)
+    chooser.save(tmp_path / "it")
+    lost = [chooser.choose(CONTEXT) for _ in range(5)]
+    other = lb.Chooser.load(tmp_path / "it")
+    fresh = [other.choose(CONTEXT) for _ in range(5)]
+    assert {one.id for one in lost}.isdisjoint(one.id for one in fresh)
+    other.reward(kept, quality=1)
+    with pytest.raises(lb.UnknownDecision):
+        other.reward(lost[0], quality=1)
+
+
+def test_the_wait_goes_on(make: Make, tmp_path: Path, clock: Clock) -> None:
+    chooser = make(wait=60, clock=clock, objectives=lb.Objective("clicks", default=0.0))
+    decision = chooser.choose(CONTEXT)
+    clock.now += 30
+    chooser.save(tmp_path / "it")
+    other = lb.Chooser.load(tmp_path / "it", clock=clock)
+    clock.now += 31
+    with pytest.raises(lb.UnknownDecision):
+        other.reward(decision, clicks=1)
+    assert sum(arm.plays for arm in other.explain(CONTEXT).arms) == 1  # the default
+
+
+def test_a_policy_object_must_come_again(make: Make, tmp_path: Path) -> None:
+    def policy() -> Any:
+        return make_policy("lex-linucb", arms=3, dimension=6, objectives=2, seed=3)
+
+    chooser = make(policy=policy())
+    use(chooser, 30)
+    chooser.save(tmp_path / "it")
+    with pytest.raises(lb.InvalidInput, match=r"load\(path, policy="):
+        lb.Chooser.load(tmp_path / "it")
+    other = lb.Chooser.load(tmp_path / "it", policy=policy())
+    assert use(other, 30) == use(chooser, 30)
+    make().save(tmp_path / "named")
+    with pytest.raises(lb.InvalidInput, match="leave policy out"):
+        lb.Chooser.load(tmp_path / "named", policy=policy())
+
+
+def test_settings_that_are_no_plain_values_cannot_be_saved(make: Make, tmp_path: Path) -> None:
+    from lexbandit.bounds import make_bound
+
+    bound = make_bound("holder", arms=3, objectives=2, cells=10, horizon=100)
+    chooser = make(policy="moc-mab", horizon=100, bound=bound)
+    with pytest.raises(lb.InvalidInput, match="plain numbers, texts and lists"):
+        chooser.save(tmp_path / "it")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["_pack", "fsync", "replace"])
+def test_a_crash_leaves_the_old_file(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = tmp_path / "it"
+    make().save(path)
+    before = path.read_bytes()
+
+    def crash(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    chooser = make()
+    use(chooser, 5)
+    monkeypatch.setattr(saving if step == "_pack" else os, step, crash)
+    with pytest.raises(KeyboardInterrupt):
+        chooser.save(path)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    chooser.save(path)
+    assert path.read_bytes() != before
+
+
+def test_a_file_keeps_its_mode_and_a_folder_is_made(make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "down" / "it"
+    make().save(path)
+    path.chmod(0o640)
+    make().save(str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def saved(make: Make, path: Path) -> bytes:
+    chooser = make()
+    use(chooser, 25)
+    chooser.save(path)
+    return path.read_bytes()
+
+
+def test_a_flipped_byte_is_found(make: Make, tmp_path: Path) -> None:
+    """Wherever it is: the file is refused, or the byte held nothing (dates, attributes)."""
+    path = tmp_path / "it"
+    good = saved(make, path)
+    truth = str(lb.Chooser.load(path).explain(CONTEXT))
+    refused = 0
+    places = range(0, len(good), max(1, len(good) // 150))
+    for place in places:
+        path.write_bytes(good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1 :])
+        try:
+            other = lb.Chooser.load(path)
+        except lb.InvalidInput:
+            refused += 1
+        else:
+            assert str(other.explain(CONTEXT)) == truth
+    assert refused > 0.6 * len(places)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_truncated_file_is_refused(make: Make, tmp_path: Path, share: float) -> None:
+    path = tmp_path / "it"
+    good = saved(make, path)
+    path.write_bytes(good[: int(share * len(good))])
+    with pytest.raises(lb.InvalidInput, match="not a saved chooser, or is damaged"):
+        lb.Chooser.load(path)
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> None:
+    """Change the document or the arrays of a file."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(parts.pop("chooser.json"))
+    change(document, parts)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("chooser.json", json.dumps(document))
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def array(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(value))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d, _: d.update(version=2), "version 2 of the format.*install a newer one"),
+        (lambda d, _: d.update(version="1"), "its version is '1'"),
+        (lambda d, _: d.update(version=0), "its version is 0"),
+        (lambda d, _: d.update(format="other"), "its format is another"),
+        (lambda d, _: d.pop("definition"), "damaged: KeyError 'definition'"),
+        (lambda d, _: d["definition"].pop("arms"), "damaged: KeyError 'arms'"),
+        (lambda d, _: d["definition"].update(policy="moc"), "unknown policy 'moc'"),
+        (lambda d, _: d["definition"].update(arms=["a", "b"]), "cannot be loaded"),
+        (lambda d, _: d["definition"]["context"][0].update(kind="colour"), "kind of context"),
+        (lambda d, _: d.update(active=[False] * 3), "allows no arm"),
+        (lambda d, _: d.update(waiting=d["waiting"][1:]), "of shape"),
+        (lambda _, p: p.pop("policy/plays.npy"), "plays"),
+        (lambda _, p: p.pop("random.npy"), "random"),
+        (lambda _, p: p.update({"random.npy": array([1.0, 2.0])}), "random"),
+        (lambda _, p: p.update({"waiting/arms.npy": array([7] * 25)}), "arms"),
+        (lambda _, p: p.update({"waiting/points.npy": array([[2.0] * 6] * 25)}), "waiting/points"),
+        (lambda _, p: p.update({"policy/plays.npy": b"no array"}), "damaged"),
+    ],
+)
+def test_what_is_wrong_inside_is_refused(
+    make: Make, tmp_path: Path, change: Any, words: str
+) -> None:
+    path = tmp_path / "it"
+    saved(make, path)
+    rewritten(path, change)
+    with pytest.raises(lb.InvalidInput, match=words) as caught:
+        lb.Chooser.load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_objects_are_not_read(make: Make, tmp_path: Path) -> None:
+    """No pickle: an array of objects is refused, so nothing of it is run."""
+    path = tmp_path / "it"
+    saved(make, path)
+    rewritten(path, lambda _, p: p.update({"policy/plays.npy": array([{}, {}, {}])}))
+    with pytest.raises(lb.InvalidInput, match="damaged"):
+        lb.Chooser.load(path)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    with pytest.raises(lb.InvalidInput, match="cannot be read: No such file"):
+        lb.Chooser.load(path)
+    path.write_text("arm,quality\n")
+    with pytest.raises(lb.InvalidInput, match="not a saved chooser"):
+        lb.Chooser.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("letter.txt", "hello")
+    with pytest.raises(lb.InvalidInput, match=r"it has no chooser\.json"):
+        lb.Chooser.load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("chooser.json", "[1, 2")
+    with pytest.raises(lb.InvalidInput, match="damaged"):
+        lb.Chooser.load(path)
+
+
+def test_places_that_are_no_files(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(lb.InvalidInput, match="is a folder"):
+        make().save(tmp_path)
+    with pytest.raises(lb.InvalidInput, match="cannot be read"):
+        lb.Chooser.load(tmp_path)
+    for wrong in (3, None, ["a"]):
+        with pytest.raises(lb.InvalidInput, match="path must be"):
+            make().save(wrong)  # type: ignore[arg-type]
+        with pytest.raises(lb.InvalidInput, match="path must be"):
+            lb.Chooser.load(wrong)  # type: ignore[arg-type]
+
+
+def test_choosing_goes_on_while_a_file_is_written(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chooser = make()
+    begun, go_on = threading.Event(), threading.Event()
+    pack = saving._pack
+
+    def slow(*given: Any) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        pack(*given)
+
+    monkeypatch.setattr(saving, "_pack", slow)
+    thread = threading.Thread(target=chooser.save, args=(tmp_path / "it",))
+    thread.start()
+    assert begun.wait(30)
+    decision = chooser.choose(CONTEXT)  # would wait forever if the lock were held
+    go_on.set()
+    thread.join(30)
+    assert lb.Chooser.load(tmp_path / "it").waiting == 0
+    chooser.reward(decision, quality=1)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.glob("*.lexbandit")))
+def test_every_older_version_is_read(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Files that earlier versions wrote, with what they said of them then."""
+    told = json.loads((FIXTURES / name.replace(".lexbandit", ".json")).read_text())
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        chooser = lb.Chooser.load(FIXTURES / name)
+    assert not caplog.records
+    assert list(chooser.arms) == told["arms"]
+    assert chooser.waiting == told["waiting"]
+    for arm in chooser.explain(told["context"]).arms:
+        expected = told["explained"][arm.name]
+        assert arm.plays == expected["plays"]
+        for objective, value in expected["estimates"].items():
+            assert arm.estimates[objective].value == pytest.approx(value, abs=1e-9)
+    chooser.reward(told["open"], cost=0.01)
+    assert chooser.choose(told["context"]).arm in chooser.arms
+
+
+def test_there_is_a_fixture_of_this_version() -> None:
+    versions = set()
+    for path in FIXTURES.glob("*.lexbandit"):
+        with zipfile.ZipFile(path) as archive:
+            versions.add(json.loads(archive.read("chooser.json"))["version"])
+    assert versions == set(range(1, saving.VERSION + 1))

@@ -1,0 +1,106 @@
+"""The estimator with scikit-learn's conventions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexbandit import InvalidInput, UnknownName
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: the extra sklearn")
+
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lexbandit.sklearn import LexBanditClassifier
+
+
+def expected_failures(_: Any) -> dict[str, str]:
+    """None: with y for the arms every check of scikit-learn's applies, and passes."""
+    return {}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [LexBanditClassifier(random_state=0)], expected_failed_checks=expected_failures
+)
+@pytest.mark.filterwarnings("default")
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_parameters_and_clones() -> None:
+    made = LexBanditClassifier("linucb", tolerance=0.1, settings={"scale": 0.5}, random_state=3)
+    copy = clone(made)
+    assert copy.get_params() == made.get_params()
+    assert copy.set_params(tolerance=0.2).tolerance == 0.2
+    assert "policy='linucb'" in repr(made)
+
+
+def test_it_classifies() -> None:
+    X, y = load_iris(return_X_y=True)
+    scores = cross_val_score(LexBanditClassifier(random_state=0), X, y, cv=5)
+    assert scores.mean() > 0.85
+    piped = make_pipeline(QuantileTransformer(n_quantiles=50), LexBanditClassifier(random_state=0))
+    assert piped.fit(X, y).score(X, y) > 0.9
+
+
+def log(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arms b and c are as good in the first objective where x > 5, c is better in the second."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(0, 10, (n, 1))
+    arms = random.choice(["a", "b", "c"], n)
+    first = np.where((arms == "a") == (X[:, 0] < 5), 0.9, 0.1)
+    second = np.where(arms == "c", 0.8, 0.2)
+    return X, arms, np.column_stack([first, second])
+
+
+def test_it_learns_from_a_log_in_order_of_priority() -> None:
+    bandit = LexBanditClassifier(tolerance=[0.1, 0.0], random_state=0)
+    X, arms, rewards = log(1500)
+    for part in range(0, 1500, 500):
+        now = slice(part, part + 500)
+        bandit.partial_fit(X[now], arms[now], rewards[now], classes=["c", "b", "a"])
+    assert bandit.predict([[1.0], [2.0], [8.0], [9.0]]).tolist() == ["a", "a", "c", "c"]
+    chosen, propensities = bandit.choose(X[:50])
+    assert set(chosen) <= {"a", "b", "c"}
+    assert ((propensities > 0) & (propensities <= 1)).all()
+
+
+def test_the_same_random_state_gives_the_same_choices() -> None:
+    X, arms, rewards = log(20)
+
+    def run(seed: Any) -> list[str]:
+        bandit = LexBanditClassifier("random", random_state=seed).fit(X, arms, rewards)
+        return list(bandit.choose(X)[0])
+
+    assert run(1) == run(1) == run(np.random.RandomState(1))
+    assert run(1) != run(2)
+
+
+def test_missing_rewards_and_points_outside() -> None:
+    X, arms, rewards = log(300)
+    rewards[::2, 1] = np.nan
+    bandit = LexBanditClassifier(random_state=0).fit(X, arms, rewards)
+    assert (
+        bandit.predict([[-100.0], [100.0]]).tolist()
+        == bandit.predict([[X.min()], [X.max()]]).tolist()
+    )
+
+
+def test_wrong_input() -> None:
+    X, arms, rewards = log(30)
+    with pytest.raises(InvalidInput, match="rewards lie between 0 and 1"):
+        LexBanditClassifier().partial_fit(X, arms, rewards + 1)
+    with pytest.raises(InvalidInput, match="shape"):
+        LexBanditClassifier().partial_fit(X, arms, rewards[:5])
+    with pytest.raises(UnknownName, match="did you mean 'linucb'"):
+        LexBanditClassifier("linuc").partial_fit(X, arms, rewards)
+    bandit = LexBanditClassifier().partial_fit(X, arms, rewards, classes=["a", "b", "c"])
+    with pytest.raises(InvalidInput, match="'d' is not one of the arms"):
+        bandit.partial_fit(X[:1], ["d"], rewards[:1])
+    with pytest.raises(InvalidInput, match="2 rewards are needed"):
+        bandit.partial_fit(X, arms)

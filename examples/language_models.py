@@ -43,8 +43,9 @@ CONTEXT = [
     lb.Number("characters", 20, 5000, scale="log"),
     lb.Category("kind", KINDS),
 ]
-# A few thousand prompts, not millions: see "Choosing a policy" in the guide.
-SETTINGS = {"threshold": 0.5, "exploration": 0.05}
+# A few thousand prompts, not millions: models are told apart well before the cost counts
+# (threshold), and with narrow intervals (exploration).
+THRESHOLD, EXPLORATION = 0.5, 0.05
 
 
 # 2. What is known before anybody answers: the prompt. Two simple features of its text are enough.
@@ -101,7 +102,14 @@ def generated(prompts: int = 1785) -> tuple[list[dict[str, object]], Floats]:
 # 3. The router. Choose, ask that model, tell what its answer was worth and what it cost.
 def route(contexts: list[dict[str, object]], outcomes: Floats, seed: int) -> Floats:
     """Route the prompts one by one; returns the models asked."""
-    chooser = lb.Chooser(objectives=OBJECTIVES, arms=ARMS, context=CONTEXT, seed=seed, **SETTINGS)
+    chooser = lb.Chooser(
+        objectives=OBJECTIVES,
+        arms=ARMS,
+        context=CONTEXT,
+        seed=seed,
+        threshold=THRESHOLD,
+        exploration=EXPLORATION,
+    )
     asked = []
     for context, outcome in zip(contexts, outcomes, strict=True):
         decision = chooser.choose(context)
@@ -117,7 +125,9 @@ def route_by_sum(
 ) -> Floats:
     """Route by a weighted sum: what a point of quality is worth must be said in dollars."""
     value = lb.Objective("value", range=(-price * 0.05, 1))
-    chooser = lb.Chooser(objectives=value, arms=ARMS, context=CONTEXT, seed=seed, exploration=0.05)
+    chooser = lb.Chooser(
+        objectives=value, arms=ARMS, context=CONTEXT, seed=seed, exploration=EXPLORATION
+    )
     asked = []
     for context, outcome in zip(contexts, outcomes, strict=True):
         decision = chooser.choose(context)
@@ -128,7 +138,7 @@ def route_by_sum(
     return np.array(asked)
 
 
-PRICES = (0.3, 1, 3, 10, 30, 100)
+PRICES = (1, 3, 10, 30, 100)
 
 
 def run(
@@ -189,15 +199,22 @@ def _draw(
         y="quality (0 to 1)",
         without=["lexbandit, second half"],
         log=True,
+        domain=(0.00002, 0.03),
         sides={
-            f"always {ARMS[2]}": "below",
+            f"always {ARMS[1]}": "left",
+            f"always {ARMS[2]}": "above",
             "hindsight": "left",
             "random": "below",
-            **{f"sum, price {price:g}": "below" for price in prices},
-            "lexbandit": "left",
-            f"always {ARMS[1]}": "left",
+            "lexbandit": "below",
+            "sum, price 1": "below",
+            "sum, price 3": "above",
+            "sum, price 10": "above",
+            "sum, price 30": "left",
+            "sum, price 100": "left",
         },
+        labels={f"sum, price {price:g}": f"sum {price:g}" for price in prices},
         joined=[f"sum, price {price:g}" for price in prices],
+        height=380,
     )
     mixed = {
         kind: {arm: asked.count(n) / len(asked) for n, arm in enumerate(ARMS)}

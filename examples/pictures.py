@@ -19,6 +19,8 @@ OTHER = "#6b6f76"
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
 _INK = "#1b1f24"
 
+_HALO: tuple[dict[str, Any], ...] = ({"stroke": "white", "strokeWidth": 4}, {})
+
 Rows = list[dict[str, Any]]
 
 
@@ -34,35 +36,40 @@ def trade_off(
     domain: tuple[float, float] | None = None,
     sides: dict[str, str] | None = None,
     joined: Sequence[str] = (),
+    labels: dict[str, str] | None = None,
     height: int = 300,
 ) -> Any:
     """Return one point a strategy: the second objective across, the first upwards.
 
     `sides` says on which side of its point a name stands (right, left, above, below); `joined`
-    strategies are joined by a line, in this order. Those of `without` stay in the table only.
+    strategies are joined by a line, in this order; `labels` are other names for some. Those of
+    `without` are in the table only.
     """
     rows: Rows = []
     for name in (name for name in comparison.values if name not in without):
-        across, up = comparison.mean(name, 1), comparison.mean(name, 0)
+        second, first = comparison.mean(name, 1), comparison.mean(name, 0)
         rows.append(
             {
-                "name": name,
-                "x": across,
-                "y": up,
-                "left": across - comparison.spread(name, 1),
-                "right": across + comparison.spread(name, 1),
-                "low": up - comparison.spread(name, 0),
-                "high": up + comparison.spread(name, 0),
+                "name": (labels or {}).get(name, name),
+                "x": second,
+                "y": first,
+                "left": second - comparison.spread(name, 1),
+                "right": second + comparison.spread(name, 1),
+                "low": first - comparison.spread(name, 0),
+                "high": first + comparison.spread(name, 0),
                 "ours": name in ours,
                 "side": (sides or {}).get(name, "right"),
                 "order": list(joined).index(name) if name in joined else -1,
             }
         )
-    base = alt.Chart(alt.Data(values=rows))
+    base = _chart(rows)
     scale = alt.Scale(zero=False, nice=domain is None, padding=20, type="log" if log else "linear")
     if domain:
         scale.domain = list(domain)
-    across = alt.X("x:Q", title=x, scale=scale, axis=alt.Axis(tickCount=5, grid=True))
+    axis = alt.Axis(tickCount=5, format="~g" if log else alt.Undefined)
+    if log:
+        axis.values = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 3)]
+    across = alt.X("x:Q", title=x, scale=scale, axis=axis)
     up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=False, nice=True, padding=18))
     colour = alt.Color(
         "ours:N", legend=None, scale=alt.Scale(domain=[True, False], range=[OURS, OTHER])
@@ -86,7 +93,7 @@ def trade_off(
     for side, place in places.items():
         named = base.transform_filter(f"datum.side == '{side}'")
         # White behind the letters, so that a line below them does not disturb.
-        for back in ({"stroke": "white", "strokeWidth": 4}, {}):
+        for back in _HALO:
             text = named.mark_text(baseline="middle", fontSize=11, **place, **back)
             layers.append(text.encode(across, up, alt.Text("name:N"), colour))
     points = base.mark_point(filled=True, opacity=1).encode(across, up, colour, size)
@@ -99,7 +106,7 @@ def shares(
 ) -> Any:
     """Return stacked bars: in each place `x` (in `order`), the share that every arm was chosen."""
     return (
-        alt.Chart(alt.Data(values=rows))
+        _chart(rows)
         .mark_bar()
         .encode(
             alt.X("x:N", sort=list(order), title=x, axis=alt.Axis(labelAngle=0)),
@@ -126,7 +133,7 @@ def areas(
             labelExpr="format(round(pow(10, datum.value)), ',')",
         )
     return (
-        alt.Chart(alt.Data(values=rows))
+        _chart(rows)
         .mark_area(interpolate="monotone", opacity=0.9)
         .encode(
             alt.X("x:Q", title=x, scale=alt.Scale(nice=False), axis=axis),
@@ -151,7 +158,7 @@ def arm_map(
     """Return a map: the arm chosen in every square of two features."""
     half = step / 2
     return (
-        alt.Chart(alt.Data(values=rows))
+        _chart(rows)
         .transform_calculate(
             x1=f"datum.x - {half}",
             x2=f"datum.x + {half}",
@@ -168,6 +175,10 @@ def arm_map(
         )
         .properties(title=title, width=300, height=300)
     )
+
+
+def _chart(rows: Rows) -> Any:
+    return alt.Chart.from_dict({"data": {"values": rows}, "mark": "point"})
 
 
 def _arm_colours(

@@ -146,33 +146,34 @@ def areas(
 
 
 def arm_map(
-    rows: Rows,
+    chosen: Sequence[Sequence[str]],
     *,
     title: str,
     x: str,
     y: str,
-    step: float,
+    largest: float,
     names: Sequence[str],
     colours: Sequence[str] = COLOURS,
 ) -> Any:
-    """Return a map: the arm chosen in every square of two features."""
-    half = step / 2
+    """Return a map of two features from 0 to `largest`: chosen[row][column] is the arm's name."""
+    rows: Rows = []
+    for n, row in enumerate(chosen):
+        start = 0
+        for end in range(1, len(row) + 1):  # neighbours with the same arm become one rectangle
+            if end == len(row) or row[end] != row[start]:
+                corners = {"x1": start, "x2": end, "y1": n, "y2": n + 1}
+                scaled = {k: round(v * largest / len(row), 6) for k, v in corners.items()}
+                rows.append({**scaled, "arm": row[start]})
+                start = end
+    colour = _arm_colours(names, colours, columns=2)
+    across = alt.X("x1:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False))
+    up = alt.Y("y1:Q", title=y, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False))
+    # The edge in the colour of the arm closes the hairlines between rectangles.
+    edge = alt.Stroke("arm:N", legend=None, scale=_arm_scale(names, colours))
     return (
         _chart(rows)
-        .transform_calculate(
-            x1=f"datum.x - {half}",
-            x2=f"datum.x + {half}",
-            y1=f"datum.y - {half}",
-            y2=f"datum.y + {half}",
-        )
-        .mark_rect()
-        .encode(
-            alt.X("x1:Q", title=x, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False)),
-            alt.X2("x2"),
-            alt.Y("y1:Q", title=y, scale=alt.Scale(nice=False), axis=alt.Axis(grid=False)),
-            alt.Y2("y2"),
-            _arm_colours(names, colours, columns=2),
-        )
+        .mark_rect(strokeWidth=0.7)
+        .encode(across, alt.X2("x2"), up, alt.Y2("y2"), colour, edge)
         .properties(title=title, width=300, height=300)
     )
 
@@ -181,15 +182,15 @@ def _chart(rows: Rows) -> Any:
     return alt.Chart.from_dict({"data": {"values": rows}, "mark": "point"})
 
 
+def _arm_scale(names: Sequence[str], colours: Sequence[str]) -> alt.Scale:
+    return alt.Scale(domain=list(names), range=list(colours[: len(names)]))
+
+
 def _arm_colours(
     names: Sequence[str], colours: Sequence[str] = COLOURS, columns: int = 3
 ) -> alt.Color:
-    return alt.Color(
-        "arm:N",
-        title=None,
-        scale=alt.Scale(domain=list(names), range=list(colours[: len(names)])),
-        legend=alt.Legend(orient="bottom", columns=columns, labelLimit=220),
-    )
+    legend = alt.Legend(orient="bottom", columns=columns, labelLimit=220)
+    return alt.Color("arm:N", title=None, scale=_arm_scale(names, colours), legend=legend)
 
 
 def stacked(chosen: dict[Any, dict[str, float]], names: Sequence[str]) -> Rows:
@@ -209,7 +210,13 @@ def save(title: str, panels: Sequence[Any], out: Path | str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     chart = (
         alt.hconcat(*panels, spacing=36)
-        .resolve_scale(color="independent", size="independent", x="independent", y="independent")
+        .resolve_scale(
+            color="independent",
+            stroke="independent",
+            size="independent",
+            x="independent",
+            y="independent",
+        )
         .properties(
             title=alt.TitleParams(title, fontSize=16, anchor="start", offset=14),
             padding=16,

@@ -1,6 +1,7 @@
 """Every example runs, in a short form, keeps its promise and draws its picture."""
 
 import importlib
+import io
 import re
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 ROOT = Path(__file__).parent.parent
 if str(ROOT) not in sys.path:  # the examples are no part of the package
@@ -178,6 +180,21 @@ def test_pictures_are_svg_or_png(tmp_path: Path) -> None:
     assert pictures.save("t", [panel], tmp_path / "new" / "a.png").read_bytes()[1:4] == b"PNG"
     with pytest.raises(lb.InvalidInput, match=r"written as .svg or .png, got 'a.pdf'"):
         pictures.save("t", [panel], tmp_path / "a.pdf")
+
+
+def test_peers_that_are_not_installed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = importlib.import_module("benchmarks.peers")
+    monkeypatch.setattr(peers, "TURNS", 1)
+    monkeypatch.setattr(peers, "DECISIONS", 250)
+    absent = ("no_such_package", peers.mabwiser_step)
+    ours = peers.PEERS["lexbandit"]
+    monkeypatch.setattr(peers, "PEERS", {"lexbandit": ours, "Nobody": absent})
+    console = Console(width=110, record=True, file=io.StringIO())
+    micro = peers.one_decision(console)
+    assert list(micro) == ["lexbandit"]
+    assert 1 < micro["lexbandit"] < 10_000
+    said = console.export_text()
+    assert "Nobody: not installed, left out (pip install no_such_package)." in said
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,34 +1,60 @@
 """lexbandit: contextual bandits for metrics that have priorities.
 
-policy = lexbandit.make_policy("moc-mab", arms=4, dimension=2, horizon=100_000)
-decision = policy.select(context)
-policy.update(context, decision.arm, rewards)
+chooser = lexbandit.Chooser(objectives=[...], arms=[...], context=[...])
+decision = chooser.choose({"prompt_tokens": 900})
+chooser.reward(decision, quality=0.93)
+
+Underneath, policies on arrays: lexbandit.make_policy("moc-mab", arms=4, dimension=2, ...).
 """
 
 from typing import TYPE_CHECKING, Any
 
 from lexbandit.decisions import Decision, Explanation
-from lexbandit.errors import InvalidInput, UnknownName
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.rounds import Rounds
 
 if TYPE_CHECKING:
+    from lexbandit.chooser import Choice, Chooser
+    from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
     from lexbandit.environments import make_environment
+    from lexbandit.objectives import Objective
     from lexbandit.policies import make_policy
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Category",
+    "Choice",
+    "Chooser",
+    "Contradiction",
+    "Cycle",
     "Decision",
     "Explanation",
+    "Flag",
     "InvalidInput",
+    "Number",
+    "Objective",
     "Rounds",
+    "UnknownDecision",
     "UnknownName",
+    "Vector",
     "make_environment",
     "make_policy",
 ]
 
 # The compiled parts are imported when first asked for: `import lexbandit` stays quick.
-_LATER = {"make_environment": "lexbandit.environments", "make_policy": "lexbandit.policies"}
+_LATER = {
+    "Category": "lexbandit.contexts",
+    "Choice": "lexbandit.chooser",
+    "Chooser": "lexbandit.chooser",
+    "Cycle": "lexbandit.contexts",
+    "Flag": "lexbandit.contexts",
+    "Number": "lexbandit.contexts",
+    "Objective": "lexbandit.objectives",
+    "Vector": "lexbandit.contexts",
+    "make_environment": "lexbandit.environments",
+    "make_policy": "lexbandit.policies",
+}
 
 
 def __getattr__(name: str) -> Any:

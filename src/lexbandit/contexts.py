@@ -336,7 +336,7 @@ class Contexts:
                 notes = [*(notes or ()), (name, note)]
         if notes:
             for name, note in notes:
-                self._count(name, note, 1)
+                self.add_count(name, NOTES[note], 1)
         return np.array(point)
 
     def points(self, columns: Mapping[str, Any]) -> Floats:
@@ -355,12 +355,12 @@ class Contexts:
             notes.append((name, feature.write_many(values, points, at, self.smooth)))
         for name, counts in notes:
             for note, count in counts.items():
-                self._count(name, note, count)
+                self.add_count(name, NOTES[note], count)
         return points
 
-    def _count(self, name: str, note: int, count: int) -> None:
-        counts = self.counts[name]
-        counts[NOTES[note]] = counts.get(NOTES[note], 0) + count
+    def add_count(self, name: str, note: str, count: int) -> None:
+        """Count values of a feature that were outside its range, missing or unknown."""
+        self.counts[name][note] = self.counts[name].get(note, 0) + count
 
 
 # Up to here every whole number is a float of its own.

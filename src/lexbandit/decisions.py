@@ -34,17 +34,28 @@ class ArmReport:
     propensity: float
 
 
+class Level(NamedTuple):
+    """What a lexicographic rule found at one objective: the top arm, and the arms as good."""
+
+    top: int
+    arms: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a policy would decide as it does for one context. Print it to read it.
 
-    `cell` is None for a policy without cells.
+    `cell` is None for a policy without cells. `levels` has an entry for each objective that a
+    lexicographic rule looked at, in order; `unsure` says that the top arm of the last of them is
+    played to learn about it.
     """
 
     policy: str
     cell: int | None
     arms: tuple[ArmReport, ...]
     reason: str
+    levels: tuple[Level, ...] = ()
+    unsure: bool = False
 
     @property
     def likely(self) -> tuple[int, ...]:

@@ -4,14 +4,20 @@ import logging
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
-from lexbandit.chooser.policy_for import policy_for
+from lexbandit.chooser import batches, storing
+from lexbandit.chooser.batches import Choices
+from lexbandit.chooser.explaining import ChooserExplanation, explained
+from lexbandit.chooser.policy_for import DEFAULT, policy_for
+from lexbandit.chooser.summary import Summary, summarized
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature
 from lexbandit.errors import Contradiction, InvalidInput, unknown_name
@@ -24,6 +30,8 @@ log = logging.getLogger("lexbandit")
 # Sets the chooser's own draws apart from those of its policy.
 _OWN_DRAWS = 0x5EED
 _PARTS = 2**53
+# So many of the last contexts are kept for `summary`.
+_RECENT = 256
 
 
 class Choice(NamedTuple):
@@ -73,13 +81,17 @@ class Chooser:
         self.explore = checks.at_least_zero("explore", explore)
         if self.explore > 1.0:
             raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
+        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
+        self._settings = settings
+        self._horizon = horizon
+        self._seed = checks.whole("seed", seed, least=0)
         self.policy, self.contexts = policy_for(
             policy,
             objectives=self.objectives,
             arms=len(self._arms),
             context=context,
             horizon=horizon,
-            seed=checks.whole("seed", seed, least=0),
+            seed=self._seed,
             settings=settings,
         )
         self._active: Booleans = np.ones(len(self._arms), np.bool_)
@@ -89,7 +101,7 @@ class Chooser:
         )
         self._clock = clock
         self._lock = threading.RLock()
-        self._random = seeded(seed ^ _OWN_DRAWS)
+        self._random = seeded(self._seed ^ _OWN_DRAWS)
         self._prefix = secrets.token_hex(4)
         self._made = 0
         self._index = {objective.name: i for i, objective in enumerate(self.objectives)}
@@ -97,6 +109,8 @@ class Chooser:
         self._defaults = any(objective.default is not None for objective in self.objectives)
         self.outside = dict.fromkeys(self._index, 0)
         """How many rewards of each objective lay outside its range, and were clipped."""
+        self._received: Floats = np.zeros((len(self.objectives), 3))  # count, sum, sum of squares
+        self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -122,6 +136,7 @@ class Chooser:
         """Keep a decision for its rewards."""
         self._made += 1
         id = f"{self._prefix}-{self._made:x}"
+        self._recent.append((point, mask))
         now = self._clock()
         if self._room.wait is not None:
             self._expire(now)
@@ -171,6 +186,10 @@ class Chooser:
 
     def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
         """Check all that is told, then tell the policy what is new."""
+        self._tell(waiting, self._fresh(waiting, told))
+
+    def _fresh(self, waiting: Waiting, told: Mapping[str, Any]) -> list[tuple[int, float]]:
+        """Return what is told for the first time, as (objective, value)."""
         fresh: list[tuple[int, float]] = []
         for name, given in told.items():
             if name not in self._index:
@@ -185,18 +204,21 @@ class Chooser:
                     f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
                     f"{value!r}."
                 )
+        return fresh
+
+    def _tell(self, waiting: Waiting, fresh: list[tuple[int, float]]) -> None:
+        """Let the policy learn checked rewards."""
         if not fresh:
             return
         shares = np.full(len(self.objectives), np.nan)
         for i, value in fresh:
             shares[i] = self.objectives[i].share(value)
-        if waiting.learned:
-            self.policy.amend(waiting.point, waiting.arm, shares, waiting.mask)
-        else:
-            self.policy.update(waiting.point, waiting.arm, shares, waiting.mask)
+        learn = self.policy.amend if waiting.learned else self.policy.update
+        learn(waiting.point, waiting.arm, shares, waiting.mask)
         waiting.learned = True
         for i, value in fresh:
             waiting.rewards[i] = value
+            self._received[i] += (1.0, value, value * value)
             if self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
 
@@ -222,6 +244,64 @@ class Chooser:
                     if value is None and objective.default is not None
                 }
                 self._learn(waiting, told)
+
+    def explain(
+        self, context: Mapping[str, Any], allowed: Iterable[str] | None = None
+    ) -> ChooserExplanation:
+        """Say what is known of every arm in `context`, and why one would be chosen."""
+        with self._lock:
+            told = self.policy.explain(self.contexts.point(context), self._mask(allowed))
+            return explained(told, self._arms, self.objectives, self.explore)
+
+    def summary(self) -> Summary:
+        """Say what was learned so far, and what the order of priority gained and gave up."""
+        with self._lock:
+            return summarized(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the chooser to a file; one that is there is replaced whole or not at all."""
+        with self._lock:
+            storing.save(self, Path(path))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        policy: Policy | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> "Chooser":
+        """Read a chooser from a file; `policy` only if it was made with a policy object."""
+        return storing.load(cls, Path(path), policy, clock)
+
+    def merge(self, other: "Chooser") -> None:
+        """Add what another chooser of the same definition learned on other traffic."""
+        if not isinstance(other, Chooser) or other is self:
+            raise InvalidInput(f"merge takes another Chooser, got {other!r}.")
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:
+            storing.merge(self, other)
+
+    def choose_many(self, contexts: Any, allowed: Any = None) -> Choices:
+        """Return the arms to play in many contexts, a frame or columns by feature.
+
+        `allowed` is one list of arms for all, or one for each. All are chosen by what is known now.
+        """
+        with self._lock:
+            return batches.choose_many(self, contexts, allowed)
+
+    def reward_many(self, ids: Sequence[str], rewards: Any) -> None:
+        """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none."""
+        with self._lock:
+            batches.reward_many(self, ids, rewards)
+
+    def learn(self, frame: Any) -> int:
+        """Learn from logged data: columns of features, `arm`, and objectives; returns the rows.
+
+        A warm start from what another policy did. NaN or None is "not observed".
+        """
+        with self._lock:
+            return batches.learn(self, frame)
 
     def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
         """Return which arms can be played, as the policy reads it; None for all."""
@@ -262,6 +342,7 @@ class Chooser:
             for waiting in self._room:
                 if waiting.mask is not None:
                     waiting.mask = np.append(waiting.mask, False)
+            self._recent.clear()
 
     def retire_arm(self, arm: str) -> None:
         """Stop choosing an arm. Rewards of its earlier decisions are still taken."""

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import UnknownDecision
@@ -23,6 +23,10 @@ class Waiting:
     since: float
     rewards: list[float | None]
     learned: bool = False
+
+    def copy(self) -> "Waiting":
+        """Return a decision whose rewards are its own."""
+        return replace(self, rewards=self.rewards.copy())
 
 
 @dataclass

@@ -19,6 +19,7 @@ from lexbandit.kernels.updating import update as update_kernel
 from lexbandit.partitions import Partition
 from lexbandit.policies.base import Policy
 from lexbandit.policies.cell_memory import CellMemory
+from lexbandit.policies.levels import Levels
 from lexbandit.rounds import Rounds
 
 # Counts are kept as doubles, which are exact up to here.
@@ -177,7 +178,19 @@ class CellPolicy(Policy):
             )
             for arm in range(self.arms)
         )
-        return Explanation(self.name, key, reports, reason[0].upper() + reason[1:])
+        levels = self._levels(slot, ceilings)
+        return Explanation(
+            self.name,
+            key,
+            reports,
+            reason[0].upper() + reason[1:],
+            levels.told() if levels else (),
+            bool(levels and levels.unsure),
+        )
+
+    def _levels(self, slot: int, ceilings: Floats) -> Levels | None:
+        """Return what a lexicographic rule finds at each objective; None for other rules."""
+        return None
 
     def _cell(self, slot: int) -> tuple[Floats, Floats]:
         """Return a copy of a cell's statistics, indices brought up to date, and the full widths."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lexbandit.checks import Booleans, Floats
+from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
 from lexbandit.kernels.statistics import INDEX, lower_of
 
@@ -22,6 +23,11 @@ class Levels:
     opened: list[list[int]]
     candidates: Booleans
     unsure: bool
+
+    def told(self) -> tuple[Level, ...]:
+        """Return the levels as an explanation tells them."""
+        arms = [*self.opened, np.flatnonzero(self.candidates).tolist()]
+        return tuple(Level(top, tuple(arms[i])) for i, top in enumerate(self.tops))
 
 
 def levels_of(

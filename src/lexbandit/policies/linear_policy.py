@@ -16,6 +16,7 @@ from lexbandit.kernels.random import seeded
 from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import Policy
+from lexbandit.policies.levels import Levels
 from lexbandit.policies.linear_memory import LinearMemory
 from lexbandit.rounds import Rounds
 
@@ -186,7 +187,19 @@ class LinearPolicy(Policy):
             )
             for arm in range(self.arms)
         )
-        return Explanation(self.name, None, reports, reason[0].upper() + reason[1:])
+        levels = self._levels(ceilings, stats)
+        return Explanation(
+            self.name,
+            None,
+            reports,
+            reason[0].upper() + reason[1:],
+            levels.told() if levels else (),
+            bool(levels and levels.unsure),
+        )
+
+    def _levels(self, ceilings: Floats, stats: Floats) -> Levels | None:
+        """Return what a lexicographic rule finds at each objective; None for other rules."""
+        return None
 
     def add_arm(self) -> int:
         """Add an arm that nothing is known of: its Gram matrix is the ridge. Returns its number."""

@@ -106,12 +106,16 @@ class LexicographicRule(CellPolicy):
         stats = self._memory.stats
         return kernel.shares(stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam)
 
+    def _levels(self, slot: int, ceilings: Floats) -> Levels:
+        v = self._margin(slot)
+        allowances = np.maximum(2.0 * v, self.tolerances)
+        stats = self._memory.stats
+        return levels_of(stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam)
+
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         v = self._margin(slot)
         allowances = np.maximum(2.0 * v, self.tolerances)
-        levels = levels_of(
-            self._memory.stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam
-        )
+        levels = self._levels(slot, ceilings)
         chosen = positive(shares)
         if levels.unsure:
             return levels.candidates, self._unsure(slot, levels, chosen)

@@ -1,0 +1,129 @@
+"""What a chooser learned so far, and what the order of priority gained and gave up."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lexbandit.decisions import ArmReport
+
+if TYPE_CHECKING:
+    from lexbandit.chooser.chooser import Chooser
+
+
+@dataclass(frozen=True)
+class Mean:
+    """An average with a 95 % interval; None where nothing is known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "nothing yet"
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a chooser learned.
+
+    received    per objective, the average of the rewards told so far, with a 95 % interval
+    gained      per objective, how much better the arms now chosen are than the arms best for the
+                first objective alone, by the present estimates, averaged over recent contexts; in
+                the objective's own units, positive is better. The interval comes from the widths
+                that the policy works with
+    plays       rewarded decisions per arm
+    """
+
+    received: dict[str, Mean]
+    gained: dict[str, Mean]
+    plays: dict[str, int]
+    decisions: int
+    waiting: int
+
+    def __str__(self) -> str:
+        lines = [f"{self.decisions:,} decisions, {self.waiting:,} kept for their rewards."]
+        total = max(sum(self.plays.values()), 1)
+        shares = ", ".join(f"{arm} {n / total:.1%}" for arm, n in self.plays.items())
+        lines.append(f"Rewarded plays: {shares}.")
+        wide = max(len(name) for name in self.received)
+        for name, mean in self.received.items():
+            lines.append(f"{name.ljust(wide)}  on average {mean}")
+        lines.append("Against always taking the arm best for the first objective:")
+        for name, mean in self.gained.items():
+            lines.append(f"{name.ljust(wide)}  {_gain(mean)}")
+        return "\n".join(lines)
+
+
+def _gain(mean: Mean) -> str:
+    if mean.value is None:
+        return "nothing known yet"
+    word = "gained" if mean.value >= 0 else "gave up"
+    return f"{word} {abs(mean.value):.4g} ({mean.low:.4g} to {mean.high:.4g})"
+
+
+def summarized(chooser: "Chooser") -> Summary:
+    """Return the summary of a chooser."""
+    plays = _plays(chooser)
+    return Summary(
+        received={
+            objective.name: _received(*chooser._received[i])
+            for i, objective in enumerate(chooser.objectives)
+        },
+        gained=_gained(chooser),
+        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms)},
+        decisions=chooser._made,
+        waiting=len(chooser._room),
+    )
+
+
+def _plays(chooser: "Chooser") -> np.ndarray:
+    plays = chooser.policy.state().get("plays", np.zeros(len(chooser._arms), np.int64))
+    return np.asarray(plays.sum(axis=0) if plays.ndim == 2 else plays)
+
+
+def _received(count: float, total: float, squares: float) -> Mean:
+    if count == 0:
+        return Mean(None, None, None, 0)
+    mean = total / count
+    variance = max(squares / count - mean**2, 0.0)
+    half = 1.96 * math.sqrt(variance / count)
+    return Mean(mean, mean - half, mean + half, int(count))
+
+
+def _gained(chooser: "Chooser") -> dict[str, Mean]:
+    """Return the difference between what is chosen and the best for the first objective alone."""
+    depth = len(chooser.objectives)
+    gains, halves = [], []
+    for point, mask in list(chooser._recent):
+        told = chooser.policy.explain(point, mask)
+        known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
+        chosen = [arm for arm in known if arm.propensity > 0]
+        if not chosen:
+            continue
+        best = max(known, key=lambda arm: arm.mean[0])
+        weight = sum(arm.propensity for arm in chosen)
+        gains.append([_mixed(chosen, weight, best, i)[0] for i in range(depth)])
+        halves.append([_mixed(chosen, weight, best, i)[1] for i in range(depth)])
+    if not gains:
+        return {o.name: Mean(None, None, None, 0) for o in chooser.objectives}
+    out = {}
+    for i, objective in enumerate(chooser.objectives):
+        gain = float(np.mean([row[i] for row in gains])) * objective.span
+        half = float(np.mean([row[i] for row in halves])) * objective.span
+        out[objective.name] = Mean(gain, gain - half, gain + half, len(gains))
+    return out
+
+
+def _mixed(chosen: list[ArmReport], weight: float, best: ArmReport, i: int) -> tuple[float, float]:
+    """Return the expected gain in objective i over `best`, and half its interval."""
+    gain = half = 0.0
+    for arm in chosen:
+        if arm.arm != best.arm:
+            gain += arm.propensity / weight * (arm.mean[i] - best.mean[i])
+            half += arm.propensity / weight * (arm.width[i] + best.width[i])
+    return gain, half

@@ -1,8 +1,8 @@
 """Sets the docstrings' lists of names as tables, for the API page.
 
-    arms         the options' names
-    context      the features that are known before choosing; a further
-                 line goes on with it
+arms         the options' names
+context      the features that are known before choosing; a further
+             line goes on with it
 """
 
 import re

@@ -69,7 +69,7 @@ def decisions(docs: Path) -> str:
     return f"# Decisions\n\nWhy the code is as it is, about ten lines each.\n\n{rows}\n"
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Let links to folders and to files outside docs/ lead to their pages."""
     outside = {made: source for source, made in OUTSIDE.items()}
     here = page.file.src_uri

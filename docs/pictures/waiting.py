@@ -17,16 +17,16 @@ def main() -> None:
         line(START, 30, START, 188, color=GREEN, width=2),
         line(END, 30, END, 188, color=VERMILION, width=2),
     ]
-    for name, y in (("click", CLICK), ("spend", SPEND), ("rating", RATING)):
+    for name, y, end in (("click", CLICK, 132), ("spend", SPEND, 262), ("rating", RATING, END)):
         marks += [
             text(8, y + 5, name, bold=True),
-            line(START, y, END, y, color=GREY, dash="2 4"),
+            line(START, y, end, y, color=GREY, dash="2 4"),
         ]
     marks += [
         dot(132, CLICK, color=BLUE, radius=6),
         text(144, CLICK + 5, "told after a second", size=13),
         dot(262, SPEND, color=BLUE, radius=6),
-        text(274, SPEND + 5, "told after an hour", size=13),
+        text(274, SPEND + 5, "told after minutes", size=13),
         text(180, RATING - 7, "silence", size=13, color=DARK_GREY),
         dot(END, RATING, color=VERMILION, radius=6),
         text(END + 11, RATING + 5, "default", size=13, color=VERMILION),

@@ -90,3 +90,11 @@ def test_pictures_are_what_their_scripts_draw(script: str, tmp_path: Path) -> No
     for name in DRAWN[script]:
         assert (tmp_path / name).read_text("utf-8") == (PICTURES / name).read_text("utf-8"), name
         assert (tmp_path / name).stat().st_size < 10_000, name
+
+
+@pytest.mark.compiled
+def test_the_explanation_of_the_quick_start_is_the_one_it_prints(tmp_path: Path) -> None:
+    drawn = tmp_path / "explained.svg"
+    script = PICTURES / "explained.py"
+    subprocess.run([sys.executable, str(script), str(drawn)], check=True, timeout=120)
+    assert drawn.read_text("utf-8") == (PICTURES / "explained.svg").read_text("utf-8")

@@ -2,13 +2,16 @@
 
 from rich.console import Console
 
-from benchmarks import bench, core, policies, starting
+from benchmarks import bench, core, linear, policies, starting
 
 console = Console(width=110)
 core.replay_and_step(console)
 core.by_cells(console)
 core.by_arms(console)
 core.drawing(console)
+linear.against_twins(console)
+linear.by_rounds(console)
+linear.by_features(console)
 policies.every_policy(console)
 bench.whole_runs(console)
 bench.scaling(console)

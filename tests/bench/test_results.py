@@ -99,6 +99,51 @@ def test_a_damaged_file_is_done_again(tmp_path: Path) -> None:
     assert again.given == [1]
 
 
+def test_runs_of_the_first_version_are_finished_and_readable(tmp_path: Path) -> None:
+    """Files without the size of the states: they are not done again, and join with newer ones."""
+    study = small(tmp_path)
+    conduct(study, tmp_path / "out", Threads(1))
+    old = Folder(tmp_path / "out").file(plan(study)[0])
+    pl.read_parquet(old).drop("state_bytes").write_parquet(old)
+    again = Counting()
+    conduct(study, tmp_path / "out", again)
+    assert again.given == []
+    table = load_runs(tmp_path / "out")
+    assert dict(table.schema) == SCHEMA
+    assert table.filter(pl.col("run") == 0)["state_bytes"].null_count() == table.height // 3
+    last = table.filter((pl.col("run") == 1) & (pl.col("t") == study.horizon))
+    assert last["state_bytes"].null_count() == 0
+
+
+def test_the_size_of_a_policys_state_is_kept(tmp_path: Path) -> None:
+    study = small(tmp_path)
+    run = plan(study)[0]
+    conduct(sized(study, runs=1), tmp_path / "out", Threads(1))
+    rows = load_runs(tmp_path / "out").filter(pl.col("label") == "moc-mab@1")
+    assert rows["state_bytes"].to_list()[:-1] == [None] * (rows.height - 1)
+    problem = {"arms": 4, "dimension": 2, "objectives": 2, "horizon": run.horizon, "seed": 1}
+    policy = study.entries[0].policy.build(study.entries[0].parameters, problem)
+    rounds = run.environment.build({}).rounds(run.horizon, seed=run.stream_seed)
+    policy.replay(rounds)
+    size = sum(part.nbytes for part in policy.state().values())
+    assert rows["state_bytes"].to_list()[-1] == size
+
+
+def test_a_parameter_may_be_infinite(tmp_path: Path) -> None:
+    text = OWN.replace("chance = 0.8", "chance = inf").replace(
+        "mine.py:Stubborn", 'mine.py:Stubborn"\nlabel = "still'
+    )
+    conduct(sized(small(tmp_path, text), runs=1), tmp_path / "out", Threads(1))
+    told = json.loads((tmp_path / "out" / "study-own.json").read_text())
+    assert told["environment"]["parameters"] == {"chance": "inf"}
+    assert told["policies"][0] == {
+        "policy": "still",
+        "label": "still",
+        "name": "Stubborn",
+        "parameters": {"arm": 1},
+    }
+
+
 def test_runs_of_another_size_are_not_mixed_in(tmp_path: Path) -> None:
     study = small(tmp_path)
     conduct(study, tmp_path / "out", Threads(1))

@@ -68,7 +68,9 @@ def test_the_paper_is_there_at_full_size() -> None:
         ('name = "moc-mab"\nscale = "big"', 'name = "moc-mab"', 14, ["scale", "'big'"]),
         ('name = "moc-mab"\nbeta = "x"', 'name = "moc-mab"', 14, ["beta", "'x'"]),
         ('nam = "cs-ucb1"', 'name = "cs-ucb1"', 17, ["needs a name"]),
-        ('name = "moc-mab"', 'name = "cs-ucb1"', 17, ["a second time"]),
+        ('name = "moc-mab"', 'name = "cs-ucb1"', 17, ["a second time", "label of its own"]),
+        ('name = "moc-mab"\nlabel = "a@b"', 'name = "moc-mab"', 16, ["without '@'", "'a@b'"]),
+        ('name = "moc-mab"\nlabel = 3', 'name = "moc-mab"', 16, ["label must be text", "3"]),
     ],
 )
 def test_a_mistake_is_named_with_its_line(
@@ -149,3 +151,17 @@ def test_a_grid_of_a_policys_own(tmp_path: Path) -> None:
         "moc-mab@1/10,beta=0.5",
         "moc-mab@1/10,beta=1",
     ]
+
+
+def test_variants_of_one_policy_are_told_apart_by_labels(tmp_path: Path) -> None:
+    variant = 'name = "moc-mab"\nlabel = "moc-mab (careful)"\nbeta = 0.5\n\n[[policies]]\n'
+    text = SMALL.replace('name = "moc-mab"', f'{variant}name = "moc-mab"')
+    entries = small(tmp_path, text).entries
+    assert [entry.label for entry in entries[:3]] == [
+        "moc-mab (careful)@1",
+        "moc-mab (careful)@1/10",
+        "moc-mab@1",
+    ]
+    assert [entry.variant for entry in entries[:3]] == [*["moc-mab (careful)"] * 2, "moc-mab"]
+    assert {entry.policy.name for entry in entries[:3]} == {"moc-mab"}
+    assert entries[0].parameters["beta"] == 0.5

@@ -219,3 +219,39 @@ def test_a_truncated_data_file(tmp_path: Path, capsys: Captured) -> None:
     said = capsys.readouterr().err
     assert "day.parquet" in said
     assert "Traceback" not in said
+
+
+def test_a_name_may_stand_for_several_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    for n, horizon in ((1, 200), (2, 2000)):
+        text = SMALL.replace('name = "small"', f'name = "small-{n}"')
+        text = text.replace("3_000", str(horizon)).replace(
+            "[environment]", '[series]\nname = "g"\nkind = "growth"\n\n[environment]'
+        )
+        (tmp_path / f"small-{n}.toml").write_text(text)
+    packaged = {path.stem: path for path in sorted(tmp_path.glob("*.toml"))}
+    monkeypatch.setattr("lexbandit.cli.run.packaged_studies", lambda: packaged)
+    out = tmp_path / "out"
+    arguments = ["run", "small-*", "small-1", "--out", str(out), "--runs", "2"]
+    assert status_of(arguments) == 0
+    said = capsys.readouterr()
+    assert "g: exponents" in said.out
+    assert "(2α+d)/(3α+d)" in said.out
+    assert said.err.count("2 of 2 runs") == 2
+    assert "id='series-g'" in (out / "report.html").read_text()
+    assert list(json.loads((out / "summary.json").read_text())["series"]) == ["g"]
+
+
+def test_policies_stand_against_the_papers_six(tmp_path: Path, capsys: Captured) -> None:
+    six = ("moc-mab", "cd-ucb1", "cp-ucb1", "cs-ucb1", "p-ucb1", "s-ucb1")
+    policies = "".join(f'[[policies]]\nname = "{name}"\n' for name in (*six, "random"))
+    path = written(tmp_path, SMALL[: SMALL.index("[[policies]]")] + policies)
+    out = ["--out", str(tmp_path / "out"), "--runs", "2", "--horizon", "1000", "--no-report"]
+    assert status_of(["run", str(path), *out]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "which algorithms of the paper have more regret in each objective" in said
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    rows = {row["policy"]: row for row in summary["studies"]["small"]["against_paper"]}
+    assert list(rows)[-1] == "random"
+    assert rows["cd-ucb1"]["reward"] == [0.0, 0.0]

@@ -1,3 +1,4 @@
+import itertools
 import math
 import time
 
@@ -11,6 +12,7 @@ from lexbandit.environments.planted import Planted
 from lexbandit.environments.waves import Cosines
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.planting import weigh
+from lexbandit.metrics import Truth, regret
 
 
 def make(name: str = "planted", **parameters: object) -> Planted:
@@ -51,6 +53,31 @@ def test_the_assumption_holds(
         assert ((means > 0) & (means < 1)).all()
         gains, losses = gains_and_losses(environment, contexts)
         assert (gains <= lam * losses + 1e-12).all()
+
+
+@pytest.mark.parametrize("lam", [0.4, 2.0, math.inf])
+@pytest.mark.parametrize("objectives", [1, 2, 4])
+def test_means_are_what_the_class_says(lam: float, objectives: int) -> None:
+    """The plain twin: level with the best, behind by the gap, then ahead and behind in turn."""
+    environment = make(arms=5, objectives=objectives, assumption=lam)
+    contexts = np.random.default_rng(0).random((20, 2))
+    waves = environment._waves(contexts)
+    last = objectives - 1
+    for t, means in enumerate(environment.means(contexts)):
+        best = [0.6 + 0.09 * waves[t, i] for i in range(last)]
+        best.append(0.5 + 0.19 * waves[t, last + int(np.argmax(environment.levels))])
+        for arm, level in enumerate(environment.levels):
+            own = waves[t, last + arm]
+            gap = 0.05 * (1 + own) if lam == math.inf else 0.2 + 0.1 * own
+            gain = 0.3 if lam == math.inf else min(lam, 1) * gap
+            expected = best[:level]
+            if level == last:
+                expected.append(0.5 + 0.19 * own)
+            else:
+                expected.append(best[level] - gap)
+                for i in range(level + 1, objectives):
+                    expected.append(best[i] + gain if (i - level) % 2 else best[i] - gain)
+            np.testing.assert_allclose(means[arm], expected)
 
 
 @pytest.mark.parametrize("lam", [0.25, 1.0])
@@ -113,6 +140,7 @@ def test_numbers_of_tied_arms(ties: object, levels: list[int]) -> None:
     assert sorted(environment.levels) == levels
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["planted", "linear"])
 @pytest.mark.parametrize("parameters", [{}, {"dimension": 5}, {"objectives": 1}, {"ties": 1}])
 @pytest.mark.parametrize("lam", [0.5, 2.0, math.inf])
@@ -130,6 +158,25 @@ def test_lipschitz(name: str, parameters: dict[str, object], lam: float) -> None
         change = np.abs(environment.means(x) - environment.means(y)).max(axis=(1, 2))
         steepest = max(steepest, float((change / np.sqrt(((x - y) ** 2).sum(1))).max()))
     assert 0.4 * environment.lipschitz < steepest <= environment.lipschitz * (1 + 1e-6)
+
+
+@pytest.mark.compiled
+def test_the_assumption_decides_whether_every_objective_is_learned() -> None:
+    """staged-lex with λ = 1/2: under the assumption all regrets fall, without it one is linear."""
+    late = {}
+    for lam, horizon in itertools.product((0.5, math.inf), (30_000, 300_000)):
+        environment = make(arms=4, dimension=1, ties=2, assumption=lam)
+        policy = lexbandit.make_policy(
+            "staged-lex", arms=4, objectives=3, dimension=1, horizon=horizon, lam=0.5,
+            L=environment.lipschitz, scale=0.2,
+        )  # fmt: skip
+        rounds = environment.rounds(horizon, seed=3)
+        late[lam, horizon] = regret(Truth(rounds.means), policy.replay(rounds)) / horizon
+    assert (late[0.5, 300_000] < 0.03).all()
+    assert (late[0.5, 300_000][[0, 2]] < 0.5 * late[0.5, 30_000][[0, 2]]).all()
+    assert late[math.inf, 300_000][1] < -0.25
+    assert late[math.inf, 300_000][2] > 0.25
+    assert late[math.inf, 30_000][2] > 0.25
 
 
 def test_frequency_makes_it_rough() -> None:
@@ -153,6 +200,7 @@ def test_the_plan_decides_the_functions_and_the_seed_the_stream() -> None:
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["planted", "linear"])
 def test_fifty_features_are_quick_and_do_not_depend_on_blocks(name: str) -> None:
     environment = make(name, dimension=50)

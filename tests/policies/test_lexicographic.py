@@ -73,7 +73,10 @@ def test_arms_are_those_of_the_twin(name: str, objectives: int, lam: float, seed
     twin = {"moc-mab": LexMoc, "staged-lex": StagedLex}[name]
     expected = run(twin(grid, lam=lam, tolerance=0.02, seed=seed), *as_lists(rounds))
     np.testing.assert_array_equal(policy.replay(rounds), expected)
-    assert "To be played" in policy.explain([0.2, 0.2]).reason or objectives == 1
+    explanation = policy.explain([0.2, 0.2])
+    assert "To be played" in explanation.reason or objectives == 1
+    # What the explanation says of candidates is what the arms played were drawn from.
+    assert all(explanation.arms[arm].candidate for arm in explanation.likely)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

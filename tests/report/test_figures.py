@@ -7,9 +7,12 @@ import pytest
 
 from lexbandit.report import figures
 from lexbandit.report.bounds import theory_of
+from lexbandit.report.layout import Figure
 from lexbandit.report.maps import agreement
-from lexbandit.report.reading import StudyResults, read_results
+from lexbandit.report.reading import read_results
+from lexbandit.report.results import StudyResults
 from lexbandit.report.style import looks_of
+from lexbandit.report.trade_off import trade_off
 from lexbandit.report.words import data_text, full_title, objective_title
 from lexbandit.theory import MocMabTheory
 
@@ -19,7 +22,7 @@ def studies(entries: dict[str, Any]) -> dict[str, StudyResults]:
     return {study.slug: study for study in read_results(entries["directory"]).studies}
 
 
-def _rows(figure: figures.Figure | None, panel: int) -> list[dict[str, Any]]:
+def _rows(figure: Figure | None, panel: int) -> list[dict[str, Any]]:
     assert figure is not None
     spec = figure.panels[panel].spec
     return [row for rows in spec["datasets"].values() for row in rows]
@@ -72,9 +75,9 @@ def test_without_means_there_is_no_figure_of_regret(studies: dict[str, StudyResu
     study = studies["experiment-3"]
     assert figures.growth(study) is None
     assert figures.theorem_bounds(study) is None
-    trade_off = figures.trade_off(study)
-    assert trade_off is not None
-    assert "upper right" in trade_off.caption
+    figure = trade_off(study)
+    assert figure is not None
+    assert "upper right" in figure.caption
 
 
 def test_sensitivity_has_a_point_for_each_policy_and_scale(
@@ -89,7 +92,7 @@ def test_sensitivity_has_a_point_for_each_policy_and_scale(
 
 
 def test_the_trade_off_marks_each_policy_s_best_scale(studies: dict[str, StudyResults]) -> None:
-    figure = figures.trade_off(studies["experiment-1"])
+    figure = trade_off(studies["experiment-1"])
     best = [row for row in _rows(figure, 0) if row["best"]]
     assert [row["text"] for row in best] == ["1/15"] * 6
     assert figure is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.report.layout import limits_of, pixels, ticks
+from lexbandit.report.layout import Axis, Kind, Line, limits_of, pixels, ticks
 from lexbandit.report.numbers import (
     growth_exponent,
     number_text,
@@ -87,21 +87,26 @@ def test_numbers_as_people_write_them() -> None:
 
 
 def test_logarithmic_ticks_are_decades_or_closer() -> None:
-    assert ticks((0.5, 20_000)) == pytest.approx([1, 10, 100, 1000, 10_000])
-    assert ticks((150, 900)) == pytest.approx([200, 500])
-    assert len(ticks((90, 1100))) >= 3
+    axis = Axis("", "log")
+    assert ticks((0.5, 20_000), axis) == pytest.approx([1, 10, 100, 1000, 10_000])
+    assert ticks((150, 900), axis) == pytest.approx([200, 500])
+    assert len(ticks((90, 1100), axis)) >= 3
 
 
-@pytest.mark.parametrize("kind", ["linear", "log"])
-def test_pixels_go_there_and_back(kind: str) -> None:
-    forth, back = pixels((2.0, 5000.0), kind)  # type: ignore[arg-type]
+def test_ticks_on_both_sides_of_zero() -> None:
+    axis = Axis("", "symlog", constant=100.0)
+    assert ticks((-2_500, 30_000), axis) == [-1000, -100, 0, 100, 1000, 10_000]
+
+
+@pytest.mark.parametrize("kind", ["linear", "log", "symlog"])
+def test_pixels_go_there_and_back(kind: Kind) -> None:
+    forth, back = pixels((2.0, 5000.0), Axis("", kind, constant=30.0), 270.0)
     assert forth(5000.0) == pytest.approx(0.0)
     assert forth(2.0) == pytest.approx(270.0)
     assert back(forth(77.0)) == pytest.approx(77.0)
 
 
 def test_a_flat_zero_still_has_an_axis() -> None:
-    from lexbandit.report.layout import Line
     from lexbandit.report.style import looks_of
 
     line = Line("none", looks_of(["x"])["x"], [{"x": 1, "y": 0.0}, {"x": 2, "y": 0.0}])

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.report.reading import StudyResults, read_results
+from lexbandit.report.reading import read_results
+from lexbandit.report.results import StudyResults
 from report.fabricate import fabricate, write_summary
 
 

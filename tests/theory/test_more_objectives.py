@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lexbandit
 from lexbandit.errors import InvalidInput
+from lexbandit.metrics import Tally, Truth
 from lexbandit.theory import MocMabTheory, StagedTheory, TreeTheory, periodic_theory
 
 
@@ -104,6 +106,34 @@ def test_bounds_grow_by_the_exponent(
 def test_staged_refuses_what_does_not_apply() -> None:
     with pytest.raises(InvalidInput, match="this bound holds for cells_per_side=5, got 7"):
         StagedTheory(arms=2, dimension=1, horizon=100, cells_per_side=7).expected()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["moc-mab", "staged-lex", "lex-tree"])
+def test_measured_regret_stays_under_the_bounds(name: str) -> None:
+    """Three objectives at scale 1 on `planted`, where every assumption is true; Pareto regret too.
+
+    The bounds are far above what is measured: this guards against errors in them.
+    """
+    horizon = 100_000
+    environment = lexbandit.make_environment(
+        "planted", arms=4, objectives=3, dimension=1, assumption=0.5
+    )
+    common = {"arms": 4, "objectives": 3, "dimension": 1, "lam": 0.5, "L": 0.95}
+    assert environment.lipschitz < 0.95  # type: ignore[attr-defined]
+    theories: dict[str, MocMabTheory | StagedTheory | TreeTheory] = {
+        "moc-mab": MocMabTheory(horizon=horizon, **common),  # type: ignore[arg-type]
+        "staged-lex": StagedTheory(horizon=horizon, **common),  # type: ignore[arg-type]
+        "lex-tree": TreeTheory(**common),  # type: ignore[arg-type]
+    }
+    checkpoints = np.unique(np.geomspace(100, horizon, 30).astype(int))
+    bounds = theories[name].high_probability(checkpoints)
+    policy = lexbandit.make_policy(name, horizon=horizon, seed=1, **common)
+    tally = Tally(checkpoints, objectives=3)
+    for block in environment.stream(horizon, seed=1):
+        tally.add(Truth(block.means), policy.replay(block))
+    assert (tally.regret < bounds).all()
+    assert (tally.pareto_regret < bounds[:, 0]).all()
 
 
 def test_a_period_is_one_dimension_more() -> None:

@@ -146,7 +146,7 @@ def cells(draw: st.DrawFn, *, even_widths: bool = False) -> Cell:
     return cell
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(cell=cells(), beta=st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2), Fraction(20)]))
 def test_lex_moc(cell: Cell, beta: Fraction) -> None:
     arm, level, sets = lex_moc(cell, beta)
@@ -160,7 +160,7 @@ def test_lex_moc(cell: Cell, beta: Fraction) -> None:
     assert cell.loss(arm, level) <= 2 * u + 2 * v
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(cell=cells(), slack=st.integers(0, 5))
 def test_staged(cell: Cell, slack: int) -> None:
     omega = max(cell.widths) + slack + cell.v
@@ -185,7 +185,7 @@ def test_no_margin_of_the_staged_rule_can_be_smaller(lam: Fraction, level: int) 
     assert staged_filter(cell, omega, less=Fraction(1, 1000)) == [1]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(cell=cells())
 def test_intervals(cell: Cell) -> None:
     left = interval_filter(cell)
@@ -195,7 +195,7 @@ def test_intervals(cell: Cell) -> None:
         assert cell.loss(a, i) <= 4 * growth(cell.lam, i + 1) * (widest + cell.v)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(cell=cells(even_widths=True))
 def test_played_at_the_end_of_the_stages(cell: Cell) -> None:
     """With widths of at most v: a filter with 2v, then the highest index of the last objective."""

@@ -5,7 +5,7 @@ one by one on continuous rewards: decisions differ only if two indices agree to 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,8 +13,8 @@ from naive import Dice
 
 Vector = Sequence[float]
 
-POLYNOMIALS = [
-    lambda z: 1.0,
+POLYNOMIALS: list[Callable[[float], float]] = [
+    lambda z: z**0,
     lambda z: z,
     lambda z: (3 * z**2 - 1) / 2,
     lambda z: (5 * z**3 - 3 * z) / 2,
@@ -95,7 +95,9 @@ class Linear:
     def update(self, context: Vector, arm: int, rewards: Vector) -> None:
         phi = self.phi(context)
         observed = [i for i in range(self.D) if not math.isnan(rewards[i])]
-        for gram in {id(self.models[arm][i].gram): self.models[arm][i].gram for i in observed}.values():
+        for gram in {
+            id(self.models[arm][i].gram): self.models[arm][i].gram for i in observed
+        }.values():
             gram.add(phi)
         for i in observed:
             self.models[arm][i].add(phi, rewards[i])
@@ -109,9 +111,7 @@ class Linear:
             for model in models:
                 if spreads[id(model.gram)] == 0.0:
                     spreads[id(model.gram)] = model.gram.spread(phi)
-            found.append(
-                [factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models]
-            )
+            found.append([factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models])
         return [[found[a][i] for a in range(self.K)] for i in range(self.D)]
 
     def means(self, phi: Vector) -> list[list[float]]:

@@ -7,15 +7,12 @@ from typing import Any
 from lexbandit.bench.summary import summarize
 from lexbandit.errors import InvalidInput
 
-# A difference of more standard errors than this is unlikely to be chance (5 %, two-sided).
-NOTABLE = 1.96
-
 
 def compare(first: Path, second: Path) -> list[dict[str, Any]]:
     """Return a row for each study, policy, grid point, measure and objective both folders have.
 
     `errors` is the difference in standard errors, None where one of them is not known: beyond
-    `NOTABLE` in size it is unlikely to be chance.
+    `against.NOTABLE` in size it is unlikely to be chance.
     """
     ours, theirs = _by_place(summarize(first)), _by_place(summarize(second))
     rows = [

@@ -36,17 +36,27 @@ PROBLEM = ("arms", "dimension", "objectives", "horizon", "seed")
 
 @dataclass(frozen=True)
 class Component:
-    """A policy or environment that can be built anywhere: `source` travels with a user's file."""
+    """A policy or environment that can be built anywhere: `source` travels with a user's file.
+
+    `inner` is the name of the policy that a wrapper wraps.
+    """
 
     kind: str
     name: str
     file: str | None = None
     source: str | None = None
+    inner: str | None = None
 
     @property
     def named(self) -> bool:
         """Whether it is known by its name, of lexbandit or of an installed package."""
         return ":" not in self.name
+
+    @property
+    def short(self) -> str:
+        """Its name without the module of a user's file; a wrapper's with what it wraps."""
+        name = self.name.partition(":")[2] or self.name
+        return f"{name}({self.inner})" if self.inner else name
 
     def identity(self) -> dict[str, str | None]:
         """Return what tells it from any other: for a user's file, what the file says."""
@@ -55,6 +65,8 @@ class Component:
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """Return the parameters its builder takes."""
+        if self.named and self.kind == "policy":
+            return policies.parameters_of(self.name, self.inner)
         if self.named:
             return dict(_REGISTRIES[self.kind].parameters(self.name))
         return dict(inspect.signature(_builder(self)).parameters)
@@ -84,10 +96,13 @@ class Component:
         return built
 
 
-def find(kind: str, name: str, folder: Path) -> Component:
-    """Return the policy or environment that `name` means in a study that lies in `folder`."""
+def find(kind: str, name: str, folder: Path, inner: object = None) -> Component:
+    """Return the policy or environment that `name` means in a study that lies in `folder`.
+
+    `inner` is what the study says of the policy to wrap, if anything.
+    """
     if ":" not in name:
-        return _find_by_name(kind, name)
+        return _find_by_name(kind, name, inner)
     module, _, attribute = name.partition(":")
     if not module.endswith(".py"):
         try:
@@ -112,11 +127,15 @@ def find(kind: str, name: str, folder: Path) -> Component:
     return component
 
 
-def _find_by_name(kind: str, name: str) -> Component:
+def _find_by_name(kind: str, name: str, inner: object) -> Component:
     registry = _REGISTRIES[kind]
     registry.builder(name)  # refuses an unknown name
+    wrapped = None
+    if kind == "policy" and inner is not None and policies.wraps(name):
+        policies.parameters_of(name, inner)  # refuses what cannot be wrapped
+        wrapped = str(inner)
     # The version stands in for the source: an installed package is found on the worker too.
-    return Component(kind, name, None, registry.origin(name))
+    return Component(kind, name, None, registry.origin(name), wrapped)
 
 
 def names(kind: str) -> dict[str, str]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from lexbandit.bench.components import Component
-from lexbandit.bench.study import Entry, Study
+from lexbandit.bench.entries import Entry
+from lexbandit.bench.study import Study
 from lexbandit.checks import whole
 
 # Raise this when a policy, environment or metric computes something else than before: finished

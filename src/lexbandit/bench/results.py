@@ -8,9 +8,11 @@ DIR/summary.json                written by `summary.py`
 
 import io
 import json
+import math
 import os
 import tempfile
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,10 @@ SCHEMA: dict[str, Any] = {
     "expected_reward": _VECTOR,
     "arm_share": _VECTOR,
     "seconds": pl.Float64,
+    "state_bytes": pl.Int64,
 }
+# Columns that files of earlier versions lack; they are null there.
+LATER = frozenset({"state_bytes"})
 MAP_SCHEMA: dict[str, Any] = {
     "study": pl.String,
     "run": pl.Int64,
@@ -71,7 +76,7 @@ class Folder:
         """Tell whether a run is finished. A file that cannot be read is none."""
         file = self.file(run)
         try:
-            return file.exists() and pl.read_parquet_schema(file).keys() == SCHEMA.keys()
+            return file.exists() and SCHEMA.keys() - LATER <= pl.read_parquet_schema(file).keys()
         except (pl.exceptions.PolarsError, OSError):
             return False
 
@@ -101,9 +106,15 @@ class Folder:
             "environment": {"name": study.environment.name, "parameters": _plain(first)},
             **_facts(first),
             "policies": [
-                {"policy": short(entry.policy.name), "label": entry.label, **entry.parameters}
+                {
+                    "policy": entry.variant,
+                    "label": entry.label,
+                    "name": entry.policy.short,
+                    "parameters": _sayable(entry.parameters),
+                }
                 for entry in study.entries
             ],
+            "series": None if study.series is None else asdict(study.series),
             "grid": sorted({e.label.partition("@")[2] for e in study.entries} - {""}),
             "horizon": study.horizon,
             "runs": study.runs,
@@ -197,12 +208,7 @@ def _load(directory: Path, suffix: str, schema: dict[str, Any]) -> pl.DataFrame:
                 tables.append(pl.read_parquet(file))
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise InvalidInput(f"{file} cannot be read: {error}; remove it.") from error
-    return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
-
-
-def short(name: str) -> str:
-    """Return a policy's name without the module of a user's file."""
-    return name.partition(":")[2] or name
+    return pl.concat([pl.DataFrame(schema=schema), *tables], how="diagonal")
 
 
 def _plain(run: Run) -> dict[str, Any]:
@@ -211,7 +217,15 @@ def _plain(run: Run) -> dict[str, Any]:
     if run.data is not None:
         told["path"] = Path(told["path"]).name
         told["data"] = run.data
-    return told
+    return _sayable(told)
+
+
+def _sayable(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON can say them: it has no infinity."""
+    return {
+        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in parameters.items()
+    }
 
 
 def _parquet(table: pl.DataFrame) -> bytes:
@@ -229,7 +243,7 @@ def _rows(run: Run, curve: Curve) -> pl.DataFrame:
     columns = {
         "study": [run.study] * n,
         "run": [run.number] * n,
-        "policy": [short(curve.entry.policy.name)] * n,
+        "policy": [curve.entry.variant] * n,
         "scale": [curve.entry.scale] * n,
         "label": [curve.entry.label] * n,
         "t": list(run.checkpoints),
@@ -239,6 +253,7 @@ def _rows(run: Run, curve: Curve) -> pl.DataFrame:
         "expected_reward": _listed(curve.expected_reward, n),
         "arm_share": _listed(curve.arm_share, n),
         "seconds": _listed(curve.seconds, n),
+        "state_bytes": [None] * (n - 1) + [curve.state_bytes],
     }
     return pl.DataFrame(columns, schema=SCHEMA)
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
+from lexbandit.bench.entries import Entry
 from lexbandit.bench.plan import Run
-from lexbandit.bench.study import Entry
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.optimality import optimal_arms
@@ -37,7 +37,8 @@ class Curve:
 
     regret float[c, D], pareto_regret float[c], reward float[c, D] (received), expected_reward
     float[c, D], arm_share float[c, K], seconds float[c] (processor time of its replay);
-    played int[MAP_SIDE², K] over the last half of the run, where contexts have two features.
+    played int[MAP_SIDE², K] over the last half of the run, where contexts have two features;
+    state_bytes is the size of the arrays of the policy's `state()` at the end.
     """
 
     entry: Entry
@@ -47,6 +48,7 @@ class Curve:
     expected_reward: Floats | None
     arm_share: Floats
     seconds: Floats
+    state_bytes: int
     played: Integers | None
 
 
@@ -177,6 +179,7 @@ class _Player:
             expected_reward=known.reward if known else None,
             arm_share=self.notes[:, self.objectives :] / self.marks[:, np.newaxis],
             seconds=np.interp(self.marks, rounds, seconds),
+            state_bytes=sum(np.asarray(part).nbytes for part in self.policy.state().values()),
             played=self.played,
         )
 

@@ -5,7 +5,7 @@ title = "Experiment 1: synthetic data"
 horizon = 100_000                        rounds in each run
 runs = 100                               replications
 objectives = ["clicks", "savings"]       names, in order of priority
-seed = 0                                 optional, as are the next four
+seed = 0                                 optional, as are the next three
 checkpoints = 60                         how many, or a list of numbers of rounds
 paper = 1                                which experiment of the paper this is
 about = "..."                            one line for `lexbandit list studies`
@@ -18,36 +18,30 @@ scale = ["1", "1/5"]                     any parameter; every policy that takes 
 
 [[policies]]
 name = "moc-mab"                         and its parameters, or a [policies.grid] of its own
+label = "moc-mab (KL)"                   optional: tells variants of one policy apart
+
+[series]                                 optional: studies to be seen together, see `series.py`
 """
 
 import itertools
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from lexbandit import checks
 from lexbandit.bench import components
 from lexbandit.bench.components import Component
+from lexbandit.bench.entries import Entry, number, points, tunable
+from lexbandit.bench.series import Series, series_from
 from lexbandit.bench.toml_lines import line_of
 from lexbandit.errors import InvalidInput, unknown_name
 
 CHECKPOINTS = 60
 
 _REQUIRED = ("name", "horizon", "runs", "objectives", "environment", "policies")
-_KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One policy at one point of the grid: `label` is unique in its study."""
-
-    policy: Component
-    label: str
-    scale: float | None
-    parameters: dict[str, Any]
+_KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid", "series")
 
 
 @dataclass(frozen=True)
@@ -67,6 +61,7 @@ class Study:
     environment: Component
     environment_parameters: dict[str, Any]
     entries: tuple[Entry, ...] = field(repr=False)
+    series: Series | None = None
 
 
 def packaged_studies() -> dict[str, Path]:
@@ -121,9 +116,11 @@ class _Reader:
             self._refuse(("name",), InvalidInput(wrong))
         objectives = self._objectives(table["objectives"])
         problem = {"objectives": len(objectives), "horizon": horizon}
+        title = self._text(table, "title", name)
+        series = series_from(table["series"], title, self._refuse) if "series" in table else None
         return Study(
             name=name,
-            title=self._text(table, "title", name),
+            title=title,
             about=self._text(table, "about", ""),
             data=self._text(table, "data", ""),
             horizon=horizon,
@@ -135,6 +132,7 @@ class _Reader:
             environment=environment,
             environment_parameters=parameters,
             entries=tuple(self._entries(table, problem)),
+            series=series,
         )
 
     def _environment(self, table: Mapping[str, Any]) -> tuple[Component, dict[str, Any]]:
@@ -164,7 +162,7 @@ class _Reader:
             fixed = {
                 key: self._number(value, "policies", n, key)
                 for key, value in given.items()
-                if key not in ("name", "grid")
+                if key not in ("name", "grid", "label")
             }
             own = self._grid(given.get("grid", {}), "policies", n, "grid")
             grid = {k: v for k, v in shared.items() if policy.takes(k) and k not in fixed} | own
@@ -172,24 +170,37 @@ class _Reader:
             for key in (*fixed, *own):
                 if not policy.takes(key):
                     place = ("policies", n, key) if key in fixed else ("policies", n, "grid", key)
-                    known = ["name", "grid", *_tunable(policy)]
+                    known = ["name", "grid", "label", *tunable(policy)]
                     self._refuse(place, unknown_name(f"key for {policy.name}", key, known))
-            for entry in _points(policy, fixed, grid):
+            for entry in points(policy, fixed, grid, self._label(given, n)):
                 if entry.label in seen:
-                    twice = InvalidInput(f"{entry.label!r} stands here a second time.")
+                    twice = InvalidInput(
+                        f"{entry.label!r} stands here a second time: give one a label of its own."
+                    )
                     self._refuse(("policies", n), twice)
                 seen.add(entry.label)
                 self._try(entry, problem, n)
                 yield entry
         for key in shared.keys() - used:
-            taken = {k for given in listed for k in _tunable(self._component("policy", given))}
+            taken = {k for given in listed for k in tunable(self._component("policy", given))}
             self._refuse(("grid", key), unknown_name("parameter of these policies", key, taken))
+
+    def _label(self, given: Mapping[str, Any], n: int) -> str | None:
+        label = given.get("label")
+        if label is not None and (not isinstance(label, str) or not label or "@" in label):
+            wrong = InvalidInput(f"label must be text without '@', got {label!r}.")
+            self._refuse(("policies", n, "label"), wrong)
+        return label
 
     def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
         """Build the policy once, so that a wrong value is met now and not in every run."""
         if entry.policy.named:
+            # As few context features as the policy can be shown.
+            visible = entry.parameters.get("visible", ())
+            numbers = [j for j in visible if isinstance(j, int)] if entry.policy.inner else []
+            trial = {"arms": 2, "dimension": max(numbers, default=0) + 1, **problem}
             try:
-                entry.policy.build(entry.parameters, {"arms": 2, "dimension": 1, **problem})
+                entry.policy.build(entry.parameters, trial)
             except (InvalidInput, TypeError) as error:
                 self._refuse(("policies", n), error)
 
@@ -197,7 +208,7 @@ class _Reader:
         if not isinstance(given.get("name"), str):
             self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
         try:
-            return components.find(kind, given["name"], self.folder)
+            return components.find(kind, given["name"], self.folder, given.get("policy"))
         except InvalidInput as error:
             self._refuse((*place, "name"), error)
 
@@ -266,37 +277,3 @@ class _Place:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, InvalidInput):
             self.reader._refuse((self.key,), error)
-
-
-def number(value: Any) -> Any:
-    """Return a parameter: fractions such as "1/15" as floats, all else as it is."""
-    if isinstance(value, str) and "/" in value:
-        try:
-            return float(Fraction(value))
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f"{value!r} is not a fraction such as '1/15'.") from None
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
-def _tunable(policy: Component) -> list[str]:
-    return [key for key in policy.parameters() if key not in components.PROBLEM]
-
-
-def _points(
-    policy: Component, fixed: Mapping[str, Any], grid: Mapping[str, list[Any]]
-) -> Iterator[Entry]:
-    """Return one entry for each point of the grid. A grid of scales alone gives "moc-mab@1/15"."""
-    short = policy.name.partition(":")[2] or policy.name
-    for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
-        parts = [f"{value}" if key == "scale" else f"{key}={value}" for key, value in point.items()]
-        parameters = {**fixed, **{key: number(value) for key, value in point.items()}}
-        scale = parameters.get("scale")
-        label = f"{short}@{','.join(parts)}" if parts else short
-        # A scale that is no number is refused when the policy is tried.
-        yield Entry(
-            policy, label, float(scale) if isinstance(scale, int | float) else None, parameters
-        )

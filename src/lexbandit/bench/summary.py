@@ -6,8 +6,10 @@ from typing import Any
 
 import polars as pl
 
+from lexbandit.bench.against import against_paper
 from lexbandit.bench.claims import claims_of, held_at_one_scale
 from lexbandit.bench.results import as_json, load_runs, studies_in, write
+from lexbandit.bench.series import series_in
 from lexbandit.bench.versions import versions
 from lexbandit.errors import InvalidInput
 
@@ -29,11 +31,13 @@ def summarize(directory: Path) -> Numbers:
     experiments: Numbers = {}
     studies: Numbers = {}
     claims: list[Numbers] = []
+    seen: list[tuple[Numbers, Numbers]] = []
     for study in studies_in(directory):
         rows = runs.filter((pl.col("study") == study["name"]) & (pl.col("t") == study["horizon"]))
         if rows.is_empty():
             continue
         told = _study(study, rows)
+        seen.append((study, told))
         if study["paper"] is None:
             studies[study["name"]] = told
         else:
@@ -41,7 +45,8 @@ def summarize(directory: Path) -> Numbers:
             claims += claims_of(study["paper"], told)
             told["claims_at_one_scale"] = held_at_one_scale(study["paper"], told)
     summary: Numbers = {"experiments": experiments, "claims": claims, "versions": versions()}
-    return summary | ({"studies": studies} if studies else {})
+    series = series_in(seen)
+    return summary | {key: part for key, part in (("studies", studies), ("series", series)) if part}
 
 
 def write_summary(directory: Path) -> Numbers:
@@ -56,7 +61,7 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
     for (policy, label), group in rows.group_by(["policy", "label"], maintain_order=True):
         point = str(label).partition("@")[2] or PLAIN
         policies.setdefault(str(policy), {})[point] = _point(group, study["horizon"])
-    return {
+    told = {
         "title": study["title"],
         "data": study["data"],
         "horizon": study["horizon"],
@@ -67,6 +72,8 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
         "best_scale": {name: best_of(points) for name, points in policies.items()},
         "seconds": float(rows["seconds"].sum()),
     }
+    rivals = against_paper(told)
+    return told if rivals is None else told | {"against_paper": rivals}
 
 
 def _point(group: pl.DataFrame, horizon: int) -> Numbers:
@@ -83,6 +90,7 @@ def _point(group: pl.DataFrame, horizon: int) -> Numbers:
             "pareto_regret": pareto_error[0] if pareto_error else None,
             "reward": vectors["reward"][1],
         },
+        "state_bytes": group["state_bytes"].mean(),
         "runs": group.height,
         "horizon": horizon,
     }

@@ -3,7 +3,7 @@
 from lexbandit.bounds.base import Bound, CentredBound, UniformBound
 from lexbandit.bounds.empirical_bernstein import EmpiricalBernsteinBound
 from lexbandit.bounds.holder import HolderBound
-from lexbandit.bounds.kl import KLBound, KLUCBBound
+from lexbandit.bounds.kl import AnytimeKLBound, KLBound, KLUCBBound
 from lexbandit.bounds.making import REGISTRY, make_bound
 from lexbandit.bounds.pareto_ucb1 import ParetoUCB1Bound
 from lexbandit.bounds.prior_free import PriorFreeBound
@@ -12,6 +12,7 @@ from lexbandit.bounds.ucb1 import UCB1Bound
 
 __all__ = [
     "REGISTRY",
+    "AnytimeKLBound",
     "Bound",
     "CentredBound",
     "EmpiricalBernsteinBound",

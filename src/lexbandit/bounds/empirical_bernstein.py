@@ -7,9 +7,7 @@ from typing import ClassVar
 from lexbandit.bounds.base import UniformBound
 from lexbandit.bounds.making import REGISTRY
 from lexbandit.kernels import statistics
-
-# ζ(1.4), the sum of k^(−1.4): what the stitching of Howard et al. spends on its epochs.
-_ZETA = 3.105547277977579
+from lexbandit.kernels.intervals import ZETA
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +29,7 @@ class EmpiricalBernsteinBound(UniformBound):
         return {
             statistics.KIND: statistics.BERNSTEIN,
             statistics.ROUNDS_CONSTANT: 1.0,
-            statistics.COUNT_CONSTANT: math.log(2.0 * _ZETA) + self.log_intervals,
+            statistics.COUNT_CONSTANT: math.log(2.0 * ZETA) + self.log_intervals,
         }
 
 

@@ -4,18 +4,22 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lexbandit.bounds.base import Bound
+from lexbandit.bounds.base import Bound, UniformBound
 from lexbandit.bounds.making import REGISTRY
-from lexbandit.checks import whole
+from lexbandit.errors import InvalidInput
 from lexbandit.kernels import statistics
+from lexbandit.kernels.intervals import ZETA, S
+
+# The ratio of the epochs' ends in the anytime bound: what the level is multiplied by.
+_RATIO = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class KLUCBBound(Bound):
     """The interval {q : N kl(mean, q) ≤ scale² · ln n} of KL-UCB, for rewards in [0, 1].
 
-    Garivier and Cappé (2011), with their c = 0, as they advise in practice. By Pinsker's
-    inequality the level's square root acts as a width, so `scale` multiplies it.
+    Garivier and Cappé (2011, COLT, Algorithm 1) with their c = 0, as they advise in practice. By
+    Pinsker's inequality the level's square root acts as a width, so `scale` multiplies it.
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -30,36 +34,64 @@ class KLUCBBound(Bound):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KLBound(KLUCBBound):
-    """The interval {q : N kl(mean, q) ≤ scale² · x}, x = ln(2 D K m^d T²), for rewards in [0, 1].
+class KLBound(UniformBound):
+    """The interval {q : N kl(mean, q) ≤ scale² · x}, x = ln(2 D K m^d T/δ), for rewards in [0, 1].
 
-    Chernoff's bound for the largest (smallest) mean p in the cell: the rewards' conditional means
-    are at most p, so for λ > 0 their joint moment generating function is at most that of N draws of
-    Bernoulli(p), whatever the play, and P(mean > p and N kl(mean, p) > x) ≤ e^(−x) for each N. Two
-    sides, D objectives, K arms, m^d cells and T counts make x. Then μ(x) lies in [L − v, U + v] in
-    all of them with probability at least 1 − 1/T.
+    With δ = 1/T, x = ln(2 D K m^d T²). Chernoff's bound, for means that vary in the cell: let p be
+    the largest of them. A reward in [0, 1] with a conditional mean of at most p has
+    E[e^(λ·reward)] ≤ 1 − p + p e^λ for λ > 0, so e^(λ·sum) / (1 − p + p e^λ)^N is a supermartingale
+    in the number N of the arm's observations in the cell, however arms are chosen. Hence
+    P(mean > p and N kl(mean, p) > x) ≤ e^(−x) for each N: the lower end L is at most p. By symmetry
+    the upper end U is at least the smallest mean of the cell. Two sides, D objectives, K arms, m^d
+    cells and T counts make x. Largest and smallest are within v of any μ(x), so μ(x) lies in
+    [L − v, U + v] in all of them, in the first T rounds, with probability at least 1 − δ.
     """
 
-    objectives: int = 2
-    cells: int = 1
-    horizon: int
+    rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    fields: ClassVar[int] = statistics.ALL_FIELDS
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("objectives", self.objectives, least=1)
-        whole("cells", self.cells, least=1)
-        whole("horizon", self.horizon, least=1)
+        if self.horizon is None:
+            raise InvalidInput("KLBound needs a horizon T; AnytimeKLBound does not.")
 
     @property
     def level(self) -> float:
-        """x = ln(2 D K m^d T²)."""
-        return math.log(2 * self.objectives * self.arms * self.cells) + 2 * math.log(self.horizon)
+        """x = ln(2 D K m^d T/δ)."""
+        assert self.horizon is not None
+        return math.log(2.0) + math.log(self.horizon) + self.log_intervals
 
     def _numbers(self) -> dict[int, float]:
         return {
             statistics.KIND: statistics.KL,
             statistics.ROUNDS_CONSTANT: 1.0,
             statistics.COUNT_CONSTANT: self.level,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnytimeKLBound(UniformBound):
+    """The interval {q : N kl(mean, q) ≤ scale² · x_N}, for all N at once, for rewards in [0, 1].
+
+        x_N = η (ln(2 ζ(s) D K m^d / δ) + s ln(1 + log_η N)),    η = 1.1, s = 1.4
+
+    The supermartingale of `KLBound`, with Ville's inequality in epochs η^k ≤ N < η^(k+1) instead of
+    one inequality for each N. In an epoch take λ for the q > p with kl(q, p) = x/η^(k+1): where
+    mean > p and N kl(mean, p) ≥ x, mean ≥ q, and the supermartingale has reached e^(x/η). So an
+    epoch fails with probability at most e^(−x/η), and (k + 1)^(−s) / ζ(s) of δ is spent on it. The
+    peeling is that of Garivier and Cappé (2011, Theorem 10).
+    """
+
+    rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    fields: ClassVar[int] = statistics.ALL_FIELDS
+
+    def _numbers(self) -> dict[int, float]:
+        return {
+            statistics.KIND: statistics.KL,
+            statistics.ROUNDS_CONSTANT: 1.0,
+            statistics.COUNT_CONSTANT: _RATIO * (math.log(2.0 * ZETA) + self.log_intervals),
+            statistics.COUNT_LOG: _RATIO * S,
+            statistics.EXTRA: 1.0 / math.log(_RATIO),
         }
 
 
@@ -71,7 +103,31 @@ def kl_ucb(*, arms: int, scale: float = 1.0) -> KLUCBBound:
 
 @REGISTRY.register("kl")
 def kl(
-    *, arms: int, objectives: int = 2, cells: int = 1, horizon: int, scale: float = 1.0
+    *,
+    arms: int,
+    objectives: int = 2,
+    cells: int = 1,
+    horizon: int,
+    delta: float | None = None,
+    scale: float = 1.0,
 ) -> KLBound:
-    """The Chernoff interval N kl(mean, q) ≤ ln(2DKm^dT²), confidence 1 − 1/T; rewards in [0, 1]."""
-    return KLBound(arms=arms, objectives=objectives, cells=cells, horizon=horizon, scale=scale)
+    """The Chernoff interval N kl(mean, q) ≤ ln(2DKm^dT/δ), for T rounds; rewards in [0, 1]."""
+    return KLBound(
+        arms=arms, objectives=objectives, cells=cells, horizon=horizon, delta=delta, scale=scale
+    )
+
+
+@REGISTRY.register("anytime-kl")
+def anytime_kl(
+    *,
+    arms: int,
+    objectives: int = 2,
+    cells: int = 1,
+    horizon: int | None = None,
+    delta: float | None = None,
+    scale: float = 1.0,
+) -> AnytimeKLBound:
+    """The Chernoff interval for all times at once; rewards in [0, 1]."""
+    return AnytimeKLBound(
+        arms=arms, objectives=objectives, cells=cells, horizon=horizon, delta=delta, scale=scale
+    )

@@ -39,13 +39,20 @@ def sub_gaussian(
     arms: int,
     objectives: int = 2,
     cells: int = 1,
-    horizon: int,
+    horizon: int | None = None,
+    delta: float | None = None,
     R: float = 0.5,
     scale: float = 1.0,
 ) -> SubGaussianBound:
-    """The tight width for R-sub-Gaussian noise, ½ for rewards in [0, 1]; confidence 1 − 1/T."""
+    """The tight width for R-sub-Gaussian noise, ½ for rewards in [0, 1]; confidence 1 − δ."""
     return SubGaussianBound(
-        arms=arms, objectives=objectives, cells=cells, horizon=horizon, R=R, scale=scale
+        arms=arms,
+        objectives=objectives,
+        cells=cells,
+        horizon=horizon,
+        delta=delta,
+        R=R,
+        scale=scale,
     )
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from lexbandit.bench.comparison import NOTABLE, compare
+from lexbandit.bench.against import NOTABLE
+from lexbandit.bench.comparison import compare
 from lexbandit.cli import options
 from lexbandit.cli.console import Voice, print_json
 

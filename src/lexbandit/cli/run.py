@@ -1,5 +1,6 @@
-"""`lexbandit run STUDY.toml`: a study of one's own."""
+"""`lexbandit run STUDY.toml`: a study of one's own, or several that come with lexbandit."""
 
+from fnmatch import filter as matching
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ from lexbandit.bench.study import packaged_studies, read_study
 from lexbandit.cli import options
 from lexbandit.cli.conducting import Work, conduct_all
 from lexbandit.cli.console import Voice, print_json
-from lexbandit.cli.tables import show_claims, show_policies
+from lexbandit.cli.tables import show_against, show_claims, show_policies, show_series
 
 
 @click.command("run")
@@ -27,12 +28,17 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Run studies: each a TOML file, or the name of one that `lexbandit list studies` shows."""
+    """Run studies: each a TOML file, or a name that `lexbandit list studies` shows.
+
+    A name may stand for several: 'growth-*'. All go into one folder with one report.
+    """
     packaged = packaged_studies()
-    found = [
-        sized(read_study(packaged.get(name, Path(name))), runs=runs, horizon=horizon)
+    paths = [
+        path
         for name in studies
+        for path in ([packaged[known] for known in matching(packaged, name)] or [Path(name)])
     ]
+    found = [sized(read_study(path), runs=runs, horizon=horizon) for path in dict.fromkeys(paths)]
     voice = Voice(quiet=quiet, as_json=as_json)
     work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
     summary, status = conduct_all(found, work, voice)
@@ -41,5 +47,7 @@ def command(
     if summary:
         for told in (summary["experiments"] | summary.get("studies", {})).values():
             show_policies(told, voice)
+            show_against(told, voice)
+        show_series(summary, voice)
         show_claims(summary, voice)
     return status

@@ -45,6 +45,51 @@ def show_policies(told: dict[str, Any], voice: Voice) -> None:
     voice.table(title, head, rows)
 
 
+def show_against(told: dict[str, Any], voice: Voice) -> None:
+    """Print which policies are below the algorithms of the paper in every objective."""
+    rows = [
+        [
+            row["policy"],
+            *(f"{value:,.0f}" for value in row["regret"]),
+            *(_amount(value, "%") for value in row["reward"]),
+            "all" if row["beats_all"] else ", ".join(row["beats"]) or "none",
+        ]
+        for row in told.get("against_paper", [])
+    ]
+    if rows:
+        names = told["objectives"]
+        head = ["policy", *(f"regret: {name}." for name in names)]
+        head += [f"reward above CD-UCB1: {name}, %" for name in names]
+        title = f"{told['title']}: which algorithms of the paper have more regret in each objective"
+        voice.table(title, [*head, "below"], rows)
+
+
+def show_series(summary: dict[str, Any], voice: Voice) -> None:
+    """Print the exponents of growth series, and the lowest policies of situations."""
+    for name, series in summary.get("series", {}).items():
+        if series["kind"] == "growth":
+            rows = [
+                (label, objective, _exponent(line["exponents"][i]), line["theory"][i] or "-")
+                for label, line in series["lines"].items()
+                for i, objective in enumerate(series["objectives"])
+            ]
+            voice.table(f"{name}: exponents", ("policy", "objective", "fitted", "theory"), rows)
+        else:
+            found = [
+                (place["label"], ", ".join(place["lowest"]), ", ".join(place["unbeaten"]))
+                for place in series["situations"]
+            ]
+            head = ("situation", "lowest, by objective", "not beaten in every objective")
+            voice.table(f"{name}: which policy when", head, found)
+
+
+def _exponent(fit: dict[str, Any] | None) -> str:
+    if fit is None:
+        return "-"
+    error = "" if fit["standard_error"] is None else f" ± {fit['standard_error']:.3f}"
+    return f"{fit['exponent']:.3f}{error}"
+
+
 def _amount(value: float | None, unit: str) -> str:
     if value is None:
         return "-"

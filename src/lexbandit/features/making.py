@@ -38,7 +38,9 @@ def features_for(features: Any, *, dimension: int) -> FeatureMap:
             raise InvalidInput(
                 f"features needs a 'name' among {REGISTRY.names()}, got {features!r}."
             )
-        return make_features(given.pop("name"), **{"dimension": dimension, **given})
+        return _fitting(
+            make_features(given.pop("name"), **{"dimension": dimension, **given}), dimension
+        )
     if not isinstance(features, FeatureMap):
         raise InvalidInput(
             f"features must be a name among {REGISTRY.names()}, a mapping with a 'name' or a "

@@ -49,6 +49,23 @@ def candidate_floor(
 
 
 @kernel
+def floor_at(
+    stats: Array, slot: int, i: int, tops: Keys, allowances: Array, blur: float, lam: float
+) -> float:
+    """Return L^i(h_i) − allowances[i] − e_i: the index from which arms stay candidates at level i.
+
+    tops[j] is h_j.
+    """
+    top = tops[i]
+    excess = 0.0
+    if lam > 0.0:  # 0 · ∞ is no number
+        for j in range(i):
+            reach = stats[slot, j, INDEX, tops[j]] - lower_of(stats, slot, j, top) + blur
+            excess = max(excess, lam * reach)
+    return float(lower_of(stats, slot, i, top) - allowances[i] - excess)
+
+
+@kernel
 def close_arms(
     stats: Array,
     slot: int,
@@ -65,15 +82,9 @@ def close_arms(
 
     tops[j] is h_j. False, and nothing is copied, if the width of h_i exceeds the threshold.
     """
-    top = tops[i]
-    if stats[slot, i, WIDTH, top] > threshold:
+    if stats[slot, i, WIDTH, tops[i]] > threshold:
         return False
-    excess = 0.0
-    if lam > 0.0:  # 0 · ∞ is no number
-        for j in range(i):
-            reach = stats[slot, j, INDEX, tops[j]] - lower_of(stats, slot, j, top) + blur
-            excess = max(excess, lam * reach)
-    floor = lower_of(stats, slot, i, top) - allowances[i] - excess
+    floor = floor_at(stats, slot, i, tops, allowances, blur, lam)
     for arm in range(before.shape[1]):
         is_open = stats[slot, i, INDEX, arm] >= floor
         after[0, arm] = before[0, arm] if is_open else -math.inf

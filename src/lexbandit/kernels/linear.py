@@ -2,7 +2,7 @@
 
     grams[row, g, F, F]      A = ridge·I + Σ φφᵀ over the rounds the model learned from
     inverses[row, g, F, F]   A⁻¹
-    moments[row·D + i, F]    b = Σ r φ of objective i
+    moments[row, i, F]       b = Σ r φ of objective i
     weights[row, i, F]       θ = A⁻¹ b
     counts[row, i]           observations of objective i
 
@@ -13,6 +13,9 @@ is missing in some objectives only, there is one for each objective.
 A⁻¹ follows A by the formula of Sherman and Morrison, and is computed anew from A, which is a plain
 sum, by Cholesky's decomposition every so often. When this happens depends on the count alone, so a
 replay and single steps agree to the last bit.
+
+θ follows by θ += A⁻¹φ (r − φᵀθ) with the new A, which corrects itself where A⁻¹b would not: after a
+million rounds of one context, b is rounded by more than the ridge is worth.
 """
 
 import math
@@ -167,7 +170,10 @@ def absorb(
     work: Array,
     factor: Array,
 ) -> None:
-    """Add φφᵀ to a Gram matrix: A⁻¹ −= A⁻¹φφᵀA⁻¹/(1 + φᵀA⁻¹φ). `count` includes this round."""
+    """Add φφᵀ to a Gram matrix: A⁻¹ −= A⁻¹φφᵀA⁻¹/(1 + φᵀA⁻¹φ). `count` includes this round.
+
+    Leaves the gain, the new A⁻¹φ, in `work`.
+    """
     size = features.shape[1]
     width = spread(inverses, row, g, features, t, work)
     share = 1.0 / (1.0 + width * width)
@@ -177,6 +183,8 @@ def absorb(
         for k in range(size):
             grams[row, g, j, k] += feature * features[t, k]
             inverses[row, g, j, k] -= (part * work[k]) * share
+    for k in range(size):
+        work[k] *= share
     if count % max(REFRESH, 4 * size) == 0.0:
         invert(grams, inverses, row, g, factor)
 
@@ -215,30 +223,12 @@ def learn(
         g = min(i, grams.shape[1] - 1)
         if i == g:
             absorb(features, t, row, g, counts[row, i], grams, inverses, work, factor)
-        place = row * weights.shape[1] + i
+        error = reward
         for k in range(size):
-            moments[place, k] += reward * features[t, k]
-        weigh(row, i, g, inverses, moments, weights, work)
-
-
-@inlined
-def weigh(
-    row: int, i: int, g: int, inverses: Array, moments: Array, weights: Array, work: Array
-) -> None:
-    """Set θ = A⁻¹b of one objective."""
-    multiply(inverses, row, g, moments, row * weights.shape[1] + i, work)
-    for k in range(weights.shape[2]):
-        weights[row, i, k] = work[k]
-
-
-@kernel
-def derive(inverses: Array, moments: Array, weights: Array) -> None:
-    """Set every θ from A⁻¹ and b, as `learn` does."""
-    work = np.empty(weights.shape[2])
-    for row in range(weights.shape[0]):
-        for i in range(weights.shape[1]):
-            g = min(i, inverses.shape[1] - 1)
-            weigh(row, i, g, inverses, moments, weights, work)
+            error -= features[t, k] * weights[row, i, k]
+        for k in range(size):
+            moments[row, i, k] += reward * features[t, k]
+            weights[row, i, k] += work[k] * error
 
 
 @kernel

@@ -114,7 +114,10 @@ def set_interval(stats: Array, slot: int, i: int, arm: int, factor: float, bound
         low, high = -math.inf, math.inf
     elif bounds[b, KIND] == KL:
         level = factor * bounds[b, SCALE]
-        level = level * level * bounds[b, COUNT_CONSTANT] / count
+        level *= level / count
+        level *= intervals.stitched_level(
+            count, bounds[b, COUNT_CONSTANT], bounds[b, COUNT_LOG], bounds[b, EXTRA]
+        )
         low, high = intervals.kl_lower(mean, level), intervals.kl_upper(mean, level)
     else:
         spread = stats[slot, i, SPREAD, arm]

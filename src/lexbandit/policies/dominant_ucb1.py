@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lexbandit.bounds import UCB1Bound
+from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import dominant as kernel
 from lexbandit.partitions import SingleCell
@@ -14,11 +14,12 @@ from lexbandit.rounds import Rounds
 
 
 class DominantRule(CellPolicy):
-    """UCB1 in every cell: each arm once, then the highest mean¹ + sqrt(2 ln n / N).
+    """The highest index in the dominant objective, in every cell; UCB1 with UCB1's bound.
 
-    n counts the observations of the dominant objective so far in the cell, N those of the arm; with
-    nothing missing they are rounds and plays. Rewards in other objectives are recorded, for
-    `explain`, and never decide.
+    That is each arm once, then the highest mean¹ + sqrt(2 ln n / N). n counts the observations of
+    the dominant objective so far in the cell, N those of the arm; with nothing missing they are
+    rounds and plays. Another bound takes the place of the width. Rewards in other objectives are
+    recorded, for `explain`, and never decide.
     """
 
     _ranked = 1
@@ -56,6 +57,9 @@ def cd_ucb1(
     objectives: int = 2,
     horizon: int,
     alpha: float = 1.0,
+    bound: str | Bound = "ucb1",
+    R: float | None = None,
+    delta: float | None = None,
     scale: float = 1.0,
     cells_per_side: int | None = None,
     seed: int = 0,
@@ -64,19 +68,50 @@ def cd_ucb1(
     grid = grid_for(
         dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
     )
-    bound = UCB1Bound(arms=arms, scale=scale)
-    return DominantRule(arms=arms, objectives=objectives, partition=grid, bound=bound, seed=seed)
+    return DominantRule(
+        arms=arms,
+        objectives=objectives,
+        partition=grid,
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            cells=grid.cells,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
+        seed=seed,
+    )
 
 
 @REGISTRY.register("ucb1")
 def ucb1(
-    *, arms: int, dimension: int, objectives: int = 2, scale: float = 1.0, seed: int = 0
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    horizon: int | None = None,
+    bound: str | Bound = "ucb1",
+    R: float | None = None,
+    delta: float | None = None,
+    scale: float = 1.0,
+    seed: int = 0,
 ) -> DominantRule:
     """UCB1 on the dominant objective, without contexts (Auer et al., 2002)."""
     return DominantRule(
         arms=arms,
         objectives=objectives,
         partition=SingleCell(dimension),
-        bound=UCB1Bound(arms=arms, scale=scale),
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
         seed=seed,
     )

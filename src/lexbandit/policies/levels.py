@@ -7,7 +7,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.statistics import INDEX, lower_of
+from lexbandit.kernels.statistics import INDEX
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def levels_of(
             mask[best] = True
             return Levels(tops[: i + 1].tolist(), floors, candidates, mask, True)
         opened = closed
-        floors.append(lower_of(stats, slot, i, int(tops[i])) - float(allowances[i]))
+        floors.append(kernel.floor_at(stats, slot, i, tops, allowances, blur, lam))
         candidates.append(np.flatnonzero(opened[0] > 0).tolist())
     last = opened[0] > 0
     if depth == 1:

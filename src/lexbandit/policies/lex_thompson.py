@@ -25,7 +25,7 @@ class LexThompsonRule(LexLinearRule):
     The draws are those of linear Thompson sampling (Agrawal and Goyal, 2013, "Thompson sampling for
     contextual bandits with linear payoffs", ICML), whose deviation also grows with sqrt(ln t);
     levels are a derivation of this project. The probability of an arm is
-    ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹².
+    ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹⁰.
     """
 
     def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:

@@ -5,7 +5,6 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import linear as kernel
 
 # How far A⁻¹A may be from the identity, in units of the condition number: rounding, not damage.
 _RESIDUE = 1e-8
@@ -22,7 +21,7 @@ class LinearMemory:
         self.ridge = ridge
         self.grams: Floats = np.tile(ridge * np.eye(size), (rows, 1, 1, 1))
         self.inverses: Floats = np.tile(np.eye(size) / ridge, (rows, 1, 1, 1))
-        self.moments: Floats = np.zeros((rows * objectives, size))
+        self.moments: Floats = np.zeros((rows, objectives, size))
         self.weights: Floats = np.zeros((rows, objectives, size))
         self.counts: Floats = np.zeros((rows, objectives))
 
@@ -47,12 +46,13 @@ class LinearMemory:
             setattr(self, name, np.ascontiguousarray(both))
 
     def contents(self) -> dict[str, np.ndarray]:
-        """Return copies of all but the weights, which follow."""
+        """Return copies of everything."""
         return {
             "counts": self.counts.astype(np.int64),
             "grams": self.grams.copy(),
             "inverses": self.inverses.copy(),
-            "moments": self.moments.reshape(self.weights.shape).copy(),
+            "moments": self.moments.copy(),
+            "weights": self.weights.copy(),
         }
 
     def restore(self, contents: dict[str, np.ndarray]) -> None:
@@ -60,13 +60,12 @@ class LinearMemory:
         self.counts = contents["counts"].astype(np.float64)
         self.grams = contents["grams"]
         self.inverses = contents["inverses"]
-        self.moments = contents["moments"].reshape(-1, self.weights.shape[2])
-        self.weights = np.empty_like(contents["moments"])
-        kernel.derive(self.inverses, self.moments, self.weights)
+        self.moments = contents["moments"]
+        self.weights = contents["weights"]
 
     def check(self, contents: dict[str, np.ndarray]) -> None:
         """Refuse contents that no stream of rewards can lead to."""
-        for name in ("grams", "inverses", "moments"):
+        for name in ("grams", "inverses", "moments", "weights"):
             array = contents[name]
             checks.refuse_first(f"state[{name!r}]", array, ~np.isfinite(array), "all are finite")
         for name in ("grams", "inverses"):
@@ -74,16 +73,31 @@ class LinearMemory:
             checks.refuse_first(
                 f"state[{name!r}]", array, array != array.swapaxes(2, 3), "each is symmetric"
             )
-        counts, moments = contents["counts"], contents["moments"]
+        counts = contents["counts"]
         wrong = (counts < 0) | (counts > _MOST_PLAYS)
         checks.refuse_first("state['counts']", counts, wrong, "counts are at least 0, at most 2^53")
         if contents["grams"].shape[1] == 1 and (counts != counts[:, :1]).any():
             raise InvalidInput(
                 "state['counts'] differ between objectives, and one Gram matrix serves them all."
             )
-        wrong = (counts[:, :, np.newaxis] == 0) & (moments != 0)
-        checks.refuse_first("state['moments']", moments, wrong, "moments are 0 without counts")
+        for name in ("moments", "weights"):
+            wrong = (counts[:, :, np.newaxis] == 0) & (contents[name] != 0)
+            checks.refuse_first(f"state[{name!r}]", contents[name], wrong, "0 without counts")
         self._check_grams(contents["grams"], contents["inverses"], counts)
+        self._check_weights(contents["grams"], contents["moments"], contents["weights"])
+
+    def _check_weights(self, grams: Floats, moments: Floats, weights: Floats) -> None:
+        """Refuse weights that do not solve Aθ = b."""
+        grams = np.broadcast_to(grams, (*weights.shape[:2], *grams.shape[2:]))
+        solved = np.einsum("rgjk,rgk->rgj", grams, weights)
+        size = np.linalg.norm(grams, axis=(2, 3)) * np.linalg.norm(weights, axis=2)
+        residue = np.abs(solved - moments).max(axis=2)
+        checks.refuse_first(
+            "state['grams'] times state['weights'], less state['moments'],",
+            residue,
+            residue > _RESIDUE * (size + np.linalg.norm(moments, axis=2)),
+            "the weights must solve Aθ = b",
+        )
 
     def _check_grams(self, grams: Floats, inverses: Floats, counts: np.ndarray) -> None:
         """Refuse Gram matrices that are not ridge·I + Σφφᵀ, and inverses that are not theirs."""

@@ -1,5 +1,6 @@
 """`make_policy`: a policy by its name."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ from lexbandit.policies.base import Policy
 from lexbandit.registry import Registry
 
 REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
+
+_REST = inspect.Parameter.VAR_KEYWORD
 
 # What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
 # ones it has a use for, so that one set of arguments serves a comparison of several policies.
@@ -33,6 +36,29 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def wraps(name: str) -> bool:
+    """Tell whether `name` is a wrapper: its builder takes `policy`, another's name, and **inner."""
+    return any(p.kind is p.VAR_KEYWORD for p in REGISTRY.parameters(name).values())
+
+
+def parameters_of(name: str, inner: object = None) -> dict[str, inspect.Parameter]:
+    """Return the parameters that the policy `name` takes.
+
+    A wrapper takes those of the policy `inner` that it wraps too; where both have one, the
+    wrapper's own counts.
+    """
+    taken = REGISTRY.parameters(name)
+    if not wraps(name):
+        return taken
+    own = {key: declared for key, declared in taken.items() if declared.kind is not _REST}
+    if inner is None:
+        return own
+    beneath = REGISTRY.parameters(inner)  # type: ignore[arg-type]  # refuses what is no name
+    if wraps(str(inner)):
+        raise InvalidInput(f"{name} cannot wrap {inner}, which wraps a policy itself.")
+    return {**own, **{key: beneath[key] for key in beneath if key not in own}}
+
+
 def make_policy(name: str, **parameters: Any) -> Policy:
     """Build the policy called `name`, e.g. `make_policy("moc-mab", arms=4, dimension=2, ...)`.
 
@@ -47,15 +73,16 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     lam                       λ of the assumption that more than two objectives need; 0
     tolerance                 how much less of an objective is as good, for all or a list of each
     bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
-    delta                     δ, the probability that a bound fails; 1/T if it is not given
+    delta                     δ, the probability that a bound fails; 1/T where there is a horizon
     R                         sub-Gaussian constant of the rewards' noise; the bound's own
     seed                      of the random state: ties, and whatever else the policy draws
 
     Larger rewards are better in every objective: pass a cost as 1 − cost or −cost.
 
     A policy that has no use for one of these ignores it. Other parameters are the policy's own.
+    A wrapper, such as "doubling", takes the name of another `policy` and all that one takes.
     """
-    taken = REGISTRY.parameters(name)
+    taken = parameters_of(name, parameters.get("policy"))
     for given in parameters:
         if given not in taken and given not in _COMMON:
             raise unknown_name(f"parameter of {name}", given, {*taken, *_COMMON})

@@ -124,7 +124,8 @@ class LexicographicRule(CellPolicy):
         told = [
             f"The top arm in objective {i + 1} is {listed([top])}, known to within β·v = "
             f"{self.beta * v:.4g}. Candidates, with an index of at least its lower bound less "
-            f"{'2v' if allowance <= 2.0 * v else 'the tolerance'} = {floor:.4g}: {listed(arms)}."
+            f"{'2v' if allowance <= 2.0 * v else 'the tolerance'}"
+            f"{' and what λ adds' if i and self.lam > 0.0 else ''} = {floor:.4g}: {listed(arms)}."
             for i, (top, floor, arms, allowance) in enumerate(
                 zip(levels.tops, levels.floors, levels.opened, allowances, strict=False)
             )

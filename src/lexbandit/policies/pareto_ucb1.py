@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lexbandit.bounds import ParetoUCB1Bound
+from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import pareto as kernel
 from lexbandit.partitions import SingleCell
@@ -17,7 +17,7 @@ class ParetoRule(CellPolicy):
     """Empirical Pareto UCB1 in every cell (Drugan and Nowé, 2013).
 
     Each arm once, then a uniform pick from the arms whose index vectors no other dominates, with
-    the width of `ParetoUCB1Bound` in every objective.
+    the width of `ParetoUCB1Bound` in every objective, or another bound.
     """
 
     @property
@@ -57,6 +57,9 @@ def cp_ucb1(
     objectives: int = 2,
     horizon: int,
     alpha: float = 1.0,
+    bound: str | Bound = "pareto-ucb1",
+    R: float | None = None,
+    delta: float | None = None,
     scale: float = 1.0,
     cells_per_side: int | None = None,
     seed: int = 0,
@@ -65,19 +68,50 @@ def cp_ucb1(
     grid = grid_for(
         dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
     )
-    bound = ParetoUCB1Bound(arms=arms, objectives=objectives, scale=scale)
-    return ParetoRule(arms=arms, objectives=objectives, partition=grid, bound=bound, seed=seed)
+    return ParetoRule(
+        arms=arms,
+        objectives=objectives,
+        partition=grid,
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            cells=grid.cells,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
+        seed=seed,
+    )
 
 
 @REGISTRY.register("p-ucb1")
 def p_ucb1(
-    *, arms: int, dimension: int, objectives: int = 2, scale: float = 1.0, seed: int = 0
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    horizon: int | None = None,
+    bound: str | Bound = "pareto-ucb1",
+    R: float | None = None,
+    delta: float | None = None,
+    scale: float = 1.0,
+    seed: int = 0,
 ) -> ParetoRule:
     """P-UCB1: Empirical Pareto UCB1, without contexts (Drugan and Nowé, 2013)."""
     return ParetoRule(
         arms=arms,
         objectives=objectives,
         partition=SingleCell(dimension),
-        bound=ParetoUCB1Bound(arms=arms, objectives=objectives, scale=scale),
+        bound=make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        ),
         seed=seed,
     )

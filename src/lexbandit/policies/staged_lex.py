@@ -26,6 +26,9 @@ class EliminatingRule(CellPolicy):
     played; after that, the highest index in the last objective. What was called stages (halving the
     wanted width) needs no memory here: which arms are in follows from the intervals. See
     `kernels.staged`, and docs/theory.md for its regret.
+
+    Unlike MOC-MAB it needs the λ-assumption with two objectives already, since it eliminates by the
+    last one too; λ = 0 says that no arm is better than the optimal one in any later objective.
     """
 
     def __init__(
@@ -133,7 +136,7 @@ def staged_lex(
     horizon: int,
     L: float = 1.0,
     alpha: float = 1.0,
-    lam: float = 0.0,
+    lam: float = 1.0,
     tolerance: Any = 0.0,
     bound: str | Bound = "sub-gaussian",
     R: float | None = None,

@@ -1,31 +1,22 @@
 """The figures of a study, each with a title, a caption that says what to see, and its panels."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from lexbandit.report import bounds
-from lexbandit.report.drawing import line_panel, path_panel
-from lexbandit.report.layout import Axis, Line, Panel, Row
+from lexbandit.report.drawing import line_panel
+from lexbandit.report.layout import Axis, Figure, Line, Row
 from lexbandit.report.maps import map_figure
 from lexbandit.report.numbers import growth_exponent, number_text, thinned
-from lexbandit.report.reading import Curve, Measure, StudyResults, final
-from lexbandit.report.style import Look, looks_of, policy_name
-from lexbandit.report.words import band_text, objective_phrase, objective_title
+from lexbandit.report.results import Curve, Measure, StudyResults, final
+from lexbandit.report.style import Look, leading, looks_of, policy_name
+from lexbandit.report.trade_off import trade_off
+from lexbandit.report.words import band_text, faint_text, objective_phrase, objective_title
 
 _MOST_POINTS = 70
 _REFERENCE = Look("reference", "#7F7F7F", (2, 3), "stroke", 1.5)
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure: `name` is its file's, `caption` says what to see."""
-
-    name: str
-    title: str
-    caption: str
-    panels: list[Panel]
 
 
 def figures_of(study: StudyResults) -> Iterator[Figure]:
@@ -50,11 +41,20 @@ def over_time(study: StudyResults) -> Figure:
     what = "Regret" if regret else "Total reward"
     looks = looks_of(study.policies)
     best = [study.best(policy) for policy in study.policies]
+    named = leading(study.policies)
     panels, findings = [], []
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
-        found = [(c, _measure(c, regret=regret)) for c in best]
-        lines = [Line(c.name, looks[c.policy], _rows(c, m, i, logarithmic=False)) for c, m in found]
+        found = [(c, c.measure(regret=regret)) for c in best]
+        lines = [
+            Line(
+                c.name,
+                looks[c.policy],
+                _rows(c, m, i, logarithmic=False),
+                faint=c.policy not in named,
+            )
+            for c, m in found
+        ]
         ranked = sorted(found, key=lambda pair: float(final(pair[1])[i]), reverse=not regret)
         first, last = ranked[0], ranked[-1]
         word = "lowest" if regret else "highest"
@@ -75,6 +75,7 @@ def over_time(study: StudyResults) -> Figure:
     caption = (
         f"{'Lower' if regret else 'Higher'} is better. Each policy at its best scale factor (after "
         f"the dot). {band_text(study)} After {study.horizon:,} rounds, {'; '.join(findings)}."
+        + faint_text(study)
     )
     return Figure("over-time", f"{what} over time", caption, panels)
 
@@ -85,13 +86,14 @@ def growth(study: StudyResults) -> Figure | None:
         return None
     theory = bounds.theory_of(study)
     looks = looks_of(study.policies)
+    named = leading(study.policies)
     panels = []
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
         lines, fits = [], []
         ours: Line | None = None
         for curve in (study.best(policy) for policy in study.policies):
-            measure = _measure(curve, regret=True)
+            measure = curve.measure(regret=True)
             rows = [
                 row
                 for row in _rows(curve, measure, i, logarithmic=True)
@@ -103,9 +105,10 @@ def growth(study: StudyResults) -> Figure | None:
             name = policy_name(curve.policy)
             fits.append(f"{name} {exponent:.2f}" if exponent is not None else f"{name} none")
             label = f"{name} t^{exponent:.2f}" if exponent is not None else name
-            lines.append(Line(label, looks[curve.policy], rows, banded=False))
+            faint = curve.policy not in named
+            lines.append(Line(label, looks[curve.policy], rows, banded=False, faint=faint))
             ours = lines[-1] if curve.policy == "moc-mab" else ours
-        if not lines:
+        if all(line.faint for line in lines):
             continue
         if theory is not None and ours is not None:
             lines.append(_slope(ours, theory.exponent))
@@ -125,7 +128,9 @@ def growth(study: StudyResults) -> Figure | None:
         "A straight line of slope p means regret growing as t^p; an exponent below 1 means that "
         "the policy learns. Exponents are least-squares slopes over the last decade of rounds. "
         + bounds.exponent_text(theory)
+        + bounds.period_text(study)
         + " Where regret is not positive there is no logarithm, and no line."
+        + faint_text(study)
     )
     return Figure("growth", "How regret grows", caption, panels)
 
@@ -133,8 +138,8 @@ def growth(study: StudyResults) -> Figure | None:
 def theorem_bounds(study: StudyResults) -> Figure | None:
     """Return MOC-MAB at scale 1 under the bounds of Theorem 1."""
     theory = bounds.theory_of(study)
-    curve = next((c for c in study.of("moc-mab") if c.scale == "1"), None)
-    if theory is None or curve is None or curve.regret is None or len(study.objectives) != 2:
+    curve = next((c for c in study.of("moc-mab") if c.scale in ("1", "")), None)
+    if theory is None or curve is None or curve.regret is None:
         return None
     look = looks_of(["moc-mab"])["moc-mab"]
     bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)
@@ -172,7 +177,8 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         )
     if not panels:
         return None
-    return Figure("bounds", "Theory and practice", bounds.caption(theory, ends, powers), panels)
+    caption = bounds.caption(theory, ends, powers) + bounds.period_text(study)
+    return Figure("bounds", "Theory and practice", caption, panels)
 
 
 def sensitivity(study: StudyResults) -> Figure | None:
@@ -192,7 +198,7 @@ def sensitivity(study: StudyResults) -> Figure | None:
             curves = [c for s in scales for c in study.of(policy) if c.scale == s]
             if len({c.scale for c in curves}) < len(curves):
                 continue  # its grid has more than scales: one line would mix them
-            rows = [_row(c.scale, _measure(c, regret=regret), len(c.t) - 1, i) for c in curves]
+            rows = [_row(c.scale, c.measure(regret=regret), len(c.t) - 1, i) for c in curves]
             if rows:
                 lines.append(Line(policy_name(policy), looks[policy], rows, marks=True))
         if not lines:
@@ -218,55 +224,9 @@ def sensitivity(study: StudyResults) -> Figure | None:
     return Figure("sensitivity", "Sensitivity to the scale factor", caption, panels)
 
 
-def trade_off(study: StudyResults) -> Figure | None:
-    """Return the plane of the first two objectives, one point a policy and scale."""
-    if len(study.objectives) < 2:
-        return None
-    regret = study.has_regret
-    what = "Regret" if regret else "Total reward"
-    first, second = objective_phrase(study, 0), objective_phrase(study, 1)
-    looks = looks_of(study.policies)
-    lines = []
-    for policy in study.policies:
-        best = study.best(policy)
-        rows: list[Row] = []
-        for order, curve in enumerate(study.of(policy)):
-            x, y = final(_measure(curve, regret=regret))[:2]
-            rows.append(
-                {"x": float(x), "y": float(y), "best": curve.label == best.label}
-                | {"order": order, "text": curve.scale or "none"}
-            )
-        lines.append(Line(policy_name(policy), looks[policy], rows))
-    corner = "lower left" if regret else "upper right"
-    caption = (
-        f"Each point is one policy at one scale factor after {study.horizon:,} rounds; the large "
-        f"mark is its best scale. Better is towards the {corner}: a point with nothing further "
-        "that way in both directions is on the Pareto front of what was tried."
-    )
-    if regret and any(row["y"] < 0 for line in lines for row in line.rows):
-        caption += (
-            f" A regret below 0 is no mistake: who gives up {first} can earn more in {second} "
-            "than the lexicographically optimal arm does."
-        )
-    panel = path_panel(
-        f"{what} in two objectives",
-        lines,
-        Axis(f"{what} in {first}"),
-        Axis(f"{what} in {second}"),
-        about=f"{what} in {second} against {what.lower()} in {first}, by policy and scale.",
-    )
-    return Figure("trade-off", "The trade-off between the objectives", caption, [panel])
-
-
 def _maps(study: StudyResults) -> Figure | None:
     made = map_figure(study)
     return None if made is None else Figure("maps", *made)
-
-
-def _measure(curve: Curve, *, regret: bool) -> Measure:
-    measure = curve.regret if regret else curve.reward
-    assert measure is not None
-    return measure
 
 
 def _row(x: int | str, measure: Measure, place: int, i: int) -> Row:

@@ -5,11 +5,12 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from lexbandit.report.figures import Figure
-from lexbandit.report.layout import Panel
-from lexbandit.report.reading import Results, StudyResults
+from lexbandit.report.layout import Figure, Panel
 from lexbandit.report.rendering import javascript, page_spec
+from lexbandit.report.results import Results, StudyResults
+from lexbandit.report.series import series_table, series_title
 from lexbandit.report.tables import (
+    against_table,
     claims_table,
     parameters_table,
     results_table,
@@ -25,11 +26,12 @@ class Page:
     def __init__(self, results: Results) -> None:
         self.results = results
         self._specs: list[dict[str, Any]] = []
+        self._joint: list[str] = []
         self._sections: list[str] = []
 
     def add(self, study: StudyResults, figures: list[Figure]) -> None:
         """Add a study's section."""
-        drawn = "".join(self._figure(study, figure) for figure in figures)
+        drawn = "".join(self._figure(study.title, figure) for figure in figures)
         # The line of a packaged study tells the paper's sizes, which may not be these.
         about = None if study.experiment else study.frozen.get("about")
         leads = [("", about), (" class=warning", data_text(study))]
@@ -38,17 +40,26 @@ class Page:
             + "".join(f"<p{kind}>{escape(text)}</p>" for kind, text in leads if text)
             + f"<h3>After {study.horizon:,} rounds, {_runs(study)}</h3>{results_table(study)}"
             f"<p class=note>Each policy at its best scale factor for {objective_phrase(study, 0)}. "
-            f"{_spread(study)}</p>{drawn}"
+            f"{_spread(study)}</p>{_against(study)}{drawn}"
             f"<details><summary>Parameters and timing</summary>{parameters_table(study)}"
             "</details></section>"
         )
 
-    def _figure(self, study: StudyResults, figure: Figure) -> str:
-        shape = "squares" if figure.panels[0].square else f"panels-{min(2, len(figure.panels))}"
+    def add_series(self, name: str, series: dict[str, Any], figure: Figure) -> None:
+        """Add the section of studies that are seen together; they come before the studies."""
+        self._joint.append(
+            f"<section id='series-{escape(name)}'><h2>{escape(series_title(series))}</h2>"
+            f"{self._figure(name, figure)}{series_table(series)}</section>"
+        )
+
+    def _figure(self, title: str, figure: Figure) -> str:
+        first = figure.panels[0]
+        shape = "squares" if first.square else f"panels-{min(2, len(figure.panels))}"
+        shape = "panels-wide" if first.wide else shape
         panels = "".join(self._panel(panel) for panel in figure.panels)
         links = " ".join(
             f"<a href='figures/{escape(figure.name)}.{kind}' "
-            f"aria-label='{escape(study.title)}, {escape(figure.title)} as {kind.upper()}'>"
+            f"aria-label='{escape(title)}, {escape(figure.title)} as {kind.upper()}'>"
             f"{kind.upper()}</a>"
             for kind in ("svg", "png")
         )
@@ -70,7 +81,8 @@ class Page:
     def text(self) -> str:
         """Return the whole page."""
         results = self.results
-        links = [(study.slug, full_title(study)) for study in results.studies]
+        links = [(f"series-{name}", series_title(told)) for name, told in results.series.items()]
+        links += [(study.slug, full_title(study)) for study in results.studies]
         claims = ""
         if results.claims:
             links.insert(0, ("claims", "Claims"))
@@ -93,7 +105,7 @@ class Page:
             f"<nav aria-label=Sections>{nav}</nav></header><main>"
             "<noscript><p class=note>The figures here are drawn by a script in this page; the same "
             "ones are beside it in the folder <code>figures</code>.</p></noscript>"
-            f"{claims}{''.join(self._sections)}"
+            f"{claims}{''.join(self._joint)}{''.join(self._sections)}"
             f"<section id=versions><h2>Versions</h2>{versions_table(results)}</section></main>"
             f"<script type='application/json' id=specs>{_inline(self._specs)}</script>"
             f"<script>{javascript()}</script><script>{_part('page.js')}</script></body></html>\n"
@@ -108,6 +120,18 @@ def _lead(results: Results) -> str:
         f"{studies}, {len(policies)} policies, {rounds:,} policy-rounds. In each run one "
         "stream of rounds serves every policy and scale factor, so differences are sharp. Colours "
         "are told apart by colour-blind readers, and dashes and shapes repeat them for print."
+    )
+
+
+def _against(study: StudyResults) -> str:
+    table = against_table(study)
+    if not table:
+        return ""
+    return (
+        f"<h3>Against the paper's algorithms</h3>{table}"
+        "<p class=note>After ±: standard errors. The last column names the paper's algorithms, "
+        "each at its best scale factor, whose mean regret is higher in every objective; in "
+        "brackets where a difference is within 1.96 standard errors.</p>"
     )
 
 

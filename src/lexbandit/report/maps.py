@@ -8,8 +8,8 @@ from lexbandit.checks import Booleans, Integers
 from lexbandit.report.drawing import map_panel
 from lexbandit.report.layout import Panel, Row
 from lexbandit.report.numbers import percent_text
-from lexbandit.report.reading import StudyResults
-from lexbandit.report.style import policy_name
+from lexbandit.report.results import StudyResults
+from lexbandit.report.style import leading, policy_name
 
 
 def map_figure(study: StudyResults) -> tuple[str, str, list[Panel]] | None:
@@ -22,7 +22,7 @@ def map_figure(study: StudyResults) -> tuple[str, str, list[Panel]] | None:
     if optimal is not None:
         about = "The arm that is optimal most often in each cell."
         panels.append(_panel("Optimal", optimal, arms, about))
-    for policy in study.policies:
+    for policy in leading(study.policies):
         counts = study.maps.played.get(study.best(policy).label)
         if counts is None:
             continue

@@ -132,3 +132,14 @@ def time_text(seconds: float | None) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def bytes_text(size: float | None) -> str:
+    """Return a size of memory for people."""
+    if size is None or not math.isfinite(size):
+        return "–"
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{number_text(round(size, 1))} {unit}"
+        size /= 1000
+    return f"{number_text(size)} GB"

@@ -42,7 +42,7 @@ def file_spec(title: str, panels: Sequence[Panel]) -> Spec:
         "background": "white",
         "padding": 16,
         "concat": views,
-        "columns": 4 if panels[0].square else 2,
+        "columns": 4 if panels[0].square else 1 if panels[0].wide else 2,
         "spacing": 28,
         "resolve": {"scale": own},
         "datasets": datasets,

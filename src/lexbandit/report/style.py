@@ -5,11 +5,21 @@ from dataclasses import dataclass
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 GREY, YELLOW = "#7F7F7F", "#F0E442"
+# More, for policies beyond the paper: far from those above in lightness, seen on white and black.
+CRIMSON, OLIVE, TEAL, VIOLET = "#C2185B", "#999933", "#2A9D8F", "#8E6BBF"
 
 # Arms of a map: neighbours in this order differ most for every kind of colour vision.
 ARM_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY)
 # The ink of an arm's mark on its colour.
 ARM_INK = ("#FFFFFF", "#000000", "#FFFFFF", "#000000", "#000000", "#FFFFFF", "#000000", "#FFFFFF")
+# From best to worst; dark ink is read on all of them.
+HEAT = ("#7CC5A9", "#F7F3E3", "#F0A37C")
+
+_STAR = "M0,.5L.6,.8L.5,.1L1,-.3L.3,-.4L0,-1L-.3,-.4L-1,-.3L-.5,.1L-.6,.8L0,.5Z"
+_HEXAGON = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
+
+# So many policies are told apart by line; of more, only those with a look of their own are.
+_MANY = 10
 
 
 @dataclass(frozen=True)
@@ -31,30 +41,71 @@ _PAPER = {
     "p-ucb1": Look("P-UCB1", ORANGE, (2, 2), "triangle-down"),
     "s-ucb1": Look("S-UCB1", SKY, (6, 2, 2, 2, 2, 2), "cross"),
 }
+_BEYOND = {
+    "lex-linucb": Look("lex-linucb", CRIMSON, (1, 0), _STAR, 2.8),
+    "lex-thompson": Look("lex-thompson", CRIMSON, (5, 2), "cross"),
+    "staged-lex": Look("staged-lex", TEAL, (1, 0), "diamond", 2.2),
+    "lex-tree": Look("lex-tree", OLIVE, (1, 0), "triangle-up", 2.2),
+}
 _OTHERS = (
     (GREY, (1, 0), "triangle-right"),
     (ORANGE, (1, 0), "triangle-left"),
-    (GREEN, (1, 0), "stroke"),
+    (GREEN, (1, 0), _HEXAGON),
     (PURPLE, (3, 3), "circle"),
     (VERMILLION, (2, 4), "diamond"),
     (SKY, (1, 0), "square"),
     (BLUE, (4, 4), "cross"),
     (GREY, (5, 2), "triangle-up"),
 )
+# Of a policy's variants and wrappers, in turn: the policy's colour, and one of these.
+_VARIANTS: tuple[tuple[tuple[int, ...], str], ...] = (
+    ((6, 2), "square"),
+    ((2, 2), "diamond"),
+    ((8, 2, 2, 2), "triangle-up"),
+    ((4, 4), "triangle-down"),
+    ((1, 3), "cross"),
+    ((10, 4), "triangle-right"),
+)
 
 
 def looks_of(policies: list[str]) -> dict[str, Look]:
-    """Return a look for each policy name: the paper's six have fixed ones, others in turn."""
+    """Return a look for each policy name: the known ones have fixed ones, others in turn."""
+    known = _PAPER | _BEYOND
     looks: dict[str, Look] = {}
     others = 0
+    variants = 0
     for policy in policies:
-        if policy in _PAPER:
-            looks[policy] = _PAPER[policy]
+        family = _family(policy)
+        if policy in known:
+            looks[policy] = known[policy]
+        elif family is not None:
+            dash, shape = _VARIANTS[variants % len(_VARIANTS)]
+            looks[policy] = Look(policy, known[family].colour, dash, shape)
+            variants += 1
         else:
             colour, dash, shape = _OTHERS[others % len(_OTHERS)]
             looks[policy] = Look(policy, colour, dash, shape)
             others += 1
     return looks
+
+
+def leading(policies: list[str]) -> list[str]:
+    """Return the policies whose lines are named: all of a few, of many those of note."""
+    if len(policies) <= _MANY:
+        return policies
+    known = _PAPER | _BEYOND
+    return [policy for policy in policies if policy in known or _family(policy)] or policies
+
+
+def many(policies: list[str]) -> bool:
+    """Tell whether there are too many policies for a legend."""
+    return len(policies) > _MANY
+
+
+def _family(policy: str) -> str | None:
+    """Return the known policy that "moc-mab (KL)" or "doubling(moc-mab)" is a variant of."""
+    words = policy.replace("(", " ").replace(")", " ").replace(",", " ").split()
+    return next((word for word in words if word in _PAPER | _BEYOND and word != policy), None)
 
 
 def in_order(policies: list[str]) -> list[str]:
@@ -63,6 +114,12 @@ def in_order(policies: list[str]) -> list[str]:
     return [p for p in _PAPER if p in seen] + [p for p in seen if p not in _PAPER]
 
 
+def of_the_paper(policy: str) -> bool:
+    """Tell whether a policy is one of the paper's six."""
+    return policy in _PAPER
+
+
 def policy_name(policy: str) -> str:
-    """Return how a policy is written in text."""
-    return _PAPER[policy].name if policy in _PAPER else policy
+    """Return how a policy is written in text: the paper's, and their variants, as there."""
+    name, space, variant = policy.partition(" ")
+    return f"{_PAPER[name].name}{space}{variant}" if name in _PAPER else policy

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from lexbandit.report.numbers import number_text, time_text
-from lexbandit.report.reading import Measure, Results, StudyResults
+from lexbandit.report.numbers import bytes_text, number_text, time_text
+from lexbandit.report.results import Measure, Results, StudyResults
 from lexbandit.report.style import looks_of, policy_name
 from lexbandit.report.words import data_text
 
@@ -28,7 +28,7 @@ def claims_table(results: Results) -> str:
             f"<td class={verdict[0]}>{verdict[1]}</td></tr>"
         )
     heads = ["Experiment", "Claim of Section VII", "Paper", "Ours", "Verdict"]
-    return _table(heads, rows, "claims", numbers=(2, 3))
+    return table(heads, rows, "claims", numbers=(2, 3))
 
 
 def _claimed(value: Any, claim: dict[str, Any]) -> str:
@@ -49,28 +49,67 @@ def verdict_sentence(claims: list[dict[str, Any]]) -> str:
 
 
 def results_table(study: StudyResults) -> str:
-    """Return each policy at its best scale after the last round."""
+    """Return each policy at its best scale after the last round, the best of them first."""
     heads = ["Policy", "Scale"]
     if study.has_regret:
         heads += [f"Regret, {name}" for name in study.objectives] + ["Pareto regret"]
-    heads += [f"Reward, {name}" for name in study.objectives] + ["Time a round"]
+    heads += [f"Reward, {name}" for name in study.objectives] + ["Time a round", "Memory"]
     looks = looks_of(study.policies)
     rows = []
-    for policy in study.policies:
-        curve = study.best(policy)
+    for curve in study.ranked():
+        policy = curve.policy
         cells = [escape(curve.scale or "–")]
         if study.has_regret:
             cells += [_cell(curve.regret, i) for i in range(len(study.objectives))]
             cells.append(_cell(curve.pareto_regret, 0))
         cells += [_cell(curve.reward, i) for i in range(len(study.objectives))]
         cells.append(f"{1e9 * curve.seconds / study.horizon:,.0f} ns")
+        cells.append(bytes_text(curve.state_bytes))
         mark = f"<i class=swatch style='background:{looks[policy].colour}'></i>"
         rows.append(
             f"<tr><th scope=row>{mark}{escape(policy_name(policy))}</th>"
             + "".join(f"<td class=number>{cell}</td>" for cell in cells)
             + "</tr>"
         )
-    return _table(heads, rows, "results", numbers=range(1, len(heads)))
+    return table(heads, rows, "results", numbers=range(1, len(heads)))
+
+
+def against_table(study: StudyResults) -> str:
+    """Return whom each policy beats in every objective; "" where there is nobody to compare."""
+    found = study.summary.get("against_paper") or []
+    if not found:
+        return ""
+    names = study.objectives
+    heads = ["Policy", *(f"Regret, {name}" for name in names)]
+    heads += [f"Reward against CD-UCB1, {name}" for name in names]
+    heads.append("Below in every objective")
+    rows = []
+    for row in found:
+        errors = row["standard_error"] or [math.nan] * len(names)
+        cells = [
+            number_text(value)
+            + ("" if math.isnan(error) else f" <small>± {number_text(error)}</small>")
+            for value, error in zip(row["regret"], errors, strict=True)
+        ]
+        cells += [_claimed(value, {}) for value in row["reward"]]
+        rows.append(
+            f"<tr><th scope=row>{escape(policy_name(row['policy']))}</th>"
+            + "".join(f"<td class=number>{cell}</td>" for cell in cells)
+            + _beaten(row)
+            + "</tr>"
+        )
+    return table(heads, rows, "against", numbers=range(1, len(heads) - 1))
+
+
+def _beaten(row: dict[str, Any]) -> str:
+    """Return the cell of the algorithms a policy beats; an unclear one is in brackets."""
+    if row["beats_all"]:
+        return "<td class=yes>✓ every algorithm of the paper</td>"
+    told = [
+        policy_name(name) if name in row["clearly"] else f"({policy_name(name)})"
+        for name in row["beats"]
+    ]
+    return f"<td>{escape(', '.join(told) or '–')}</td>"
 
 
 def _cell(measure: Measure | None, i: int) -> str:
@@ -117,11 +156,10 @@ def _policies(study: StudyResults) -> str:
 def _tuning(study: StudyResults) -> list[tuple[str, str]]:
     """Return the policies' own parameters, those of the grid aside."""
     told: dict[str, str] = {}
-    entries = study.frozen.get("policies") or []
-    for policy in dict.fromkeys(entry["policy"] for entry in entries):
-        points = [entry for entry in entries if entry["policy"] == policy]
+    for policy in dict.fromkeys(entry.policy for entry in study.entries):
+        points = [entry.parameters for entry in study.entries if entry.policy == policy]
         fixed = [k for k in points[0] if len({str(point.get(k)) for point in points}) == 1]
-        own = {k: points[0][k] for k in fixed if k not in ("policy", "label", "scale")}
+        own = {k: points[0][k] for k in fixed if k != "scale"}
         if own:
             told[policy_name(policy)] = ", ".join(f"{k} = {v}" for k, v in own.items())
     text = "; ".join(f"{name}: {values}" for name, values in told.items())
@@ -138,7 +176,8 @@ def _pairs(entries: Iterable[tuple[str, str]]) -> str:
     return f"<dl>{rows}</dl>"
 
 
-def _table(heads: Sequence[str], rows: list[str], kind: str, numbers: Iterable[int]) -> str:
+def table(heads: Sequence[str], rows: list[str], kind: str, numbers: Iterable[int]) -> str:
+    """Return a table; the columns of `numbers` stand right."""
     right = set(numbers)
     top = "".join(
         f"<th scope=col{' class=number' if i in right else ''}>{escape(head)}</th>"

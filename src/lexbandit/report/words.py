@@ -1,6 +1,7 @@
 """Phrases that several figures share."""
 
-from lexbandit.report.reading import StudyResults
+from lexbandit.report.results import StudyResults
+from lexbandit.report.style import leading, policy_name
 
 # The paper's own words for objectives that have no other name.
 _RANKS = ("dominant", "non-dominant")
@@ -26,6 +27,14 @@ def band_text(study: StudyResults) -> str:
     if study.runs < 2:
         return "One run: no band."
     return f"Bands: 95 % confidence intervals of the mean over {study.runs} runs (Student's t)."
+
+
+def faint_text(study: StudyResults) -> str:
+    """Return what the lines without names are, if there are any."""
+    faint = [p for p in study.policies if p not in leading(study.policies)]
+    if not faint:
+        return ""
+    return f" Thin and grey, as far as they are in the panel: {', '.join(map(policy_name, faint))}."
 
 
 def data_text(study: StudyResults) -> str | None:

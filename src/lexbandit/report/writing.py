@@ -5,8 +5,10 @@ from pathlib import Path
 from lexbandit.errors import InvalidInput
 from lexbandit.report.figures import figures_of
 from lexbandit.report.html import Page
+from lexbandit.report.layout import Figure
 from lexbandit.report.reading import read_results
 from lexbandit.report.rendering import file_spec, to_png, to_svg
+from lexbandit.report.series import series_figure, series_title
 from lexbandit.report.words import full_title
 
 
@@ -22,14 +24,22 @@ def write_report(directory: Path) -> Path:
     page = Page(results)
     try:
         pictures.mkdir(exist_ok=True)
+        for name, series in results.series.items():
+            joint = series_figure(name, series)
+            page.add_series(name, series, joint)
+            _draw(joint, f"{series_title(series)} – {joint.title}", pictures)
         for study in results.studies:
             figures = list(figures_of(study))
             page.add(study, figures)
             for figure in figures:
-                svg = to_svg(file_spec(f"{full_title(study)} – {figure.title}", figure.panels))
-                (pictures / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
-                (pictures / f"{figure.name}.png").write_bytes(to_png(svg))
+                _draw(figure, f"{full_title(study)} – {figure.title}", pictures)
         report.write_text(page.text(), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"cannot write the report to {directory}: {error.strerror}.") from error
     return report
+
+
+def _draw(figure: Figure, title: str, pictures: Path) -> None:
+    svg = to_svg(file_spec(title, figure.panels))
+    (pictures / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
+    (pictures / f"{figure.name}.png").write_bytes(to_png(svg))

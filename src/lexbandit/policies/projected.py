@@ -1,0 +1,107 @@
+"""A policy that is shown some of the context features only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats, Integers
+from lexbandit.decisions import Decision, Explanation
+from lexbandit.errors import InvalidInput
+from lexbandit.policies.base import Policy
+from lexbandit.policies.loading import array_of, mapping_of
+from lexbandit.policies.making import REGISTRY, make_policy
+from lexbandit.rounds import Rounds
+
+
+class ProjectedPolicy(Policy):
+    """Lets `inner` decide and learn by the context features numbered `visible`, in that order."""
+
+    def __init__(self, *, inner: Policy, dimension: int, visible: Integers) -> None:
+        super().__init__(arms=inner.arms, dimension=dimension, objectives=inner.objectives)
+        self.inner = inner
+        self.visible = visible
+
+    def _seen(self, context: Any) -> Floats:
+        """Return what the inner policy may see of a context; all of it is checked."""
+        point = self._context(context)
+        checks.in_unit_cube("context", point)
+        return np.asarray(point[self.visible])
+
+    def select(self, context: Any, allowed: Any = None) -> Decision:
+        """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
+        return self.inner.select(self._seen(context), allowed)
+
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
+        self.inner.update(self._seen(context), arm, rewards, allowed)
+
+    def replay(self, rounds: Rounds) -> Integers:
+        """Let the inner policy replay the rounds with the features it may see."""
+        self._check_rounds(rounds)
+        seen = rounds.contexts[:, self.visible]
+        return self.inner.replay(Rounds(seen, rounds.outcomes, rounds.means, rounds.allowed))
+
+    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+        """Say what the inner policy knows, and why it would choose an arm."""
+        return replace(self.inner.explain(self._seen(context), allowed), policy=self.name)
+
+    def add_arm(self) -> int:
+        """Add an arm that nothing is known of; returns its number."""
+        added = self.inner.add_arm()
+        self._set_arms(self.arms + 1)
+        return added
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the inner policy's arrays, and one more.
+
+        projection  int64[...]  the numbers of the features that it sees
+        """
+        return {**self.inner.state(), "projection": self.visible.copy()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state()` of a policy that sees the same features."""
+        if "projection" not in mapping_of(state):
+            raise InvalidInput(
+                f"state has no array 'projection'; it needs {', '.join(self.state())}."
+            )
+        if not np.array_equal(array_of("projection", state["projection"]), self.visible):
+            raise InvalidInput(
+                f"state['projection'] is {state['projection']!r}, of this policy "
+                f"{self.visible.tolist()}: the state means something else."
+            )
+        self.inner.load_state({name: state[name] for name in state if name != "projection"})
+
+
+def _checked(visible: Any, dimension: int) -> Integers:
+    """Return the numbers of features: at least one, none twice, each below `dimension`."""
+    if isinstance(visible, str) or not isinstance(visible, Sequence | np.ndarray):
+        raise InvalidInput(f"visible must be a list of numbers such as [0, 2], got {visible!r}.")
+    numbers = [
+        checks.whole(f"visible[{j}]", number, least=0, most=dimension - 1)
+        for j, number in enumerate(visible)
+    ]
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise InvalidInput(f"visible must name at least one, and none twice, got {visible!r}.")
+    return np.array(numbers, np.int64)
+
+
+@REGISTRY.register("projected")
+def projected(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    policy: str,
+    visible: Sequence[int],
+    seed: int = 0,
+    **inner: Any,
+) -> ProjectedPolicy:
+    """Another `policy` that is shown some of the context features only, to tell what others add."""
+    kept = _checked(visible, dimension)
+    made = make_policy(
+        policy, arms=arms, dimension=len(kept), objectives=objectives, seed=seed, **inner
+    )
+    return ProjectedPolicy(inner=made, dimension=dimension, visible=kept)

@@ -1,0 +1,11 @@
+"""The kinds of panel a figure is made of. The only place that imports Altair.
+
+A panel is one Vega-Lite view, so that the page can fit it to its column.
+"""
+
+from lexbandit.report.drawing.cells import heat_panel, map_panel
+from lexbandit.report.drawing.common import VEGA_LITE
+from lexbandit.report.drawing.lines import line_panel
+from lexbandit.report.drawing.planes import labelled_panel, path_panel
+
+__all__ = ["VEGA_LITE", "heat_panel", "labelled_panel", "line_panel", "map_panel", "path_panel"]

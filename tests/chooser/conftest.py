@@ -1,0 +1,50 @@
+"""A chooser for tests, and a clock that tests can move."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import lexbandit as lb
+
+
+class Clock:
+    """Seconds that pass only when told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+
+
+def router(**settings: Any) -> lb.Chooser:
+    """The router of the quick start."""
+    given: dict[str, Any] = {
+        "objectives": [
+            lb.Objective("quality", range=(0, 1), tolerance=0.02),
+            lb.Objective("cost", goal="min", range=(0, 0.05)),
+        ],
+        "arms": ["small", "medium", "large"],
+        "context": [
+            lb.Number("tokens", 0, 8000),
+            lb.Category("task", ["code", "maths", "chat"]),
+            lb.Cycle("hour", 24),
+        ],
+        "seed": 0,
+        **settings,
+    }
+    return lb.Chooser(**given)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def make() -> Callable[..., lb.Chooser]:
+    return router

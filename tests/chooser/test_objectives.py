@@ -1,0 +1,53 @@
+"""Objectives in their own units."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexbandit import InvalidInput, Objective, UnknownName
+
+numbers = st.floats(-1e6, 1e6)
+
+
+@given(low=numbers, span=st.floats(1e-3, 1e6), share=st.floats(0, 1), goal=st.sampled_from(["max", "min"]))  # fmt: skip
+def test_value_is_the_inverse_of_share(low: float, span: float, share: float, goal: Any) -> None:
+    objective = Objective("x", goal=goal, range=(low, low + span))
+    assert objective.share(objective.value(share)) == pytest.approx(share, abs=1e-6)
+
+
+def test_the_best_end_is_one() -> None:
+    cost = Objective("cost", goal="min", range=(0, 0.05))
+    assert (cost.share(0.0), cost.share(0.05), cost.share(0.01)) == (1.0, 0.0, pytest.approx(0.8))
+    clicks = Objective("clicks", range=(10, 20))
+    assert (clicks.share(10), clicks.share(20), clicks.share(99), clicks.share(-1)) == (0, 1, 1, 0)
+    np.testing.assert_allclose(clicks.shares(np.array([15.0, math.nan, 99.0])), [0.5, math.nan, 1])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"name": ""}, "name of an objective"),
+        ({"name": 3}, "name of an objective"),
+        ({"goal": "mini"}, "did you mean 'min'"),
+        ({"range": (1, 0)}, "the lower first"),
+        ({"range": (0, math.inf)}, "the lower first"),
+        ({"range": 3}, "the lower first"),
+        ({"tolerance": -0.1}, "tolerance of objective 'x'"),
+        ({"tolerance": math.nan}, "tolerance"),
+        ({"outside": "ignore"}, "outside of objective"),
+        ({"default": math.nan}, "finite number"),
+        ({"default": 3, "outside": "refuse"}, "between 0 and 1"),
+    ],
+)
+def test_wrong_objectives_are_refused(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Objective(**{"name": "x", **given})
+
+
+def test_an_unknown_goal_is_an_unknown_name() -> None:
+    with pytest.raises(UnknownName):
+        Objective("x", goal="up")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 
 	$(BIN)/lexbandit reproduce --out results
 
 evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md)
-	$(BIN)/lexbandit run 'beyond-*' 'growth-*' 'which-*' 'objectives*' periodic bounds tree --out results-beyond
+	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'growth-*' 'which-*' 'objectives*' periodic bounds tree --out results-beyond
 
 check: $(READY)  ## lint, types, imports
 	$(BIN)/ruff check .

@@ -1,4 +1,8 @@
-"""What lex-linucb reaches in the paper's experiments, with its defaults and no tuning."""
+"""What lex-linucb reaches in the paper's experiments: one setting for both, its defaults.
+
+The default threshold was chosen on these experiments, some of these seeds included, so the tests
+guard what was reached; docs/policies/lex-linucb.md has figures from other seeds.
+"""
 
 import numpy as np
 import pytest

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce evidence test test-all check browser bench lock clean
+.PHONY: help reproduce evidence test test-all check browser bench docs lock clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,9 +45,14 @@ test-all: check browser  ## the suite, the longer statistics, and the suite once
 bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks
 
+docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor when it is read
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/tools/check_offline.py site
+	@echo "open site/index.html in a browser"
+
 lock: $(READY)  ## pin every dependency with its hashes
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

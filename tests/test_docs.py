@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "policies").glob("*.md")),
+    *sorted((ROOT / "docs" / "examples").glob("*.md")),
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -28,7 +29,10 @@ def str_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str_of)
-def test_blocks_run_and_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_blocks_run_and_print_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a page may save files
     namespace: dict[str, object] = {"__name__": "docs"}
     printed = ""
     ran = 0

@@ -1,0 +1,88 @@
+"""What the site adds to MkDocs: folders in the navigation, pages from outside docs/, their links.
+
+A line of the navigation may be a pattern such as policies/*.md: every page that fits it is listed,
+so a new page is found by being there. On disk, links lead to files (../CONTRIBUTING.md); on the
+site, to the pages made of them.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+# A file outside docs/, and the page it becomes.
+OUTSIDE = {"CONTRIBUTING.md": "contributing.md"}
+DECISIONS = "decisions/index.md"
+LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
+
+
+def title_of(page: Path) -> str:
+    """Return the first heading of a page."""
+    return page.read_text("utf-8").split("\n", 1)[0].removeprefix("# ").strip()
+
+
+def expanded(item: Any, docs: Path) -> list[Any]:
+    """Return an entry of the navigation with its patterns replaced by the pages that fit."""
+    if isinstance(item, str):
+        return [item]
+    (name, value), *_ = item.items()
+    if isinstance(value, list):
+        inner = [entry for one in value for entry in expanded(one, docs)]
+        return [{name: inner}] if inner else []
+    if "*" not in value:
+        return [{name: value}]
+    found = sorted(
+        (page.relative_to(docs).as_posix() for page in docs.glob(value)),
+        key=lambda page: (not page.endswith("index.md"), page),
+    )
+    if value == "decisions/*.md" and DECISIONS not in found:
+        found.insert(0, DECISIONS)
+    if not found:
+        return []
+    return [{name: found[0] if len(found) == 1 else found}]
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Replace the patterns of the navigation."""
+    docs = Path(config.docs_dir)
+    config.nav = [entry for item in config.nav or [] for entry in expanded(item, docs)]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not files of docs/."""
+    root = Path(config.config_file_path).parent
+    for source, page in OUTSIDE.items():
+        files.append(File.generated(config, page, content=(root / source).read_text("utf-8")))
+    if files.get_file_from_path(DECISIONS) is None:
+        files.append(File.generated(config, DECISIONS, content=decisions(Path(config.docs_dir))))
+    return files
+
+
+def decisions(docs: Path) -> str:
+    """Return the list of decisions, as a page."""
+    records = sorted((docs / "decisions").glob("[0-9]*.md"))
+    rows = "\n".join(f"- [{title_of(record)}]({record.name})" for record in records)
+    return f"# Decisions\n\nWhy the code is as it is, about ten lines each.\n\n{rows}\n"
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Let links to folders and to files outside docs/ lead to their pages."""
+    outside = {made: source for source, made in OUTSIDE.items()}
+    here = page.file.src_uri
+    up = "../" * here.count("/")
+
+    def lead(match: re.Match[str]) -> str:
+        before, target, after = match.groups()
+        if here in outside:  # it lies above docs/
+            target = target.removeprefix("docs/")
+        elif target.startswith(up + "../"):
+            target = up + OUTSIDE.get(target.removeprefix(up + "../"), target)
+        if target.endswith("/") and not target.startswith("http"):
+            target += "index.md"
+        return before + target + after
+
+    return LINK.sub(lead, markdown)

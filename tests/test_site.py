@@ -1,0 +1,100 @@
+"""The site builds without a broken link, its pages fetch nothing, and its pictures are current."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TOOLS = ROOT / "docs" / "tools"
+PICTURES = ROOT / "docs" / "pictures"
+# Those drawn with docs/pictures/svg.py: script, and what it writes.
+DRAWN = {
+    "decides.py": ["early.svg", "tied.svg", "tolerance.svg"],
+    "tradeoff.py": ["tradeoff.svg"],
+    "waiting.py": ["waiting.svg"],
+}
+
+
+def check_offline(site: Path) -> "subprocess.CompletedProcess[str]":
+    script = TOOLS / "check_offline.py"
+    return subprocess.run(
+        [sys.executable, str(script), str(site)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.compiled  # no Python of ours runs in it: once is enough
+@pytest.mark.skipif(
+    importlib.util.find_spec("material") is None, reason="the extra `docs` is not installed"
+)
+def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert built.returncode == 0, built.stderr
+    for page in ("index", "quick-start", "how-it-decides", "api", "faq", "contributing"):
+        assert (site / f"{page}.html").is_file(), page
+    assert "Chooses among named arms" in (site / "api.html").read_text("utf-8")
+    checked = check_offline(site)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<script src="https://example.org/a.js"></script>',
+        "<img src=//example.org/a.png>",
+        '<link rel="stylesheet" href="https://example.org/a.css">',
+        "<style>@font-face { src: url(https://example.org/a.woff2) }</style>",
+    ],
+)
+def test_a_page_that_fetches_is_found(tmp_path: Path, page: str) -> None:
+    (tmp_path / "page.html").write_text(page)
+    checked = check_offline(tmp_path)
+    assert checked.returncode == 1
+    assert "would fetch" in checked.stdout
+    assert "example.org/a." in checked.stdout
+
+
+def test_links_may_lead_outside(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text('<a href="https://example.org/">there</a>')
+    assert check_offline(tmp_path).returncode == 0
+
+
+def test_no_pages_is_an_error(tmp_path: Path) -> None:
+    checked = check_offline(tmp_path)
+    assert checked.returncode == 1
+    assert "make docs" in checked.stdout
+
+
+@pytest.mark.parametrize("script", DRAWN)
+def test_pictures_are_what_their_scripts_draw(script: str, tmp_path: Path) -> None:
+    for source in PICTURES.glob("*.py"):
+        shutil.copy(source, tmp_path)
+    subprocess.run([sys.executable, str(tmp_path / script)], check=True, timeout=60)
+    for name in DRAWN[script]:
+        assert (tmp_path / name).read_text("utf-8") == (PICTURES / name).read_text("utf-8"), name
+        assert (tmp_path / name).stat().st_size < 10_000, name
+
+
+@pytest.mark.compiled
+def test_the_explanation_of_the_quick_start_is_the_one_it_prints(tmp_path: Path) -> None:
+    drawn = tmp_path / "explained.svg"
+    script = PICTURES / "explained.py"
+    subprocess.run([sys.executable, str(script), str(drawn)], check=True, timeout=120)
+    assert drawn.read_text("utf-8") == (PICTURES / "explained.svg").read_text("utf-8")

@@ -6,8 +6,9 @@ from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import annealing as kernel
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import one_cell_or_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import listed, one_of, positive
 from lexbandit.rounds import Rounds
@@ -141,7 +142,7 @@ def annealing_pareto(
     return AnnealingRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=one_cell_or_grid(dimension=dimension, cells_per_side=cells_per_side),
         epsilon=epsilon,
         decay=decay,
         seed=seed,

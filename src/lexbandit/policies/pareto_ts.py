@@ -10,8 +10,8 @@ from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import thompson as kernel
-from lexbandit.partitions import UniformGrid
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import one_cell_or_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.rounds import Rounds
 
@@ -90,7 +90,7 @@ def pareto_ts(
     return ThompsonRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=one_cell_or_grid(dimension=dimension, cells_per_side=cells_per_side),
         bound=UnitRewards(arms=arms),
         seed=seed,
     )

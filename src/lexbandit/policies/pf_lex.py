@@ -10,8 +10,9 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained as kernel
 from lexbandit.kernels.statistics import widest_of
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import one_cell_or_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, one_of, positive
 from lexbandit.rounds import Rounds
@@ -46,10 +47,7 @@ class ChainedRule(CellPolicy):
         epsilon: float,
         seed: int,
     ) -> None:
-        if bound.grows:
-            raise InvalidInput(
-                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
-            )
+        bound.refuse_growth()
         super().__init__(
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
         )
@@ -136,7 +134,7 @@ def pf_lex(
     return ChainedRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, 1 if cells_per_side is None else cells_per_side),
+        partition=one_cell_or_grid(dimension=dimension, cells_per_side=cells_per_side),
         bound=make_bound(
             bound,
             arms=arms,

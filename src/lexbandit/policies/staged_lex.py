@@ -7,12 +7,11 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.errors import InvalidInput
-from lexbandit.holder import cells_per_side_for
 from lexbandit.kernels import staged as kernel
 from lexbandit.kernels.statistics import MARGIN, bound_row
-from lexbandit.partitions import Partition, UniformGrid
+from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.grid import grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, listed, positive
 from lexbandit.rounds import Rounds
@@ -44,10 +43,7 @@ class EliminatingRule(CellPolicy):
         lam: float = 0.0,
         tolerance: Any = 0.0,
     ) -> None:
-        if bound.grows:
-            raise InvalidInput(
-                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
-            )
+        bound.refuse_growth()
         super().__init__(
             arms=arms,
             objectives=objectives,
@@ -146,11 +142,13 @@ def staged_lex(
     seed: int = 0,
 ) -> EliminatingRule:
     """Eliminates by all objectives, on a finer grid: a better exponent than MOC-MAB's."""
-    if cells_per_side is None:
-        cells_per_side = cells_per_side_for(
-            horizon=horizon, alpha=alpha, dimension=dimension, smoothings=2
-        )
-    grid = UniformGrid(dimension, cells_per_side)
+    grid = grid_for(
+        dimension=dimension,
+        horizon=horizon,
+        alpha=alpha,
+        cells_per_side=cells_per_side,
+        smoothings=2,
+    )
     return EliminatingRule(
         arms=arms,
         objectives=objectives,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained, epochs, sampling
-from lexbandit.kernels.random import seeded
+from lexbandit.kernels.random import normal, seeded
 from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.rounds import Rounds
 from support import assert_same_state, make, some_rounds
@@ -80,7 +80,7 @@ def test_draws_have_their_distributions() -> None:
     n, random, reference = 200_000, seeded(7), np.random.default_rng(7)
     samples = {
         "normal": (
-            np.array([sampling.normal(random) for _ in range(n)]),
+            np.array([normal(random) for _ in range(n)]),
             reference.standard_normal(n),
         )
     }

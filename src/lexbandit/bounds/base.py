@@ -50,6 +50,13 @@ class Bound(ABC):
         """Whether the width of an arm grows while other arms are played."""
         return bool(self.coefficients()[statistics.ROUNDS_LOG] != 0.0)
 
+    def refuse_growth(self) -> None:
+        """Refuse a bound that grows, for a rule that compares widths with a margin."""
+        if self.grows:
+            raise InvalidInput(
+                f"this rule needs a bound that does not grow with the rounds, got {self!r}."
+            )
+
     def interval(self, rewards: Any, rounds: float | None = None) -> tuple[float, float]:
         """Return (low, high) after these rewards of an arm, in `rounds` rounds of its cell."""
         row = self.coefficients()[np.newaxis]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.pareto import draw
+from lexbandit.kernels.marking import draw, shares_of
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import COUNT, MEAN, Array, Mask, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
@@ -142,10 +142,7 @@ def shares(
     near = np.empty(plays.shape[1], np.bool_)
     marked = np.empty(plays.shape[1], np.bool_)
     size = mark_set(plays, stats, slot, ceilings, ONLY_ROW, epsilon, decay, near, marked)
-    out = np.zeros(plays.shape[1])
-    for arm in range(plays.shape[1]):
-        out[arm] = marked[arm] / size
-    return out
+    return shares_of(marked, size)
 
 
 @kernel

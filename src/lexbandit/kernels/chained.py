@@ -6,19 +6,10 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.pareto import draw
+from lexbandit.kernels.marking import draw, shares_of
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import INDEX, WIDTH, Array, Mask, lower_of, observe
+from lexbandit.kernels.statistics import INDEX, Array, Mask, lower_of, observe, widest_of
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-
-
-@inlined
-def widest(stats: Array, slot: int, arm: int) -> float:
-    """Return C of an arm: the same in every objective unless rewards are missing, then the most."""
-    width = 0.0
-    for i in range(stats.shape[1]):
-        width = max(width, stats[slot, i, WIDTH, arm])
-    return width
 
 
 @inlined
@@ -63,10 +54,10 @@ def mark_chained(
     chain(stats, slot, 0, ceilings, row, marked)
     size = 0
     for arm in range(arms):
-        size += marked[arm] and widest(stats, slot, arm) > threshold
+        size += marked[arm] and widest_of(stats, slot, arm, objectives) > threshold
     if size > 0:
         for arm in range(arms):
-            marked[arm] = marked[arm] and widest(stats, slot, arm) > threshold
+            marked[arm] = marked[arm] and widest_of(stats, slot, arm, objectives) > threshold
         return size
     for i in range(1, objectives - 1):
         chain(stats, slot, i, ceilings, row, marked)
@@ -96,10 +87,7 @@ def shares(stats: Array, slot: int, ceilings: Array, threshold: float) -> Array:
     """Return the exact probability with which each arm is played."""
     marked = np.empty(stats.shape[3], np.bool_)
     size = mark_chained(stats, slot, ceilings, ONLY_ROW, threshold, marked)
-    out = np.zeros(stats.shape[3])
-    for arm in range(stats.shape[3]):
-        out[arm] = marked[arm] / size
-    return out
+    return shares_of(marked, size)
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.pareto import draw
+from lexbandit.kernels.marking import draw, shares_of
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import COUNT, MEAN, Array, Mask, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
@@ -85,10 +85,7 @@ def shares(stats: Array, slot: int, ceilings: Array, epochs: Keys) -> Array:
     """Return the exact probability with which each arm is played."""
     marked = np.empty(stats.shape[3], np.bool_)
     size = mark_best(stats, slot, ceilings, ONLY_ROW, epochs, marked)
-    out = np.zeros(stats.shape[3])
-    for arm in range(stats.shape[3]):
-        out[arm] = marked[arm] / size
-    return out
+    return shares_of(marked, size)
 
 
 @kernel

@@ -4,8 +4,8 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.marking import draw
 from lexbandit.kernels.optimality import mark_optimal
-from lexbandit.kernels.pareto import draw
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import Array, observe
 from lexbandit.kernels.ties import row_of

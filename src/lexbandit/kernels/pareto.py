@@ -4,7 +4,8 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.random import RandomState, below
+from lexbandit.kernels.marking import draw, shares_of
+from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import INDEX, Array, Mask, observe
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
@@ -59,27 +60,13 @@ def mark_candidates(
     return mark_front(vectors, front)
 
 
-@inlined
-def draw(marked: Mask, size: int, random: RandomState) -> int:
-    """Return one of the `size` marked arms, uniformly."""
-    skip = below(random, size) if size > 1 else 0
-    arm = -1
-    while skip >= 0:
-        arm += 1
-        skip -= marked[arm]
-    return arm
-
-
 @kernel
 def shares(stats: Array, slot: int, ceilings: Array) -> Array:
     """Return the exact probability with which each arm is played."""
     front = np.empty(ceilings.shape[1], np.bool_)
     vectors = np.empty((stats.shape[1], stats.shape[3]))
     size = mark_candidates(stats, slot, ceilings, ONLY_ROW, vectors, front)
-    out = np.zeros(ceilings.shape[1])
-    for arm in range(ceilings.shape[1]):
-        out[arm] = front[arm] / size
-    return out
+    return shares_of(front, size)
 
 
 @kernel

@@ -19,7 +19,7 @@ _S27 = np.uint64(27)
 _S30 = np.uint64(30)
 _S31 = np.uint64(31)
 _S11 = np.uint64(11)
-_UNIT = 2.0**-53
+UNIT = 2.0**-53
 # Sets draws by position apart from the draws of the counter, whatever the seed.
 _POSITION = np.uint64(0xD1B54A32D192ED03)
 
@@ -39,27 +39,26 @@ def mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> _S31)
 
 
-@kernel
-def below(random: RandomState, n: int) -> int:
-    """Draw a whole number from 0 to n−1 uniformly; advances `random` by one step."""
-    random[0] = random[0] + GOLDEN
-    return int(np.float64(mix(random[0]) >> _S11) * _UNIT * n)
-
-
-@kernel
+@inlined
 def unit(random: RandomState) -> float:
     """Draw from [0, 1) uniformly; advances `random` by one step."""
     random[0] = random[0] + GOLDEN
-    return np.float64(mix(random[0]) >> _S11) * _UNIT
+    return np.float64(mix(random[0]) >> _S11) * UNIT
 
 
 @kernel
+def below(random: RandomState, n: int) -> int:
+    """Draw a whole number from 0 to n−1 uniformly; advances `random` by one step."""
+    return int(unit(random) * n)
+
+
+@inlined
 def normal(random: RandomState) -> float:
     """Draw from the standard normal law; advances `random` by two steps, always.
 
     Box and Muller (1958): sqrt(−2 ln u) cos(2πv) with u in (0, 1]; at most 8.6 in size.
     """
-    u = unit(random) + _UNIT
+    u = unit(random) + UNIT
     v = unit(random)
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
@@ -72,4 +71,4 @@ def unit_at(random: RandomState, place: int, count: int) -> float:
     depend on nothing but the state and its arguments.
     """
     z = mix((random[1] ^ _POSITION) + GOLDEN * np.uint64(place))
-    return np.float64(mix(z + GOLDEN * np.uint64(count)) >> _S11) * _UNIT
+    return np.float64(mix(z + GOLDEN * np.uint64(count)) >> _S11) * UNIT

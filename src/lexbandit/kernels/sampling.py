@@ -1,37 +1,13 @@
-"""Draws from the normal, gamma and beta distributions, by published methods.
+"""Draws from the gamma and beta distributions, by published methods.
 
 Nothing is kept between draws but the random state. A gamma, and so a beta, takes as many steps of
-the generator as it needs: it rejects and draws again. `unit` and `normal` are inlined:
-that makes it almost twice as fast.
+the generator as it needs: it rejects and draws again.
 """
 
 import math
 
-import numpy as np
-
-from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.random import GOLDEN, RandomState, mix
-
-_S11 = np.uint64(11)
-_UNIT = 2.0**-53
-
-
-@inlined
-def unit(random: RandomState) -> float:
-    """Draw from [0, 1) uniformly; advances `random` by one step."""
-    random[0] = random[0] + GOLDEN
-    return np.float64(mix(random[0]) >> _S11) * _UNIT
-
-
-@inlined
-def normal(random: RandomState) -> float:
-    """Draw from N(0, 1); advances `random` by two steps.
-
-    Box and Muller (1958): sqrt(−2 ln u) cos(2πv) with u in (0, 1].
-    """
-    u = unit(random) + _UNIT
-    v = unit(random)
-    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
+from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.random import UNIT, RandomState, normal, unit
 
 
 @kernel
@@ -50,7 +26,7 @@ def gamma(random: RandomState, shape: float) -> float:
         if root <= 0.0:
             continue
         v = root * root * root
-        u = unit(random) + _UNIT
+        u = unit(random) + UNIT
         square = x * x
         if u < 1.0 - 0.0331 * square * square:
             return float(d * v)

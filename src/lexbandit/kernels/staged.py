@@ -20,28 +20,19 @@ import numpy as np
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.lexicographic import set_allowances
-from lexbandit.kernels.pareto import draw
+from lexbandit.kernels.marking import draw, shares_of
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import (
     INDEX,
     MARGIN,
-    WIDTH,
     Array,
     Mask,
     bound_row,
     lower_of,
     observe,
+    widest_of,
 )
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-
-
-@inlined
-def widest_objective(stats: Array, slot: int, arm: int, objectives: int) -> float:
-    """Return the width of an arm in the objective least is known of."""
-    width = 0.0
-    for i in range(objectives):
-        width = max(width, stats[slot, i, WIDTH, arm])
-    return width
 
 
 @kernel
@@ -96,7 +87,7 @@ def mark_active(
     for arm in range(active.shape[0]):
         active[arm] = ceilings[row, arm] > 0.0
         if active[arm]:
-            widest = max(widest, widest_objective(stats, slot, arm, objectives))
+            widest = max(widest, widest_of(stats, slot, arm, objectives))
     if widest == math.inf:
         return widest
     removed = 1
@@ -107,7 +98,7 @@ def mark_active(
     widest = 0.0
     for arm in range(active.shape[0]):
         if active[arm]:
-            widest = max(widest, widest_objective(stats, slot, arm, objectives))
+            widest = max(widest, widest_of(stats, slot, arm, objectives))
     return widest
 
 
@@ -125,7 +116,7 @@ def mark_playable(
     size = 0
     for arm in range(active.shape[0]):
         if active[arm]:
-            value = widest_objective(stats, slot, arm, objectives)
+            value = widest_of(stats, slot, arm, objectives)
             if widest <= margin:
                 value = stats[slot, objectives - 1, INDEX, arm]
             active[arm] = value == best
@@ -144,10 +135,7 @@ def shares(
         stats, slot, ceilings, ONLY_ROW, allowances, 2.0 * margin, lam, tops, active
     )
     size = mark_playable(stats, slot, allowances.shape[0], margin, widest, active)
-    out = np.zeros(active.shape[0])
-    for arm in range(active.shape[0]):
-        out[arm] = active[arm] / size
-    return out
+    return shares_of(active, size)
 
 
 @inlined

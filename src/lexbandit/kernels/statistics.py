@@ -94,6 +94,15 @@ def channel_growth(stats: Array, slot: int, i: int, bounds: Array) -> float:
 
 
 @inlined
+def widest_of(stats: Array, slot: int, arm: int, objectives: int) -> float:
+    """Return the width of an arm in the objective least is known of."""
+    width = 0.0
+    for i in range(objectives):
+        width = max(width, stats[slot, i, WIDTH, arm])
+    return width
+
+
+@inlined
 def lower_of(stats: Array, slot: int, i: int, arm: int) -> float:
     """Return the lower end of an arm's interval."""
     if stats.shape[2] > PLAIN_FIELDS:

@@ -6,7 +6,8 @@ import numpy as np
 
 from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.pareto import draw, mark_front
+from lexbandit.kernels.marking import draw
+from lexbandit.kernels.pareto import mark_front
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.sampling import beta
 from lexbandit.kernels.statistics import COUNT, SUM, Array, Mask, observe

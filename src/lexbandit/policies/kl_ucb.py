@@ -1,8 +1,8 @@
 """KL-UCB on the dominant objective, with and without contexts."""
 
 from lexbandit.bounds import KLUCBBound
-from lexbandit.partitions import UniformGrid
 from lexbandit.policies.dominant_ucb1 import DominantRule
+from lexbandit.policies.grid import one_cell_or_grid
 from lexbandit.policies.making import REGISTRY
 
 
@@ -26,7 +26,7 @@ def kl_ucb(
     return DominantRule(
         arms=arms,
         objectives=objectives,
-        partition=UniformGrid(dimension, cells_per_side or 1),
+        partition=one_cell_or_grid(dimension=dimension, cells_per_side=cells_per_side),
         bound=KLUCBBound(arms=arms, scale=scale),
         seed=seed,
     )

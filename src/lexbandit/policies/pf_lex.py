@@ -9,6 +9,7 @@ from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained as kernel
+from lexbandit.kernels.statistics import widest_of
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
@@ -46,10 +47,7 @@ class ChainedRule(CellPolicy):
         epsilon: float,
         seed: int,
     ) -> None:
-        if bound.grows:
-            raise InvalidInput(
-                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
-            )
+        bound.refuse_growth()
         super().__init__(
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
         )
@@ -86,7 +84,7 @@ class ChainedRule(CellPolicy):
         first = kernel.left_after(stats, slot, ceilings, 1)
         rivals = listed(positive(np.asarray(first, np.float64)))
         held = f"{rivals} may be best in objective 1, by chained intervals"
-        if max(kernel.widest(stats, slot, arm) for arm in chosen) > self.epsilon / 2:
+        if max(widest_of(stats, slot, arm, self.objectives) for arm in chosen) > self.epsilon / 2:
             return first, (
                 f"{held}; {listed(chosen)}: wider than ε/2 = {self.epsilon / 2:.4g}, so played to "
                 f"learn{one_of(chosen)}."

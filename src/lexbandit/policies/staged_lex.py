@@ -7,7 +7,6 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.errors import InvalidInput
 from lexbandit.kernels import staged as kernel
 from lexbandit.kernels.statistics import MARGIN, bound_row
 from lexbandit.partitions import Partition
@@ -44,10 +43,7 @@ class EliminatingRule(CellPolicy):
         lam: float = 0.0,
         tolerance: Any = 0.0,
     ) -> None:
-        if bound.grows:
-            raise InvalidInput(
-                f"this rule needs a bound that does not grow with the rounds, got {bound!r}."
-            )
+        bound.refuse_growth()
         super().__init__(
             arms=arms,
             objectives=objectives,

@@ -9,7 +9,7 @@ from lexbandit.kernels import linear_thompson as kernel
 from lexbandit.kernels.statistics import WIDTH
 from lexbandit.policies.lex_linucb import LexLinearRule
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class LexThompsonRule(LexLinearRule):
@@ -72,7 +72,7 @@ class LexThompsonRule(LexLinearRule):
     ) -> tuple[Booleans, str]:
         level, left = kernel.candidates(stats, ceilings, self.tau, self.tolerances, self.lam)
         where = f"in objective {level + 1}"
-        unseen = [arm for arm in positive(shares) if stats[0, level, WIDTH, arm] == math.inf]
+        unseen = [arm for arm in likely(shares) if stats[0, level, WIDTH, arm] == math.inf]
         if unseen:
             return left, f"{listed(unseen)}: not observed yet {where}{drawn(unseen)}."
         told = self._told(self._levels(ceilings, stats))

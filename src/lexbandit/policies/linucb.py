@@ -13,7 +13,7 @@ from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_dominant as kernel
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class LinUCBRule(LinearPolicy):
@@ -94,7 +94,7 @@ class LinUCBRule(LinearPolicy):
     def _reason(
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
-        chosen = positive(shares)
+        chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
         return np.asarray(shares > 0), reason
 

@@ -14,7 +14,7 @@ from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.linucb import below_one
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class SupLinUCBRule(LinearPolicy):
@@ -146,7 +146,7 @@ class SupLinUCBRule(LinearPolicy):
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
         stage, explores, ranking = self._walk(features, ceilings)
-        chosen = positive(shares)
+        chosen = likely(shares)
         where = f"stage {stage + 1} of {self.stages}"
         if explores:
             limit = 2.0 ** -(stage + 1)

@@ -7,7 +7,6 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_dominant as kernel
@@ -41,18 +40,25 @@ class LinUCBRule(LinearPolicy):
         super().__init__(
             arms=arms, objectives=objectives, features=features, ridge=ridge, seed=seed
         )
-        self.delta = below_one("delta", delta)
+        self.delta = checks.probability("delta", delta)
         self.scale = checks.positive("scale", scale)
 
     @property
-    def alpha(self) -> float:
-        """What sqrt(φᵀA⁻¹φ) is multiplied by."""
+    def multiplier(self) -> float:
+        """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by."""
         return self.scale * (1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0))
 
     def _look(self, features: Floats, ceilings: Floats) -> Floats:
         memory = self._memory
         return linear.look(
-            features, self.alpha, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
+            features,
+            self.multiplier,
+            1,
+            0,
+            self.arms,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
         )
 
     def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -60,7 +66,7 @@ class LinUCBRule(LinearPolicy):
         return kernel.select(
             features,
             ceilings,
-            self.alpha,
+            self.multiplier,
             memory.inverses,
             memory.weights,
             memory.counts,
@@ -78,7 +84,7 @@ class LinUCBRule(LinearPolicy):
             ceilings,
             self._plays,
             self._clock,
-            self.alpha,
+            self.multiplier,
             memory.grams,
             memory.inverses,
             memory.moments,
@@ -97,14 +103,6 @@ class LinUCBRule(LinearPolicy):
         chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
         return np.asarray(shares > 0), reason
-
-
-def below_one(name: str, value: object) -> float:
-    """Return a probability above 0 and below 1."""
-    number = checks.positive(name, value, most=1.0)
-    if number == 1.0:
-        raise InvalidInput(f"{name} must lie between 0 and 1, got {value!r}.")
-    return number
 
 
 @REGISTRY.register("linucb")

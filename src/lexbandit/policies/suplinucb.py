@@ -12,7 +12,6 @@ from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_stages as kernel
 from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.linear_policy import LinearPolicy
-from lexbandit.policies.linucb import below_one
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed
 
@@ -51,7 +50,7 @@ class SupLinUCBRule(LinearPolicy):
         seed: int,
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
-        self.delta = below_one("delta", delta)
+        self.delta = checks.probability("delta", delta)
         self.scale = checks.positive("scale", scale)
         super().__init__(
             arms=arms,
@@ -64,8 +63,8 @@ class SupLinUCBRule(LinearPolicy):
         self._finest = 1.0 / math.sqrt(self.horizon)
 
     @property
-    def alpha(self) -> float:
-        """What sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
+    def multiplier(self) -> float:
+        """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
         return self.scale * math.sqrt(0.5 * math.log(2.0 * self.horizon * self.arms / self.delta))
 
     def _walk(self, features: Floats, ceilings: Floats) -> tuple[int, bool, Floats]:
@@ -73,7 +72,7 @@ class SupLinUCBRule(LinearPolicy):
         return kernel.walk(
             features,
             ceilings,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.inverses,
@@ -86,7 +85,7 @@ class SupLinUCBRule(LinearPolicy):
         stage, _, _ = self._walk(features, ceilings)
         return linear.look(
             features,
-            self.alpha,
+            self.multiplier,
             self.stages,
             stage,
             self.arms,
@@ -98,7 +97,13 @@ class SupLinUCBRule(LinearPolicy):
     def _row(self, features: Floats, arm: int) -> int:
         memory = self._memory
         return kernel.home(
-            features, arm, self.alpha, self._finest, self.stages, memory.inverses, memory.counts
+            features,
+            arm,
+            self.multiplier,
+            self._finest,
+            self.stages,
+            memory.inverses,
+            memory.counts,
         )
 
     def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -106,7 +111,7 @@ class SupLinUCBRule(LinearPolicy):
         return kernel.select(
             features,
             ceilings,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.inverses,
@@ -126,7 +131,7 @@ class SupLinUCBRule(LinearPolicy):
             ceilings,
             self._plays,
             self._clock,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.grams,

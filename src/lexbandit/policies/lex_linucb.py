@@ -39,6 +39,10 @@ class LexLinearRule(LinearPolicy):
     the theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is a multiple of it.
     """
 
+    # A sibling with the same levels and settings brings its own two.
+    _select_by = staticmethod(kernel.select)
+    _replay_by = staticmethod(kernel.replay)
+
     def __init__(
         self,
         *,
@@ -81,7 +85,7 @@ class LexLinearRule(LinearPolicy):
 
     def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
-        return kernel.select(
+        return self._select_by(
             features,
             ceilings,
             self._clock,
@@ -97,7 +101,7 @@ class LexLinearRule(LinearPolicy):
         self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
     ) -> int:
         memory = self._memory
-        return kernel.replay(
+        return self._replay_by(
             start,
             features,
             outcomes,

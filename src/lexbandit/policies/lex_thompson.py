@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.features import features_for
 from lexbandit.kernels import linear_thompson as kernel
 from lexbandit.kernels.statistics import WIDTH
@@ -28,41 +28,8 @@ class LexThompsonRule(LexLinearRule):
     ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹⁰.
     """
 
-    def _select(self, features: Floats, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            features,
-            ceilings,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-        )
-
-    def _replay(
-        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
-    ) -> int:
-        memory = self._memory
-        return kernel.replay(
-            start,
-            features,
-            outcomes,
-            ceilings,
-            self._plays,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.grams,
-            memory.inverses,
-            memory.moments,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-        )
+    _select_by = staticmethod(kernel.select)
+    _replay_by = staticmethod(kernel.replay)
 
     def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
         return kernel.shares(stats, ceilings, self.tau, self.tolerances, self.lam)

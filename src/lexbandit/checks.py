@@ -56,6 +56,14 @@ def at_least_zero(name: str, value: object) -> float:
     return number
 
 
+def probability(name: str, value: object) -> float:
+    """Return a probability above 0 and below 1."""
+    number = positive(name, value, most=1.0)
+    if number == 1.0:
+        raise InvalidInput(f"{name} must lie between 0 and 1, got {value!r}.")
+    return number
+
+
 def tolerances(value: Any, objectives: int) -> Floats:
     """Return one tolerance for each objective, from one number for all or a list."""
     if np.ndim(value) == 0:

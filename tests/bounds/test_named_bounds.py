@@ -114,6 +114,13 @@ def test_more_arms_cells_or_objectives_give_wider_intervals(name: str) -> None:
     assert bound.with_arms(9).with_arms(4) == bound
 
 
+@every_bound
+def test_a_bound_given_to_a_policy_gets_its_number_of_arms(name: str) -> None:
+    bound = make_bound(name, **PROBLEM)
+    assert make_bound(bound, arms=9, scale=0.5) == bound.with_arms(9)
+    assert make_bound(bound) == bound
+
+
 @pytest.mark.parametrize("name", ["ucb1", "kl-ucb"])
 def test_cells_are_nothing_to_a_bound_that_does_not_depend_on_them(name: str) -> None:
     assert make_bound(name, arms=4).with_cells(7) == make_bound(name, arms=4)

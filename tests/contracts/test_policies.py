@@ -369,6 +369,11 @@ def test_wrong_parameters_are_refused(name: str) -> None:
     ]:  # fmt: skip
         with pytest.raises(InvalidInput, match=f"{key} must be .* got {value!r}"):
             lexbandit.make_policy(name, **{**good, key: value})
+    for value in (-1.0, "x", [0.1], [0.1, -1.0]):
+        with pytest.raises(InvalidInput, match=r"tolerance.* must be .* got"):
+            lexbandit.make_policy(name, **{**good, "tolerance": value})
+    with pytest.raises(UnknownName, match="unknown bound 'holdr'; did you mean 'holder'"):
+        lexbandit.make_policy(name, **{**good, "bound": "holdr"})
     with pytest.raises(UnknownName, match=r"'scael'; did you mean 'scale'\?"):
         lexbandit.make_policy(name, scael=1.0, **good)
     with pytest.raises(InvalidInput, match=f"{name} needs arms"):

@@ -17,10 +17,6 @@ from twins.linear import legendre as plain_legendre
 every_map = pytest.mark.parametrize("name", REGISTRY.names())
 
 
-def test_the_maps_are_these() -> None:
-    assert REGISTRY.names() == ["fourier", "legendre", "raw"]
-
-
 @every_map
 @pytest.mark.parametrize("dimension", [1, 2, 5, 50])
 def test_one_context_and_many_are_identical(name: str, dimension: int) -> None:

@@ -79,6 +79,13 @@ def test_arms_are_those_of_the_twin(name: str, objectives: int, lam: float, seed
     assert all(explanation.arms[arm].candidate for arm in explanation.likely)
 
 
+@pytest.mark.parametrize(("name", "sides"), [("moc-mab", 7), ("staged-lex", 10)])
+def test_the_grid_follows_from_the_horizon(name: str, sides: int) -> None:
+    """m^(3α+d) ≥ T for MOC-MAB, m^(2α+d) ≥ T for the eliminating rule: 7⁵ and 10⁴."""
+    policy: Any = lexbandit.make_policy(name, arms=2, dimension=2, horizon=10**4)
+    assert policy.partition.cells_per_side == sides
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_tree_is_its_twin(seed: int) -> None:
     n, arms, objectives, scale, delta = 3000, 3, 3, 0.3, 0.05

@@ -53,6 +53,18 @@ def test_lexicographic_on_any_number_of_objectives(
     same_arms(policy, twin(4, D, raw, c=3.0, seed=D, **own), rounds)
 
 
+@pytest.mark.parametrize(("name", "twin"), TWINS)
+def test_every_setting_counts(name: str, twin: Any) -> None:
+    """Away from the defaults: a setting that were ignored would show."""
+    rounds = smooth_rounds(600, seed=8)
+    policy = lexbandit.make_policy(
+        name, arms=4, dimension=2, features="raw", seed=8,
+        ridge=2.0, exploration=0.3, scale=0.5, threshold=1.5, power=0.25,
+    )  # fmt: skip
+    slow = twin(4, 2, raw, seed=8, ridge=2.0, exploration=0.3 * 0.5, c=1.5, p=0.25)
+    same_arms(policy, slow, rounds)
+
+
 @pytest.mark.parametrize("name", [name for name, _ in TWINS])
 def test_the_comparison_reaches_the_last_level(name: str) -> None:
     """It would say little if the second objective never decided."""
@@ -85,6 +97,12 @@ def test_linucb(seed: int, features: str, phi: Any) -> None:
     rounds = smooth_rounds(1200, seed=seed)
     policy = lexbandit.make_policy("linucb", arms=4, dimension=2, features=features, seed=seed)
     same_arms(policy, LinUcb(4, 2, phi, seed=seed), rounds)
+
+
+def test_linucb_with_another_scale_and_delta() -> None:
+    rounds = smooth_rounds(1200, seed=4)
+    policy = lexbandit.make_policy("linucb", arms=4, dimension=2, scale=0.2, delta=0.5, seed=4)
+    same_arms(policy, LinUcb(4, 2, raw, scale=0.2, delta=0.5, seed=4), rounds)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

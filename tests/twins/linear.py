@@ -198,10 +198,18 @@ class LinUcb(Linear):
     """Algorithm 1 of Li et al. (2010); an arm never observed comes first."""
 
     def __init__(
-        self, K: int, D: int, phi: Any = raw, d: int = 2, *, delta: float = 0.05, seed: int = 0
+        self,
+        K: int,
+        D: int,
+        phi: Any = raw,
+        d: int = 2,
+        *,
+        delta: float = 0.05,
+        scale: float = 1.0,
+        seed: int = 0,
     ) -> None:
         super().__init__(K, D, phi, d, 1.0, seed)
-        self.alpha = 1 + math.sqrt(math.log(2 / delta) / 2)
+        self.alpha = scale * (1 + math.sqrt(math.log(2 / delta) / 2))
 
     def select(self, context: Vector) -> int:
         phi = self.phi(context)

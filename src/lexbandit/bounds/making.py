@@ -21,10 +21,10 @@ def make_bound(bound: str | Bound, **parameters: Any) -> Bound:
     scale                     multiplies every width; 1 keeps the guarantee
 
     A bound ignores those it has no use for, and None; other parameters are its own. A `Bound`
-    instead of a name is returned as it is.
+    instead of a name keeps all it has but the number of arms, which is the policy's.
     """
     if isinstance(bound, Bound):
-        return bound
+        return bound.with_arms(parameters.get("arms", bound.arms))
     taken = REGISTRY.parameters(bound)
     for given in parameters:
         if given not in taken and given not in _COMMON:

@@ -10,7 +10,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import listed, one_of, positive
+from lexbandit.policies.wording import likely, listed, one_of
 from lexbandit.rounds import Rounds
 
 
@@ -112,7 +112,7 @@ class AnnealingRule(CellPolicy):
         return kernel.shares(memory.plays, memory.stats, slot, ceilings, self.epsilon, self.decay)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        chosen = positive(shares)
+        chosen = likely(shares)
         if self._memory.plays[slot, chosen[0]] == 0.0:
             return np.asarray(shares > 0), f"{listed(chosen)}: never played here{one_of(chosen)}."
         distance = kernel.distance(self._memory.plays, slot, self.epsilon, self.decay)

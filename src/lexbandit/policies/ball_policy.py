@@ -15,7 +15,7 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.ball_memory import BallMemory
 from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.loading import arrays_like
-from lexbandit.policies.wording import listed, positive
+from lexbandit.policies.wording import likely, listed
 from lexbandit.rounds import Rounds
 
 _MOST_PLAYS = 2**53
@@ -136,7 +136,7 @@ class BallPolicy(Policy):
             self._report(point, arm, bool(ceilings[0, arm] > 0), float(shares[arm]))
             for arm in range(self.arms)
         )
-        chosen = positive(shares)
+        chosen = likely(shares)
         sizes = sorted({float(m.sizes[self._credited(point, arm), balls.RADIUS]) for arm in chosen})
         radii = " and ".join(f"{radius:g}" for radius in sizes)
         reason = f"{listed(chosen)}: {self._why} (radius {radii}; {m.used} balls in all)."

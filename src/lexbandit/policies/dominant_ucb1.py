@@ -9,7 +9,7 @@ from lexbandit.partitions import SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 from lexbandit.rounds import Rounds
 
 
@@ -50,7 +50,7 @@ class DominantRule(CellPolicy):
         return kernel.shares(self._memory.stats, slot, ceilings)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        chosen = positive(shares)
+        chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
         return np.asarray(shares > 0), reason
 

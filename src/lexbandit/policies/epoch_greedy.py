@@ -14,7 +14,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 from lexbandit.rounds import Rounds
 
 
@@ -120,7 +120,7 @@ class EpochRule(CellPolicy):
         elif not self._memory.stats[slot, self.objectives, COUNT, ceilings[0] > 0].any():
             reason = "A greedy round, but nothing explored here: any allowed arm, drawn uniformly."
         else:
-            chosen = positive(shares)
+            chosen = likely(shares)
             reason = (
                 f"A greedy round ({left} left). {listed(chosen).capitalize()}: the highest mean in "
                 f"objective 1 over this cell's rounds of exploration{drawn(chosen)}."

@@ -2,7 +2,7 @@
 
 from lexbandit.bounds import KLUCBBound
 from lexbandit.policies.dominant_ucb1 import DominantRule
-from lexbandit.policies.grid import one_cell_or_grid
+from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 
 
@@ -13,7 +13,7 @@ def kl_ucb(
     dimension: int,
     objectives: int = 2,
     scale: float = 1.0,
-    cells_per_side: int | None = None,
+    cells_per_side: Sides = None,
     seed: int = 0,
 ) -> DominantRule:
     """KL-UCB on the dominant objective, for rewards in [0, 1] (Garivier and Cappé, 2011).
@@ -26,7 +26,7 @@ def kl_ucb(
     return DominantRule(
         arms=arms,
         objectives=objectives,
-        partition=one_cell_or_grid(dimension=dimension, cells_per_side=cells_per_side),
+        partition=plain_grid(dimension, cells_per_side),
         bound=KLUCBBound(arms=arms, scale=scale),
         seed=seed,
     )

@@ -11,10 +11,10 @@ from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import lexicographic, linear
 from lexbandit.kernels import linear_lexicographic as kernel
 from lexbandit.kernels.statistics import WIDTH
-from lexbandit.policies.levels import Levels, levels_of
+from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class LexLinearRule(LinearPolicy):
@@ -38,6 +38,10 @@ class LexLinearRule(LinearPolicy):
     Turğay, 2018). `exploration` = 0.1 is chosen for speed of learning and has no proven coverage;
     the theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is a multiple of it.
     """
+
+    # A sibling with the same levels and settings brings its own two.
+    _select_by = staticmethod(kernel.select)
+    _replay_by = staticmethod(kernel.replay)
 
     def __init__(
         self,
@@ -117,7 +121,7 @@ class LexLinearRule(LinearPolicy):
         self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
     ) -> int:
         memory = self._memory
-        return kernel.replay(
+        return self._replay_by(
             start,
             features,
             outcomes,
@@ -145,26 +149,18 @@ class LexLinearRule(LinearPolicy):
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
         levels = self._levels(ceilings, stats)
-        chosen = positive(shares)
+        chosen = likely(shares)
         if levels.unsure:
             return levels.candidates, self._unsure(stats, levels, chosen)
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
         last = f"the highest index among them in objective {self.objectives}{drawn(chosen)}"
-        told = self._told(levels)
-        return levels.candidates, f"{told} To be played: {listed(chosen)}, {last}."
+        return levels.candidates, f"{self._told(levels)} To be played: {listed(chosen)}, {last}."
 
     def _told(self, levels: Levels) -> str:
         """Return what happened at the levels that are known well enough."""
-        told = [
-            f"The top arm in objective {i + 1} is {listed([top])}, known to within τ = "
-            f"{self.tau:.4g}. Candidates, with an index of at least its lower bound less the "
-            f"tolerance = {floor:.4g}: {listed(arms)}."
-            for i, (top, floor, arms) in enumerate(
-                zip(levels.tops, levels.floors, levels.opened, strict=False)
-            )
-        ]
-        return " ".join(told)
+        less = ["the tolerance"] * self.objectives
+        return told(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
     def _unsure(self, stats: Floats, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above τ."""

@@ -3,13 +3,13 @@
 import math
 from typing import Any
 
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.features import features_for
 from lexbandit.kernels import linear_thompson as kernel
 from lexbandit.kernels.statistics import WIDTH
 from lexbandit.policies.lex_linucb import LexLinearRule
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class LexThompsonRule(LexLinearRule):
@@ -27,6 +27,8 @@ class LexThompsonRule(LexLinearRule):
     levels are a derivation of this project. The probability of an arm is
     ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹⁰.
     """
+
+    _replay_by = staticmethod(kernel.replay)
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
         memory = self._memory
@@ -62,28 +64,6 @@ class LexThompsonRule(LexLinearRule):
             propensities,
         )
 
-    def _replay(
-        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
-    ) -> int:
-        memory = self._memory
-        return kernel.replay(
-            start,
-            features,
-            outcomes,
-            ceilings,
-            self._plays,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.grams,
-            memory.inverses,
-            memory.moments,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-        )
-
     def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
         return kernel.shares(stats, ceilings, self.tau, self.tolerances, self.lam)
 
@@ -92,7 +72,7 @@ class LexThompsonRule(LexLinearRule):
     ) -> tuple[Booleans, str]:
         level, left = kernel.candidates(stats, ceilings, self.tau, self.tolerances, self.lam)
         where = f"in objective {level + 1}"
-        unseen = [arm for arm in positive(shares) if stats[0, level, WIDTH, arm] == math.inf]
+        unseen = [arm for arm in likely(shares) if stats[0, level, WIDTH, arm] == math.inf]
         if unseen:
             return left, f"{listed(unseen)}: not observed yet {where}{drawn(unseen)}."
         told = self._told(self._levels(ceilings, stats))

@@ -7,13 +7,12 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_dominant as kernel
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class LinUCBRule(LinearPolicy):
@@ -41,18 +40,25 @@ class LinUCBRule(LinearPolicy):
         super().__init__(
             arms=arms, objectives=objectives, features=features, ridge=ridge, seed=seed
         )
-        self.delta = below_one("delta", delta)
+        self.delta = checks.probability("delta", delta)
         self.scale = checks.positive("scale", scale)
 
     @property
-    def alpha(self) -> float:
-        """What sqrt(φᵀA⁻¹φ) is multiplied by."""
+    def multiplier(self) -> float:
+        """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by."""
         return self.scale * (1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0))
 
     def _look(self, features: Floats, ceilings: Floats) -> Floats:
         memory = self._memory
         return linear.look(
-            features, self.alpha, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
+            features,
+            self.multiplier,
+            1,
+            0,
+            self.arms,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
         )
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -76,7 +82,7 @@ class LinUCBRule(LinearPolicy):
         kernel.select_many(
             features,
             ceilings,
-            self.alpha,
+            self.multiplier,
             memory.inverses,
             memory.weights,
             memory.counts,
@@ -96,7 +102,7 @@ class LinUCBRule(LinearPolicy):
             ceilings,
             self._plays,
             self._clock,
-            self.alpha,
+            self.multiplier,
             memory.grams,
             memory.inverses,
             memory.moments,
@@ -112,17 +118,9 @@ class LinUCBRule(LinearPolicy):
     def _reason(
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
-        chosen = positive(shares)
+        chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
         return np.asarray(shares > 0), reason
-
-
-def below_one(name: str, value: object) -> float:
-    """Return a probability above 0 and below 1."""
-    number = checks.positive(name, value, most=1.0)
-    if number == 1.0:
-        raise InvalidInput(f"{name} must lie between 0 and 1, got {value!r}.")
-    return number
 
 
 @REGISTRY.register("linucb")

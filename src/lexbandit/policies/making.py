@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lexbandit import checks
+from lexbandit.bounds import REGISTRY as BOUNDS
+from lexbandit.bounds import Bound
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.policies.base import Policy
 from lexbandit.policies.grid import checked_sides
@@ -13,6 +15,14 @@ from lexbandit.registry import Registry
 REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
 
 _REST = inspect.Parameter.VAR_KEYWORD
+
+
+def _bound(value: Any) -> Any:
+    """Return a bound or the name of one."""
+    if not isinstance(value, Bound):
+        BOUNDS.builder(value)  # refuses what is no name
+    return value
+
 
 # What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
 # ones it has a use for, so that one set of arguments serves a comparison of several policies.
@@ -28,11 +38,14 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
     "lam": lambda value: checks.at_least_zero("lam", value),
     "R": lambda value: None if value is None else checks.positive("R", value),
     "delta": lambda value: None if value is None else checks.positive("delta", value, most=1.0),
-    "tolerance": lambda value: value,
-    "bound": lambda value: value,
+    "tolerance": lambda value: value,  # needs the objectives: see `make_policy`
+    "bound": _bound,
     "cells_per_side": checked_sides,
     "seed": lambda value: checks.whole("seed", value, least=0),
 }
+
+
+_OBJECTIVES = 2  # unless told otherwise, in every builder
 
 
 def wraps(name: str) -> bool:
@@ -68,9 +81,10 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     cells_per_side            m, for all features or a list of each; by default ⌈T^(1/(3α+d))⌉ as
                               in Theorem 2
     scale                     multiplies every width; 1 keeps the guarantees
-    beta                      the second objective counts once the top arm's width is at most β
-                              times the margin v; 1
-    lam                       λ of the assumption that more than two objectives need; 0
+    beta                      the next objective counts once the top arm's width is at most β times
+                              the margin v; 1
+    lam                       λ of the assumption that more than two objectives need; 0, and 1 for
+                              staged-lex, which needs it with two already
     tolerance                 how much less of an objective is as good, for all or a list of each
     bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
     delta                     δ, the probability that a bound fails; 1/T where there is a horizon
@@ -89,6 +103,8 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     values = {
         key: _COMMON[key](value) if key in _COMMON else value for key, value in parameters.items()
     }
+    if "tolerance" in values:
+        checks.tolerances(values["tolerance"], values.get("objectives", _OBJECTIVES))
     missing = [
         key
         for key, declared in taken.items()

@@ -13,9 +13,9 @@ from lexbandit.kernels.statistics import COUNT, MARGIN, WIDTH, bound_row
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
-from lexbandit.policies.levels import Levels, levels_of
+from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 from lexbandit.rounds import Rounds
 
 
@@ -128,22 +128,16 @@ class LexicographicRule(CellPolicy):
         v = self._margin(slot)
         allowances = np.maximum(2.0 * v, self.tolerances)
         levels = self._levels(slot, ceilings)
-        chosen = positive(shares)
+        chosen = likely(shares)
         if levels.unsure:
             return levels.candidates, self._unsure(slot, levels, chosen)
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
-        told = [
-            f"The top arm in objective {i + 1} is {listed([top])}, known to within β·v = "
-            f"{self.beta * v:.4g}. Candidates, with an index of at least its lower bound less "
-            f"{'2v' if allowance <= 2.0 * v else 'the tolerance'}"
-            f"{' and what λ adds' if i and self.lam > 0.0 else ''} = {floor:.4g}: {listed(arms)}."
-            for i, (top, floor, arms, allowance) in enumerate(
-                zip(levels.tops, levels.floors, levels.opened, allowances, strict=False)
-            )
-        ]
+        less = ["2v" if allowance <= 2.0 * v else "the tolerance" for allowance in allowances]
+        known = f"β·v = {self.beta * v:.4g}"
+        passed = told(levels, known=known, less=less, lam=self.lam)
         last = f"the highest index among them in objective {self.objectives}{drawn(chosen)}"
-        return levels.candidates, f"{' '.join(told)} To be played: {listed(chosen)}, {last}."
+        return levels.candidates, f"{passed} To be played: {listed(chosen)}, {last}."
 
     def _unsure(self, slot: int, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above β·v."""

@@ -14,7 +14,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, one_of, positive
+from lexbandit.policies.wording import drawn, likely, listed, one_of
 from lexbandit.rounds import Rounds
 
 
@@ -80,9 +80,9 @@ class ChainedRule(CellPolicy):
         return kernel.shares(self._memory.stats, slot, ceilings, self.epsilon / 2)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        stats, chosen = self._memory.stats, positive(shares)
+        stats, chosen = self._memory.stats, likely(shares)
         first = kernel.left_after(stats, slot, ceilings, 1)
-        rivals = listed(positive(np.asarray(first, np.float64)))
+        rivals = listed(np.flatnonzero(first).tolist())
         held = f"{rivals} may be best in objective 1, by chained intervals"
         if max(widest_of(stats, slot, arm, self.objectives) for arm in chosen) > self.epsilon / 2:
             return first, (

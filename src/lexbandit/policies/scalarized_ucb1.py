@@ -13,7 +13,7 @@ from lexbandit.partitions import Partition, SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import listed, positive
+from lexbandit.policies.wording import likely, listed
 from lexbandit.rounds import Rounds
 
 Weights = Sequence[Sequence[float]]
@@ -102,7 +102,7 @@ class ScalarizedRule(CellPolicy):
         return kernel.shares(self._memory.stats, slot, self.weights, ceilings)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        chosen = positive(shares)
+        chosen = likely(shares)
         return np.asarray(shares > 0), (
             f"{listed(chosen)}: highest index of the weighted rewards of one of "
             f"{len(self.weights)} weight vectors, one of which is drawn uniformly."

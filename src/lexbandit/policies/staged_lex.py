@@ -13,7 +13,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 from lexbandit.rounds import Rounds
 
 
@@ -123,7 +123,7 @@ class EliminatingRule(CellPolicy):
             np.empty(self.objectives),
             active,
         )
-        chosen = positive(shares)
+        chosen = likely(shares)
         if widest == np.inf:
             return active, f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
         told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."

@@ -13,9 +13,8 @@ from lexbandit.kernels import linear_stages as kernel
 from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.linear_policy import LinearPolicy
-from lexbandit.policies.linucb import below_one
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, listed, positive
+from lexbandit.policies.wording import drawn, likely, listed
 
 
 class SupLinUCBRule(LinearPolicy):
@@ -52,7 +51,7 @@ class SupLinUCBRule(LinearPolicy):
         seed: int,
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
-        self.delta = below_one("delta", delta)
+        self.delta = checks.probability("delta", delta)
         self.scale = checks.positive("scale", scale)
         super().__init__(
             arms=arms,
@@ -65,8 +64,8 @@ class SupLinUCBRule(LinearPolicy):
         self._finest = 1.0 / math.sqrt(self.horizon)
 
     @property
-    def alpha(self) -> float:
-        """What sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
+    def multiplier(self) -> float:
+        """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
         return self.scale * math.sqrt(0.5 * math.log(2.0 * self.horizon * self.arms / self.delta))
 
     def _walk(self, features: Floats, ceilings: Floats) -> tuple[int, bool, Floats]:
@@ -74,7 +73,7 @@ class SupLinUCBRule(LinearPolicy):
         return kernel.walk(
             features,
             ceilings,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.inverses,
@@ -87,7 +86,7 @@ class SupLinUCBRule(LinearPolicy):
         stage, _, _ = self._walk(features, ceilings)
         return linear.look(
             features,
-            self.alpha,
+            self.multiplier,
             self.stages,
             stage,
             self.arms,
@@ -104,7 +103,7 @@ class SupLinUCBRule(LinearPolicy):
             point = self.features.of_checked(point[np.newaxis])[0]
         features = point[np.newaxis]
         row = kernel.home(
-            features, arm, self.alpha, self._finest, self.stages, memory.inverses, memory.counts
+            features, arm, self.multiplier, self._finest, self.stages, memory.inverses, memory.counts
         )
         return linear.update(
             GIVEN,
@@ -139,7 +138,7 @@ class SupLinUCBRule(LinearPolicy):
             point,
             self._table,
             ceilings,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.inverses,
@@ -166,7 +165,7 @@ class SupLinUCBRule(LinearPolicy):
             ceilings,
             self._plays,
             self._clock,
-            self.alpha,
+            self.multiplier,
             self._finest,
             self.stages,
             memory.grams,
@@ -186,7 +185,7 @@ class SupLinUCBRule(LinearPolicy):
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
         stage, explores, ranking = self._walk(features, ceilings)
-        chosen = positive(shares)
+        chosen = likely(shares)
         where = f"stage {stage + 1} of {self.stages}"
         if explores:
             limit = 2.0 ** -(stage + 1)

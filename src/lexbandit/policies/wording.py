@@ -10,7 +10,7 @@ def listed(arms: list[int]) -> str:
     return f"arms {', '.join(map(str, arms[:-1]))} and {arms[-1]}"
 
 
-def positive(shares: Floats) -> list[int]:
+def likely(shares: Floats) -> list[int]:
     """Return the arms with a positive probability."""
     return [int(arm) for arm in shares.nonzero()[0]]
 

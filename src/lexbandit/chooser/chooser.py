@@ -420,8 +420,9 @@ class Chooser:
                     raise InvalidInput(
                         f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
                     )
-                self._active = self._active.copy()
-                self._active[self._places[arm]] = True
+                active = self._active.copy()
+                active[self._places[arm]] = True
+                self._active = active
                 return
             if known is None:
                 self.policy.add_arm()
@@ -450,5 +451,6 @@ class Chooser:
                 raise InvalidInput(f"arm {arm!r} is retired already.")
             if self._active.sum() == 1:
                 raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
-            self._active = self._active.copy()
-            self._active[place] = False
+            active = self._active.copy()
+            active[place] = False
+            self._active = active

@@ -1,6 +1,7 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
 import logging
+import math
 import secrets
 import threading
 import time
@@ -15,6 +16,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import batches, merging, storing
 from lexbandit.chooser.batches import Choices
+from lexbandit.chooser.doors import arms_of, id_of, objectives_of, prior_of, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
 from lexbandit.chooser.policy_for import DEFAULT, policy_for, takes_parts
 from lexbandit.chooser.summary import Summary, summarized
@@ -82,8 +84,8 @@ class Chooser:
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> None:
-        self.objectives = _objectives(objectives)
-        self._arms = _arms(arms)
+        self.objectives = objectives_of(objectives)
+        self._arms = arms_of(arms)
         self._places = {arm: n for n, arm in enumerate(self._arms)}
         self.explore = checks.at_least_zero("explore", explore)
         if self.explore > 1.0:
@@ -204,17 +206,7 @@ class Chooser:
 
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
-        if values is not None:
-            if not isinstance(values, Mapping):
-                raise InvalidInput(
-                    f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
-                )
-            for name in values:
-                if name in named_values and values[name] != named_values[name]:
-                    raise Contradiction(
-                        f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
-                    )
-        told = {**values, **named_values} if values else named_values
+        told = named_values if values is None else told_of(values, named_values)
         id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
             room = self._room
@@ -222,7 +214,7 @@ class Chooser:
                 self._expire(self._clock())
             waiting = room.held.get(id) if id.__class__ is str else None
             if waiting is None:
-                waiting = room.get(_id_of(decision))
+                waiting = room.get(id_of(decision))
             self._tell(waiting, self._fresh(waiting, told))
 
     def _let_go(self) -> None:
@@ -420,7 +412,7 @@ class Chooser:
         """
         with self._lock:
             named("arm", arm)
-            known = self._prior(arm, prior, weight)
+            known = prior_of(arm, prior, weight, self.objectives)
             if arm in self._places:
                 if self._active[self._places[arm]]:
                     raise InvalidInput(f"there is an arm {arm!r} already.")
@@ -428,8 +420,9 @@ class Chooser:
                     raise InvalidInput(
                         f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
                     )
-                self._active = self._active.copy()
-                self._active[self._places[arm]] = True
+                active = self._active.copy()
+                active[self._places[arm]] = True
+                self._active = active
                 return
             if known is None:
                 self.policy.add_arm()
@@ -450,27 +443,6 @@ class Chooser:
             ]
             self._recent = deque(recent, maxlen=_RECENT)
 
-    def _prior(
-        self, arm: str, prior: Any, weight: int | None
-    ) -> tuple[tuple[float, ...], int] | None:
-        """Return a prior as the policy reads it: shares, and how many rewards they stand for."""
-        if prior is None and weight is None:
-            return None
-        if not isinstance(prior, Mapping) or weight is None:
-            raise InvalidInput(
-                f"the prior of arm {arm!r} is a mean for each objective and a weight: "
-                f"add_arm({arm!r}, prior={{{', '.join(f'{n!r}: ...' for n in self._index)}}}, "
-                f"weight=20), got prior={prior!r}, weight={weight!r}."
-            )
-        for name in prior:
-            if name not in self._index:
-                raise unknown_name("objective", name, self._index)
-        for objective in self.objectives:
-            if objective.name not in prior:
-                raise InvalidInput(f"the prior of arm {arm!r} has no mean of {objective.name!r}.")
-        means = tuple(o.share(o.checked(prior[o.name])) for o in self.objectives)
-        return means, checks.whole(f"the weight of arm {arm!r}", weight, least=1)
-
     def retire_arm(self, arm: str) -> None:
         """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
         with self._lock:
@@ -479,38 +451,6 @@ class Chooser:
                 raise InvalidInput(f"arm {arm!r} is retired already.")
             if self._active.sum() == 1:
                 raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
-            self._active = self._active.copy()
-            self._active[place] = False
-
-
-def _id_of(decision: Any) -> str:
-    """Return the id of a decision, or the id itself."""
-    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
-    if not isinstance(id, str):
-        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
-    return id
-
-
-def _objectives(given: Any) -> tuple[Objective, ...]:
-    if not isinstance(given, Objective | Iterable):
-        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
-    listed = (given,) if isinstance(given, Objective) else tuple(given)
-    if not listed or not all(isinstance(objective, Objective) for objective in listed):
-        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
-    names = [objective.name for objective in listed]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"two objectives are called {name!r}.")
-    return listed
-
-
-def _arms(given: Any) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidInput(f"arms must be a list of names, got {given!r}.")
-    arms = [named("arm", arm) for arm in given]
-    if not arms:
-        raise InvalidInput("arms is empty; at least one arm is needed.")
-    for arm in arms:
-        if arms.count(arm) > 1:
-            raise InvalidInput(f"two arms are called {arm!r}.")
-    return arms
+            active = self._active.copy()
+            active[place] = False
+            self._active = active

@@ -1,0 +1,80 @@
+"""What a chooser is given, checked: objectives, arms, priors, decisions and rewards."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lexbandit import checks
+from lexbandit.errors import Contradiction, InvalidInput, unknown_name
+from lexbandit.objectives import Objective, named
+
+
+def id_of(decision: Any) -> str:
+    """Return the id of a decision, or the id itself."""
+    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(id, str):
+        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
+    return id
+
+
+def objectives_of(given: Any) -> tuple[Objective, ...]:
+    """Return one or more objectives of different names."""
+    if not isinstance(given, Objective | Iterable):
+        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
+    listed = (given,) if isinstance(given, Objective) else tuple(given)
+    if not listed or not all(isinstance(objective, Objective) for objective in listed):
+        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
+    names = [objective.name for objective in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"two objectives are called {name!r}.")
+    return listed
+
+
+def arms_of(given: Any) -> list[str]:
+    """Return the names of arms, all different."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidInput(f"arms must be a list of names, got {given!r}.")
+    arms = [named("arm", arm) for arm in given]
+    if not arms:
+        raise InvalidInput("arms is empty; at least one arm is needed.")
+    for arm in arms:
+        if arms.count(arm) > 1:
+            raise InvalidInput(f"two arms are called {arm!r}.")
+    return arms
+
+
+def prior_of(
+    arm: str, prior: Any, weight: int | None, objectives: Sequence[Objective]
+) -> tuple[tuple[float, ...], int] | None:
+    """Return a prior as the policy reads it: shares, and how many rewards they stand for."""
+    if prior is None and weight is None:
+        return None
+    names = [objective.name for objective in objectives]
+    if not isinstance(prior, Mapping) or weight is None:
+        raise InvalidInput(
+            f"the prior of arm {arm!r} is a mean for each objective and a weight: "
+            f"add_arm({arm!r}, prior={{{', '.join(f'{n!r}: ...' for n in names)}}}, "
+            f"weight=20), got prior={prior!r}, weight={weight!r}."
+        )
+    for name in prior:
+        if name not in names:
+            raise unknown_name("objective", name, names)
+    for name in names:
+        if name not in prior:
+            raise InvalidInput(f"the prior of arm {arm!r} has no mean of {name!r}.")
+    means = tuple(o.share(o.checked(prior[o.name])) for o in objectives)
+    return means, checks.whole(f"the weight of arm {arm!r}", weight, least=1)
+
+
+def told_of(values: Any, named_values: Mapping[str, float]) -> Mapping[str, float]:
+    """Return rewards that are told in a mapping, by keywords, or both."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(
+            f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
+        )
+    for name in values:
+        if name in named_values and values[name] != named_values[name]:
+            raise Contradiction(
+                f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
+            )
+    return {**values, **named_values}

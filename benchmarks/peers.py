@@ -23,9 +23,9 @@ from benchmarks.timing import best_of
 from lexbandit.rounds import Rounds
 
 ARMS = ["llama-8b", "mistral-large", "gemini-pro"]
-DECISIONS = 400
-MANY = 5_000
-TURNS = 20
+DECISIONS = 250  # after 200 to warm up; short turns, so that a busy machine disturbs few of them
+MANY = 2_000
+TURNS = 60
 
 Step = Callable[[int], None]
 

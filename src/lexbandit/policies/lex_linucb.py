@@ -40,7 +40,6 @@ class LexLinearRule(LinearPolicy):
     """
 
     # A sibling with the same levels and settings brings its own two.
-    _select_by = staticmethod(kernel.select)
     _replay_by = staticmethod(kernel.replay)
 
     def __init__(

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from lexbandit.checks import Booleans, Floats
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.features import features_for
 from lexbandit.kernels import linear_thompson as kernel
 from lexbandit.kernels.statistics import WIDTH

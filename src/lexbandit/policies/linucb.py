@@ -68,7 +68,7 @@ class LinUCBRule(LinearPolicy):
             point,
             self._table,
             ceilings,
-            self.alpha,
+            self.multiplier,
             memory.inverses,
             memory.weights,
             memory.counts,

@@ -103,7 +103,13 @@ class SupLinUCBRule(LinearPolicy):
             point = self.features.of_checked(point[np.newaxis])[0]
         features = point[np.newaxis]
         row = kernel.home(
-            features, arm, self.multiplier, self._finest, self.stages, memory.inverses, memory.counts
+            features,
+            arm,
+            self.multiplier,
+            self._finest,
+            self.stages,
+            memory.inverses,
+            memory.counts,
         )
         return linear.update(
             GIVEN,

@@ -94,7 +94,8 @@ class LexMoc:
         for i in range(D):
             U = {a: self.interval(cell, i, a)[2] for a in candidates}
             h = self.dice.one_of([a for a in candidates if U[a] == max(U.values())])
-            low, u, _ = self.interval(cell, i, h)
+            low = self.interval(cell, i, h)[0]
+            u = max(self.interval(cell, j, h)[1] for j in range(i + 1))
             if i == D - 1 or u > self.beta * v:
                 return h
             e = 0.0
@@ -162,7 +163,7 @@ def probabilities(
     tied = [a for a in candidates if U[i][a] == best]
     shares: dict[int, float] = {}
     for h in tied:
-        if i == len(U) - 1 or width[i][h] > threshold:
+        if i == len(U) - 1 or max(width[j][h] for j in range(i + 1)) > threshold:
             shares[h] = shares.get(h, 0.0) + 1 / len(tied)
             continue
         e = max([0.0, *[lam * (U[j][top] - L[j][h] + blur) for j, top in enumerate(tops)]])

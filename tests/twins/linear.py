@@ -103,6 +103,8 @@ class Linear:
             self.models[arm][i].add(phi, rewards[i])
         self.t += 1
 
+    start = 1  # observations before an arm has a width
+
     def widths(self, phi: Vector, factor: float) -> list[list[float]]:
         """Widths by objective and arm; a shared matrix is asked once."""
         found: list[list[float]] = []
@@ -111,7 +113,7 @@ class Linear:
             for model in models:
                 if spreads[id(model.gram)] == 0.0:
                     spreads[id(model.gram)] = model.gram.spread(phi)
-            found.append([factor * spreads[id(m.gram)] if m.n > 0 else math.inf for m in models])
+            found.append([factor * spreads[id(m.gram)] if m.n >= self.start else math.inf for m in models])
         return [[found[a][i] for a in range(self.K)] for i in range(self.D)]
 
     def means(self, phi: Vector) -> list[list[float]]:
@@ -134,11 +136,12 @@ class LexLinUcb(Linear):
         p: float = 1 / 3,
         tolerance: float = 0.0,
         lam: float = 0.0,
+        start: int = 20,
         seed: int = 0,
         shared: bool = True,
     ) -> None:
         super().__init__(K, D, phi, d, ridge, seed, shared)
-        self.exploration, self.c, self.p = exploration, c, p
+        self.exploration, self.c, self.p, self.start = exploration, c, p, start
         self.tolerance, self.lam = tolerance, lam
 
     def select(self, context: Vector) -> int:
@@ -147,14 +150,14 @@ class LexLinUcb(Linear):
         w = self.widths(phi, self.exploration * math.sqrt(2 * math.log(1 + self.t)))
         U = [[m + u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
         L = [[m - u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
-        tau = self.c * self.t**-self.p
+        tau = max(self.c * self.t**-self.p, self.tolerance if self.D > 1 else 0.0)
         candidates = list(range(self.K))
         tops: list[int] = []
         for i in range(self.D):
             best = max(U[i][a] for a in candidates)
             h = self.top([a for a in candidates if U[i][a] == best])
             tops.append(h)
-            if i == self.D - 1 or w[i][h] > tau:
+            if i == self.D - 1 or max(w[j][h] for j in range(i + 1)) > tau:
                 return self.play(h, candidates, mean[i], w[i])
             e = 0.0
             if self.lam > 0:

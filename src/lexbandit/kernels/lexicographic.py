@@ -5,7 +5,7 @@ the index and L the lower end of an arm's interval, and all arms in A_0:
 
     for i = 1..D:
         h_i = argmax over A_{i−1} of U^i                                  (random ties)
-        if i = D or the width of h_i exceeds `threshold`: play h_i
+        if i = D or a width of h_i, in an objective up to i, exceeds `threshold`: play h_i
         e_i = `lam` · max over j < i of max(0, U^j(h_j) − L^j(h_i) + `blur`)         (e_1 = 0)
         A_i = {a in A_{i−1} : U^i(a) ≥ L^i(h_i) − allowances[i] − e_i}
 
@@ -80,10 +80,12 @@ def close_arms(
 ) -> bool:
     """Copy the ceilings before[0] to after[0], at −∞ for arms that are no candidates after level i.
 
-    tops[j] is h_j. False, and nothing is copied, if the width of h_i exceeds the threshold.
+    tops[j] is h_j. False, and nothing is copied, if a width of h_i exceeds
+    the threshold, in objective i or one above: e_i is small only if h_i is known there too.
     """
-    if stats[slot, i, WIDTH, tops[i]] > threshold:
-        return False
+    for j in range(i + 1):
+        if stats[slot, j, WIDTH, tops[i]] > threshold:
+            return False
     floor = floor_at(stats, slot, i, tops, allowances, blur, lam)
     for arm in range(before.shape[1]):
         is_open = stats[slot, i, INDEX, arm] >= floor

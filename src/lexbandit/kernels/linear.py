@@ -73,6 +73,7 @@ def estimate(
     features: Array,
     t: int,
     gamma: float,
+    start: float,
     stages: int,
     stage: int,
     inverses: Array,
@@ -83,8 +84,8 @@ def estimate(
 ) -> None:
     """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to stats[0].
 
-    An objective in which an arm was never observed has an infinite width and index there, as in
-    the cells: each arm is played once before it can be left.
+    An objective in which an arm was observed fewer than `start` times has an infinite width and
+    index there: each arm is played that often before it can be left.
     """
     for arm in range(stats.shape[3]):
         row = arm * stages + stage
@@ -95,7 +96,7 @@ def estimate(
             mean = 0.0
             for k in range(features.shape[1]):
                 mean += features[t, k] * weights[row, i, k]
-            shown = width if counts[row, i] > 0.0 else math.inf
+            shown = width if counts[row, i] >= start else math.inf
             stats[0, i, MEAN, arm] = mean
             stats[0, i, WIDTH, arm] = shown
             stats[0, i, INDEX, arm] = mean + shown
@@ -105,6 +106,7 @@ def estimate(
 def look(
     features: Array,
     gamma: float,
+    start: float,
     stages: int,
     stage: int,
     arms: int,
@@ -115,7 +117,7 @@ def look(
     """Return every arm's estimates at features[1, F] as stats[1, D, fields, K]."""
     stats = np.zeros((1, counts.shape[1], PLAIN_FIELDS, arms))
     work = np.empty(features.shape[1])
-    estimate(features, 0, gamma, stages, stage, inverses, weights, counts, work, stats)
+    estimate(features, 0, gamma, start, stages, stage, inverses, weights, counts, work, stats)
     return stats
 
 

@@ -29,7 +29,7 @@ def decide_and_tell(
     stats: Array,
 ) -> tuple[int, float]:
     """Return the arm to play at φ = features[t] and the exact probability of it."""
-    estimate(features, t, alpha, 1, 0, inverses, weights, counts, work, stats)
+    estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, stats)
     before = random[0]
     arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, row, random)
     if random[0] == before:  # nothing was drawn, so there was no tie
@@ -106,7 +106,7 @@ def replay(
     stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
-        estimate(features, t, alpha, 1, 0, inverses, weights, counts, work, stats)
+        estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, stats)
         arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, row_of(ceilings, t), random)
         arms[t] = arm
         if shared and partial(outcomes, t, arm):

@@ -14,7 +14,7 @@ from lexbandit.kernels.statistics import PLAIN_FIELDS, Array
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # What sets the widths and the threshold, in one array.
-EXPLORATION, THRESHOLD, POWER, LAM = 0, 1, 2, 3
+EXPLORATION, THRESHOLD, POWER, LAM, START = 0, 1, 2, 3, 4
 
 
 @inlined
@@ -24,9 +24,15 @@ def gamma_at(clock: Keys, settings: Array) -> float:
 
 
 @inlined
-def threshold_at(clock: Keys, settings: Array) -> float:
-    """Return τ_t = c · t^(−p) of the coming round t."""
-    return float(settings[THRESHOLD] * (clock[0] + 1.0) ** -settings[POWER])
+def threshold_at(clock: Keys, settings: Array, allowances: Array) -> float:
+    """Return τ_t = c · t^(−p) of the coming round t, or the least tolerance if that is more.
+
+    The last objective's tolerance does not count: nothing comes after it.
+    """
+    least = math.inf if allowances.shape[0] > 1 else 0.0
+    for i in range(allowances.shape[0] - 1):
+        least = min(least, allowances[i])
+    return float(max(settings[THRESHOLD] * (clock[0] + 1.0) ** -settings[POWER], least))
 
 
 @inlined
@@ -46,8 +52,9 @@ def decide(
     stats: Array,
 ) -> int:
     """Return the arm to play at φ = features[t]; what is known of all is left in `stats`."""
-    estimate(features, t, gamma_at(clock, settings), 1, 0, inverses, weights, counts, work, stats)
-    threshold = threshold_at(clock, settings)
+    gamma, start = gamma_at(clock, settings), settings[START]
+    estimate(features, t, gamma, start, 1, 0, inverses, weights, counts, work, stats)
+    threshold = threshold_at(clock, settings, allowances)
     return choose(stats, 0, ceilings, row, threshold, allowances, 0.0, settings[LAM], random)
 
 
@@ -86,7 +93,7 @@ def decide_and_tell(
     )
     if random[0] == before:  # nothing was drawn, so there was no tie
         return arm, 1.0
-    threshold = threshold_at(clock, settings)
+    threshold = threshold_at(clock, settings, allowances)
     mine = ceilings[row : row + 1]
     return arm, shares(stats, 0, mine, threshold, allowances, 0.0, settings[LAM])[arm]
 

@@ -45,7 +45,7 @@ def decide(
         ranking[0, 0, INDEX, arm] = ceilings[row, arm]
     stage = 0
     while True:
-        estimate(features, t, alpha, stages, stage, inverses, weights, counts, work, stats)
+        estimate(features, t, alpha, 1.0, stages, stage, inverses, weights, counts, work, stats)
         widest = 0.0
         top = -math.inf
         for arm in range(arms):

@@ -8,7 +8,7 @@ from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial
 from lexbandit.kernels.linear_features import features_at
-from lexbandit.kernels.linear_lexicographic import LAM, gamma_at, threshold_at
+from lexbandit.kernels.linear_lexicographic import LAM, START, gamma_at, threshold_at
 from lexbandit.kernels.random import RandomState, below, normal
 from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array, Mask
 from lexbandit.kernels.ties import ONLY_ROW, row_of
@@ -113,6 +113,8 @@ def chances(means: Array, deviations: Array) -> Array:
     origin = means.max()
     widest = deviations.max()
     reach = origin - means.min() + 2.0 * _REACH * widest
+    if reach == 0.0:  # all are one and the same number
+        return np.full(n, 1.0 / n)
     sigmas = np.maximum(deviations, _NARROWEST * reach)
     low = -math.inf
     high = -math.inf
@@ -209,8 +211,9 @@ def decide(
     left: Mask,
 ) -> tuple[int, int]:
     """Return the arm to play at φ = features[t] and the level that decided, among those `left`."""
-    estimate(features, t, gamma_at(clock, settings), 1, 0, inverses, weights, counts, work, stats)
-    threshold = threshold_at(clock, settings)
+    gamma, start = gamma_at(clock, settings), settings[START]
+    estimate(features, t, gamma, start, 1, 0, inverses, weights, counts, work, stats)
+    threshold = threshold_at(clock, settings, allowances)
     level = settle(stats, ceilings, row, threshold, allowances, settings[LAM], tops, left)
     return draw(stats, level, left, random), level
 

@@ -56,6 +56,7 @@ class LexLinearRule(LinearPolicy):
         lam: float,
         seed: int,
         scale: float = 1.0,
+        start: int = 1,
     ) -> None:
         super().__init__(
             arms=arms, objectives=objectives, features=features, ridge=ridge, seed=seed
@@ -65,21 +66,30 @@ class LexLinearRule(LinearPolicy):
         self.threshold = checks.positive("threshold", threshold)
         self.power = checks.positive("power", power, most=0.5)
         self.lam = checks.at_least_zero("lam", lam)
+        self.start = checks.whole("start", start, least=1)
         self.tolerances = checks.tolerances(tolerance, objectives)
         self._settings = np.array(
-            [self.scale * self.exploration, self.threshold, self.power, self.lam]
+            [self.scale * self.exploration, self.threshold, self.power, self.lam, self.start]
         )
 
     @property
     def tau(self) -> float:
         """τ_t of the coming round: the width from which an arm counts as known."""
-        return float(kernel.threshold_at(self._clock, self._settings))
+        return float(kernel.threshold_at(self._clock, self._settings, self.tolerances))
 
     def _look(self, features: Floats, ceilings: Floats) -> Floats:
         memory = self._memory
         gamma = kernel.gamma_at(self._clock, self._settings)
         return linear.look(
-            features, gamma, 1, 0, self.arms, memory.inverses, memory.weights, memory.counts
+            features,
+            gamma,
+            float(self.start),
+            1,
+            0,
+            self.arms,
+            memory.inverses,
+            memory.weights,
+            memory.counts,
         )
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -186,6 +196,7 @@ def lex_linucb(
     exploration: float = 0.1,
     threshold: float = 2.5,
     power: float = 1 / 3,
+    start: int = 20,
     tolerance: Any = 0.0,
     lam: float = 0.0,
     scale: float = 1.0,
@@ -200,6 +211,7 @@ def lex_linucb(
         exploration=exploration,
         threshold=threshold,
         power=power,
+        start=start,
         tolerance=tolerance,
         lam=lam,
         scale=scale,

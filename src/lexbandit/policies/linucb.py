@@ -53,6 +53,7 @@ class LinUCBRule(LinearPolicy):
         return linear.look(
             features,
             self.multiplier,
+            1.0,
             1,
             0,
             self.arms,

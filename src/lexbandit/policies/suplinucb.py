@@ -87,6 +87,7 @@ class SupLinUCBRule(LinearPolicy):
         return linear.look(
             features,
             self.multiplier,
+            1.0,
             self.stages,
             stage,
             self.arms,

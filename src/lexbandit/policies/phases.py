@@ -80,8 +80,11 @@ class PhasedPolicy(Policy):
             self._begin(self._phase + 1, self._rounds, following)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play of this phase, if its policy can."""
-        self._inner.amend(context, arm, rewards, allowed)
+        """Refuse: the phase of the play may be over, and forgotten."""
+        raise InvalidInput(
+            f"{self.name} cannot learn the rewards of a play in parts: its phase may be over, and "
+            "is forgotten then. Tell them together."
+        )
 
     def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
         """Return the arms to play in contexts[n, d] and their probabilities."""

@@ -6,6 +6,9 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser.policy_for import takes_parts
+from support import EVERY_POLICY
+from support import make as make_policy
 
 Make = Callable[..., lb.Chooser]
 WHOLE = ["cs-ucb1", "suplinucb"]
@@ -52,3 +55,15 @@ def test_a_default_completes_it(make: Make, clock: Clock) -> None:
     clock.now += 61
     chooser.choose(CONTEXT)
     assert plays(chooser) == 1
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_it_is_known_of_every_policy_whether_it_learns_in_parts(name: str) -> None:
+    policy = make_policy(name)
+    policy.update([0.5, 0.5], 0, [0.5, float("nan")])
+    try:
+        policy.amend([0.5, 0.5], 0, [float("nan"), 0.5])
+        can = True
+    except lb.InvalidInput:
+        can = False
+    assert takes_parts(policy) == can

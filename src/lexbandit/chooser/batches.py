@@ -85,7 +85,7 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
         for row, value in zip(told, plain(column), strict=True):
             if not no_value(value):
                 row[name] = value
-    chooser._tell_all(_fresh_rows(chooser, _waiting_rows(chooser, listed), told))
+    _tell_all(chooser, _fresh_rows(chooser, _waiting_rows(chooser, listed), told))
 
 
 def ids_of(ids: Any) -> list[Any]:
@@ -124,6 +124,35 @@ def _fresh_rows(
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
     return [(one, new) for one, new, _ in fresh.values()]
+
+
+def _tell_all(
+    chooser: "Chooser", fresh: list[tuple[Waiting, list[tuple[int, float, float]]]]
+) -> None:
+    """Let the policy learn checked rewards: the plays it does not know of yet all at once."""
+    first = [(one, new) for one, new in fresh if new and not one.learned]
+    if chooser._in_parts and first:
+        shares = np.full((len(first), len(chooser.objectives)), np.nan)
+        for row, (_, new) in enumerate(first):
+            for i, _, share in new:
+                shares[row, i] = share
+        points = np.array([one.point for one, _ in first])
+        arms = np.array([one.arm for one, _ in first], np.int64)
+        chooser.policy.update_many(points, arms, shares, _masks_of(chooser, first))
+        for one, new in first:
+            one.learned = True
+            chooser._record(one, new)
+        done = {one.id for one, _ in first}
+        fresh = [(one, new) for one, new in fresh if one.id not in done]
+    for one, new in fresh:
+        chooser._tell(one, new)
+
+
+def _masks_of(chooser: "Chooser", told: Sequence[tuple[Waiting, Any]]) -> Booleans | None:
+    if all(one.mask is None for one, _ in told):
+        return None
+    every = np.ones(len(chooser._arms), np.bool_)
+    return np.array([every if one.mask is None else one.mask for one, _ in told])
 
 
 def learn(chooser: "Chooser", frame: Any) -> int:

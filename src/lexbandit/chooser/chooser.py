@@ -262,6 +262,12 @@ class Chooser:
             learn = self.policy.amend if waiting.learned else self.policy.update
             learn(waiting.point, waiting.arm, shares, waiting.mask)
             waiting.learned = True
+        self._record(waiting, fresh)
+        if not waiting.learned and None not in waiting.rewards:
+            self._tell_at_once(waiting)
+
+    def _record(self, waiting: Waiting, fresh: Fresh) -> None:
+        """Note rewards that were learned, or are held back until all are there."""
         for i, value, share in fresh:
             waiting.rewards[i] = value
             count, total, squares = self._received[i]
@@ -269,8 +275,6 @@ class Chooser:
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self._warn_outside(i, value)
-        if not waiting.learned and None not in waiting.rewards:
-            self._tell_at_once(waiting)
 
     def _tell_at_once(self, waiting: Waiting) -> None:
         """Let a policy that cannot learn in parts learn all that came of a decision."""
@@ -285,11 +289,6 @@ class Chooser:
         """Let a decision go: what is held back of it is learned."""
         if not waiting.learned and any(value is not None for value in waiting.rewards):
             self._tell_at_once(waiting)
-
-    def _tell_all(self, fresh: Sequence[tuple[Waiting, Fresh]]) -> None:
-        """Let the policy learn checked rewards of many decisions."""
-        for waiting, new in fresh:
-            self._tell(waiting, new)
 
     def _warn_outside(self, i: int, value: float) -> None:
         objective = self.objectives[i]

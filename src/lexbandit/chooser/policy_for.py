@@ -14,6 +14,7 @@ from lexbandit.policies import REGISTRY, Policy, make_policy
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import checked_sides
 from lexbandit.policies.linear_policy import LinearPolicy
+from lexbandit.policies.phases import PhasedPolicy
 
 DEFAULT = "lex-linucb"
 
@@ -96,7 +97,7 @@ def takes_parts(policy: Policy) -> bool:
         return policy._keeps_sums
     if isinstance(policy, LinearPolicy):
         return policy.stages == 1
-    return type(policy).amend is not Policy.amend
+    return not isinstance(policy, PhasedPolicy) and type(policy).amend is not Policy.amend
 
 
 def _contexts_of(

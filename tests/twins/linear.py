@@ -113,7 +113,9 @@ class Linear:
             for model in models:
                 if spreads[id(model.gram)] == 0.0:
                     spreads[id(model.gram)] = model.gram.spread(phi)
-            found.append([factor * spreads[id(m.gram)] if m.n >= self.start else math.inf for m in models])
+            found.append(
+                [factor * spreads[id(m.gram)] if m.n >= self.start else math.inf for m in models]
+            )
         return [[found[a][i] for a in range(self.K)] for i in range(self.D)]
 
     def means(self, phi: Vector) -> list[list[float]]:

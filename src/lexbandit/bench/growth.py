@@ -68,6 +68,8 @@ def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None
     rate = RATES.get(name)
     if rate is None or "dimension" not in frozen:
         return [None] * objectives
+    if float(entry["parameters"].get("scale", 1.0)) < 1.0:  # narrower widths have no guarantee
+        return [None] * objectives
     alpha = float(entry["parameters"].get("alpha", 1.0))
     return [rate(alpha, int(frozen["dimension"]), i) for i in range(objectives)]
 

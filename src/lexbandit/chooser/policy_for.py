@@ -18,6 +18,10 @@ from lexbandit.policies.phases import PhasedPolicy
 
 DEFAULT = "lex-linucb"
 
+# More careful than the policy's own defaults, which are made for long runs on smooth means: the
+# first objective must not suffer in the first thousand choices either (docs/choosing-a-policy.md).
+CAREFUL = {"exploration": 0.25, "threshold": 0.5}
+
 
 def policy_for(
     policy: str | Policy | None,
@@ -59,7 +63,12 @@ def policy_for(
         dimension=contexts.dimension,
         objectives=len(objectives),
         seed=seed,
-        **{"tolerance": np.array(shares), **known, **settings},
+        **{
+            "tolerance": np.array(shares),
+            **(CAREFUL if policy is None else {}),
+            **known,
+            **settings,
+        },
     )
     return made, contexts
 

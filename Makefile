@@ -22,6 +22,9 @@ reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 
 evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md)
 	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'growth-*' 'which-*' 'objectives*' periodic bounds tree --out results-beyond
 
+example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models
+	$(BIN)/python -m examples.$*
+
 check: $(READY)  ## lint, types, imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

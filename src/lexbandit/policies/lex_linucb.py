@@ -24,19 +24,23 @@ class LexLinearRule(LinearPolicy):
 
         w_a = γ_t sqrt(φᵀA_a⁻¹φ),    γ_t = scale · exploration · sqrt(2 ln(1 + t))
         U^i_a = φᵀθ^i_a + w_a,       L^i_a = φᵀθ^i_a − w_a
-        τ_t = threshold · t^(−power)
+        τ_t = max(threshold · t^(−power), the least tolerance of an objective before the last)
 
     The top arm h_i of level i has the highest U^i among the candidates, all arms at first. If its
     width exceeds τ_t, or at the last level, it is played. Otherwise the candidates with
     U^i_a ≥ L^i_h − tolerance_i − e_i go on, where e_i is what λ adds beyond two objectives; see
-    `kernels.lexicographic`, with a margin of 0. No horizon is needed: t counts updates.
+    `kernels.lexicographic`, with a margin of 0. No horizon is needed: t counts updates. An arm
+    observed fewer than `start` times in an objective has an infinite width there.
 
-    τ_t falls more slowly than a width can, so every level is reached; and it falls, so a top arm is
-    measured again and again: otherwise only its rival would be, and a tie would never resolve.
+    At powers below ½ τ_t falls more slowly than a width, so every level is reached; and it falls,
+    so a top arm is measured again and again: otherwise only its rival would be, and a tie would
+    never resolve. Known to within its tolerance, an arm is known well enough.
 
     A derivation of this project, in the way of LinUCB (Li et al., 2010) and MOC-MAB (Tekin and
-    Turğay, 2018). `exploration` = 0.1 is chosen for speed of learning and has no proven coverage;
-    the theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is a multiple of it.
+    Turğay, 2018). `exploration` = 0.1 is chosen for speed of learning and has no coverage: its
+    intervals are narrower than the noise, so an arm that was unlucky early may never be tried again
+    (docs/policies/lex-linucb.md). The theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is
+    more than ten times as wide.
     """
 
     # A sibling with the same levels and settings brings its own two.

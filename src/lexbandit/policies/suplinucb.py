@@ -33,9 +33,10 @@ class SupLinUCBRule(LinearPolicy):
     which is the paper's setting with the context put into the arm's own block.
 
     `update` is told no stage. A round is stored in the first stage at which its arm is wide,
-    w_a > 2^(−s), and nowhere if w_a ≤ 1/√T comes first. For the arm the policy plays in the state
-    it learns in, that is the stage that chose it. It depends on widths alone and on no reward,
-    which is what the proof needs of a stage's data.
+    w_a > 2^(−s), and nowhere if w_a ≤ 1/√T comes first. At scale 1 that is the stage that chose it;
+    at small scales an arm may be narrow at a stage where a rival is not, and is then stored
+    elsewhere or nowhere. It depends on widths alone and on no reward, which is what the proof needs
+    of a stage's data.
     """
 
     def __init__(

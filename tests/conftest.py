@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 
 # The first example may compile a kernel, so a single example has no deadline; seeds are fixed.
-settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("lexbandit")
 
 

@@ -1,0 +1,140 @@
+"""Write the tables of docs/beyond.md from a results folder: python docs/tools/evidence.py DIR.
+
+Each table stands between <!-- NAME --> and <!-- end -->, and everything else of the page is left.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "beyond.md"
+
+
+def number(value: float) -> str:
+    """Return a whole number with a proper minus."""
+    return f"{value:,.0f}".replace("-", "−")
+
+
+def with_error(point: dict[str, Any], i: int) -> str:
+    """Return the regret in objective i with its standard error."""
+    text = number(point["regret"][i])
+    error = point["standard_error"]["regret"]
+    return text if error is None else f"{text} ± {number(error[i])}"
+
+
+def points(study: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Every policy at the scale of its least dominant regret, the least first."""
+    chosen = []
+    for name, every in study["policies"].items():
+        best = study["best_scale"][name]["by_regret"]
+        label = name if best == "-" else f"{name} at {best}"
+        chosen.append((label, every[best]))
+    return sorted(chosen, key=lambda pair: float(pair[1]["regret"][0]))
+
+
+def of_study(study: dict[str, Any], *, memory: bool = False, every: bool = False) -> str:
+    """A row a policy: regret in each objective."""
+    names = study["objectives"]
+    rows = points(study)
+    if every:
+        rows = [
+            (f"{name} at {at}", point)
+            for name, all_ in study["policies"].items()
+            for at, point in all_.items()
+        ]
+    head = ["policy", *(f"regret, {name}" for name in names), *(["state"] if memory else [])]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for label, point in rows:
+        cells = [f"`{label}`", *(with_error(point, i) for i in range(len(names)))]
+        if memory:
+            cells.append(f"{point['state_bytes'] / 1024:,.1f} KiB")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def of_growth(series: dict[str, Any]) -> str:
+    """A row a policy and objective: fitted and proved exponents."""
+    lines = [
+        "| policy | objective | fitted exponent | between the last two | proved |",
+        "|---|---|---|---|---|",
+    ]
+    for label, line in series["lines"].items():
+        for i, objective in enumerate(series["objectives"]):
+            fit = line["exponents"][i]
+            fitted = last = "none: not positive everywhere"
+            if fit is not None:
+                error = fit["standard_error"]
+                fitted = f"{fit['exponent']:.2f}" + ("" if error is None else f" ± {error:.2f}")
+                last = "–" if fit["last"] is None else f"{fit['last']:.2f}"
+            proved = line["theory"][i] or "–"
+            lines.append(f"| `{label}` | {objective} | {fitted} | {last} | {proved} |")
+    return "\n".join(lines)
+
+
+def of_which(summary: dict[str, Any], i: int) -> str:
+    """A row a situation, a column a policy: regret in objective i for 1,000 rounds."""
+    told = sorted(
+        (name, study) for name, study in summary["studies"].items() if name.startswith("which-")
+    )
+    told.sort(key=lambda pair: int(pair[0].split("-")[1]))
+    columns: list[str] = []
+    for _, study in told:
+        columns += [name for name in study["policies"] if name not in columns]
+    lines = [
+        f"| situation | {' | '.join(f'`{c}`' for c in columns)} |",
+        "|---" * (len(columns) + 1) + "|",
+    ]
+    for _, study in told:
+        scale = 1000 / study["horizon"]
+        found = dict.fromkeys(columns, "")
+        known = {}
+        for name, every in study["policies"].items():
+            point = every[study["best_scale"][name]["by_regret"]]
+            known[name] = point["regret"][i] * scale
+            found[name] = f"{known[name]:.1f}".replace("-", "−")
+        learners = {name: value for name, value in known.items() if name != "oracle"}
+        best = min(learners, key=lambda name: learners[name])
+        found[best] = f"**{found[best]}**"
+        title = study["title"].partition(": ")[2]
+        lines.append(f"| {title} | {' | '.join(found[c] for c in columns)} |")
+    return "\n".join(lines)
+
+
+def tables(summary: dict[str, Any]) -> dict[str, str]:
+    """Every table by its name; only those whose studies were run."""
+    studies = summary["studies"]
+    made = {}
+    for name in ("beyond-1", "beyond-2", "objectives", "objectives-without", "periodic", "bounds"):
+        if name in studies:
+            made[name] = of_study(studies[name])
+    for name in ("threshold-1", "threshold-2"):
+        if name in studies:
+            made[name] = of_study(studies[name], every=True)
+    if "tree" in studies:
+        made["tree"] = of_study(studies["tree"], memory=True)
+    for series in summary.get("series", {}).values():
+        if series.get("kind") == "growth":
+            made["growth"] = of_growth(series)
+    if any(name.startswith("which-") for name in studies):
+        made["which-first"] = of_which(summary, 0)
+        made["which-second"] = of_which(summary, 1)
+    return made
+
+
+def main(directory: str) -> None:
+    """Fill the page from DIR/summary.json."""
+    summary = json.loads((Path(directory) / "summary.json").read_text())
+    page = PAGE.read_text()
+    for name, table in tables(summary).items():
+        pattern = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)
+        if not pattern.search(page):
+            sys.exit(f"{PAGE} has no place for {name}: <!-- {name} --> ... <!-- end -->")
+        text = f"<!-- {name} -->\n{table}\n<!-- end -->"
+        page = pattern.sub(lambda _, text=text: text, page)  # type: ignore[misc]
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

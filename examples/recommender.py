@@ -146,7 +146,12 @@ def _draw(comparison: Comparison, bought: Floats, chosen: Floats, out: Path | st
         x="novelty (bits)",
         y="liked (share)",
         without=["lexbandit, second half", "likes only, second half"],
-        sides={"likes only": "left", "always long tail": "left"},
+        sides={
+            "lexbandit": "above",
+            "likes only": "left",
+            "always near your taste": "below",
+            "always long tail": "left",
+        },
     )
     edges = np.exp(np.linspace(0, np.log(LONGEST), 13))
     place = np.digitize(bought, edges[1:-1])

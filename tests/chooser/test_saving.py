@@ -18,6 +18,7 @@ import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
 from lexbandit.chooser import saving
 from lexbandit.policies import make_policy
+from lexbandit.policies.lex_linucb import LexLinearRule
 
 Make = Callable[..., lb.Chooser]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -81,6 +82,13 @@ def test_a_loaded_chooser_goes_on_identically(
     state = other.policy.state()
     for name, array in chooser.policy.state().items():
         np.testing.assert_array_equal(array, state[name])
+
+
+def test_the_careful_settings_of_the_default_are_saved(make: Make, tmp_path: Path) -> None:
+    make().save(tmp_path / "it")
+    policy = lb.Chooser.load(tmp_path / "it").policy
+    assert isinstance(policy, LexLinearRule)
+    assert (policy.exploration, policy.threshold) == (0.25, 0.5)
 
 
 def test_ids_are_never_given_twice(make: Make, tmp_path: Path) -> None:

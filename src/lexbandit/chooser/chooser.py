@@ -18,7 +18,7 @@ from lexbandit.chooser import batches, merging, storing
 from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.doors import arms_of, id_of, objectives_of, prior_of, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
-from lexbandit.chooser.policy_for import DEFAULT, policy_for, takes_parts
+from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for, takes_parts
 from lexbandit.chooser.summary import Summary, summarized
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature
@@ -93,7 +93,8 @@ class Chooser:
         if not callable(clock):
             raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
         self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
-        self._settings = settings
+        # With the default's own, so that a file and a merge know them.
+        self._settings = {**CAREFUL, **settings} if policy is None else settings
         self._horizon = horizon
         self._seed = checks.whole("seed", seed, least=0)
         self.policy, self.contexts = policy_for(
@@ -103,7 +104,7 @@ class Chooser:
             context=context,
             horizon=horizon,
             seed=self._seed,
-            settings=settings,
+            settings=self._settings,
         )
         self._in_parts = takes_parts(self.policy)
         self._standing: Booleans | None

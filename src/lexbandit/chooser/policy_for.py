@@ -20,6 +20,7 @@ DEFAULT = "lex-linucb"
 
 # More careful than the policy's own defaults, which are made for long runs on smooth means: the
 # first objective must not suffer in the first thousand choices either (docs/choosing-a-policy.md).
+# A chooser without a named policy adds them to its settings.
 CAREFUL = {"exploration": 0.25, "threshold": 0.5}
 
 
@@ -63,12 +64,7 @@ def policy_for(
         dimension=contexts.dimension,
         objectives=len(objectives),
         seed=seed,
-        **{
-            "tolerance": np.array(shares),
-            **(CAREFUL if policy is None else {}),
-            **known,
-            **settings,
-        },
+        **{"tolerance": np.array(shares), **known, **settings},
     )
     return made, contexts
 

@@ -198,9 +198,8 @@ def test_an_interval_of_rewards_that_the_bound_is_not_valid_for(name: str, wrong
         make_bound(name, **PROBLEM).interval([0.5, wrong])
 
 
-def test_a_bound_instead_of_a_name_is_returned() -> None:
-    bound = UCB1Bound(arms=3)
-    assert make_bound(bound, arms=7) is bound
+def test_a_bound_instead_of_a_name_is_for_the_arms_at_hand() -> None:
+    assert make_bound(UCB1Bound(arms=3, scale=0.5), arms=7) == UCB1Bound(arms=7, scale=0.5)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_the_careful_settings_of_the_default_are_saved(make: Make, tmp_path: Pat
     make().save(tmp_path / "it")
     policy = lb.Chooser.load(tmp_path / "it").policy
     assert isinstance(policy, LexLinearRule)
-    assert (policy.exploration, policy.threshold) == (0.25, 0.5)
+    assert (policy.exploration, policy.threshold) == (0.1, 0.5)
 
 
 def test_ids_are_never_given_twice(make: Make, tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def negative(matrices: np.ndarray) -> np.ndarray:
         (spoil("grams", lambda a: np.repeat(a, 3, axis=1)), "shape"),
         (spoil("grams", lambda a: np.repeat(a, 2, axis=1)), "inverses.*shape"),
         (spoil("counts", lambda a: a + 10**6), "counts go from 0 to the plays"),
-        (spoil("counts", lambda a: -a), "at least 0"),
+        (spoil("counts", lambda a: -a), "counts go from 0"),
         (spoil("counts", lambda a: a * 0), "without counts"),
         (spoil("plays", lambda a: a * 1.5), "int64"),
         (spoil("plays", lambda a: a - 10**6), "at least 0"),

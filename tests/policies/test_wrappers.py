@@ -258,8 +258,8 @@ def test_projected_takes_every_policy(name: str) -> None:
 
 
 def test_doubling_needs_a_horizon_to_double() -> None:
-    with pytest.raises(InvalidInput, match="ucb1 has no use for a horizon"):
-        phased("doubling", policy="ucb1")
+    with pytest.raises(InvalidInput, match="random has no use for a horizon"):
+        phased("doubling", policy="random")
     for first in (0, 1.5, "x"):
         with pytest.raises(InvalidInput, match="first must be a whole number"):
             phased("doubling", first=first)

@@ -21,7 +21,7 @@ DEFAULT = "lex-linucb"
 # More careful than the policy's own defaults, which are made for long runs on smooth means: the
 # first objective must not suffer in the first thousand choices either (docs/choosing-a-policy.md).
 # A chooser without a named policy adds them to its settings.
-CAREFUL = {"exploration": 0.25, "threshold": 0.5}
+CAREFUL = {"threshold": 0.5}
 
 
 def policy_for(

@@ -85,7 +85,8 @@ def home_of(
     """Return the model that stores a round of `arm`: its first stage with a width above 2^(−s).
 
     −1, for none, if a width of at most `finest` comes first. For the arm that `decide` explores
-    this is the stage that chose it, since no arm was wide at the stages before.
+    this is the stage that chose it, unless the arm was already finer than `finest` at a stage where
+    a rival was not, which happens at small scales only.
     """
     for stage in range(stages):
         row = arm * stages + stage

@@ -12,7 +12,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "quick-start.md"
-CALL = re.compile(r"^print\((chooser\.explain\(.*\))\)$", re.MULTILINE)
+CALL = re.compile(r"^print\((\w+\.explain\(.*\))\)$", re.MULTILINE)
 
 
 def picture() -> str:

@@ -65,6 +65,17 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str_of)
+def test_tables_are_whole(page: Path) -> None:
+    """Every row has as many cells as its header, and nothing is left to be filled in."""
+    text = BLOCK.sub("", page.read_text())
+    assert "NUMBERS" not in text
+    assert not re.search(r"^\|.*\{[a-z0-9-]+\}", text, re.MULTILINE)
+    for table in re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE):
+        cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()]
+        assert len(set(cells)) == 1, table
+
+
 def test_every_policy_has_a_page_and_a_row() -> None:
     table = (ROOT / "docs" / "policies" / "index.md").read_text()
     for name in REGISTRY.names():

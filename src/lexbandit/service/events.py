@@ -1,0 +1,94 @@
+"""What the log holds: events in one order, each a few plain values in JSON.
+
+kind         body
+begin        {"arms": [...], "definition": {...}}: a decision point's first event
+decisions    {"by": replica, "rows": [{"id", "arm", "propensity", "context", "allowed"}, ...]}
+rewards      {"rows": [{"id", "values": {objective: value}}, ...]}
+arm          {"arm": name, "change": "add" or "retire", "prior": ..., "weight": ...}
+tick         {}: time went by; decisions whose time is over leave
+
+The state of a decision point is what its events, taken one after the other, lead to.
+"""
+
+import json
+import zlib
+from typing import Any, Literal, NamedTuple, get_args
+
+from lexbandit.errors import InvalidInput
+
+Kind = Literal["begin", "decisions", "rewards", "arm", "tick"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Event(NamedTuple):
+    """Something to be appended to the log."""
+
+    point: str
+    kind: Kind
+    body: bytes
+
+
+class Stored(NamedTuple):
+    """An event of the log: its place in the order, and the time the log gave it, in seconds.
+
+    Places are 1, 2, 3, ... without gaps, and times never go back.
+    """
+
+    seq: int
+    time: float
+    point: str
+    kind: Kind
+    body: bytes
+
+
+class Snapshot(NamedTuple):
+    """A decision point's state after the event `seq`."""
+
+    seq: int
+    data: bytes
+
+
+class CorruptLog(Exception):
+    """Something in the log is not what was written; it cannot be trusted."""
+
+
+def body_of(value: dict[str, Any]) -> bytes:
+    """Return the body of an event."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def read_body(stored: Stored) -> dict[str, Any]:
+    """Return what an event says."""
+    told = json.loads(stored.body)
+    if not isinstance(told, dict):
+        raise CorruptLog(f"event {stored.seq} of the log does not hold an object.")
+    return told
+
+
+def checksum(event: Event | Stored) -> int:
+    """Return the checksum that is kept beside an event."""
+    head = f"{event.point}\0{event.kind}\0".encode()
+    return zlib.crc32(event.body, zlib.crc32(head))
+
+
+def checked(stored: Stored, kept: int) -> Stored:
+    """Return an event that is as it was written."""
+    if checksum(stored) != kept:
+        raise CorruptLog(
+            f"event {stored.seq} of the log (of {stored.point!r}) was damaged: its checksum is "
+            "another than when it was written. Restore the log from a backup."
+        )
+    return stored
+
+
+def point_name(name: Any) -> str:
+    """Return the name of a decision point: letters, digits, - and _, at most 64."""
+    if (
+        not isinstance(name, str)
+        or not 0 < len(name) <= 64
+        or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+    ):
+        raise InvalidInput(
+            f"the name of a decision point has 1 to 64 letters, digits, - and _, got {name!r}."
+        )
+    return name

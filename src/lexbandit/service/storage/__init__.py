@@ -1,0 +1,22 @@
+"""Where events are kept: a file (SQLite), or a server that replicas share (PostgreSQL)."""
+
+from lexbandit.errors import InvalidInput
+from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
+
+__all__ = ["Storage", "StorageFailed", "StorageInUse", "make_storage"]
+
+
+def make_storage(url: str) -> Storage:
+    """Return the storage of a URL: sqlite:FILE, or postgresql://USER:PASSWORD@HOST/DATABASE."""
+    scheme, _, place = url.partition(":")
+    if scheme == "sqlite" and place:
+        from lexbandit.service.storage.sqlite import SqliteStorage  # noqa: PLC0415
+
+        return SqliteStorage(place.removeprefix("//"))
+    if scheme in ("postgresql", "postgres"):
+        from lexbandit.service.storage.postgres import PostgresStorage  # noqa: PLC0415
+
+        return PostgresStorage(url)
+    raise InvalidInput(
+        f"storage must be sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE, got {url!r}."
+    )

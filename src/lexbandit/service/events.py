@@ -12,6 +12,7 @@ The state of a decision point is what its events, taken one after the other, lea
 
 import json
 import zlib
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from lexbandit.errors import InvalidInput
@@ -79,6 +80,20 @@ def checked(stored: Stored, kept: int) -> Stored:
             "another than when it was written. Restore the log from a backup."
         )
     return stored
+
+
+def in_order(seq: int, rows: Iterable[Sequence[Any]]) -> list[Stored]:
+    """Return the events after `seq`, from rows that end with a checksum; none may be missing."""
+    events = []
+    for place, (*fields, kept) in enumerate(rows, seq + 1):
+        stored = Stored(*fields)
+        if stored.seq != place:
+            raise CorruptLog(
+                f"event {place} of the log is missing: the next one there is {stored.seq}. "
+                "Restore the log from a backup."
+            )
+        events.append(checked(stored, kept))
+    return events
 
 
 def point_name(name: Any) -> str:

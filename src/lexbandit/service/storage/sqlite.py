@@ -8,10 +8,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TypeVar
 
-from lexbandit.service.events import Event, Snapshot, Stored, checked, checksum
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
 from lexbandit.service.storage.clock import LogClock
 
@@ -68,24 +69,29 @@ class SqliteStorage(Storage):
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._keep_others_out()
-        try:
-            self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            self._writer.execute("PRAGMA journal_mode = WAL")
-            self._writer.execute("PRAGMA synchronous = FULL")
-            self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
-            _migrate(self._writer, self.path)
-            last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
-            self._seq, time = last.fetchone() or (0, 0.0)
-            self._clock.not_before(time)
-            self._reader = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
-            )
-        except sqlite3.Error as error:
-            self._let_others_in()
-            raise StorageFailed(f"{self.path} cannot be opened: {error}.", final=True) from error
-        except BaseException:
-            self._let_others_in()
-            raise
+        with ExitStack() as undo:
+            undo.callback(self._let_others_in)
+            try:
+                self._connect(undo)
+            except sqlite3.Error as error:
+                raise StorageFailed(
+                    f"{self.path} cannot be opened: {error}.", final=True
+                ) from error
+            undo.pop_all()
+
+    def _connect(self, undo: ExitStack) -> None:
+        self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        undo.callback(self._writer.close)
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute("PRAGMA synchronous = FULL")
+        self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
+        _migrate(self._writer, self.path)
+        last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
+        self._seq, time = last.fetchone() or (0, 0.0)
+        self._clock.not_before(time)
+        self._reader = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        )
 
     def _keep_others_out(self) -> None:
         """Hold a lock that the system frees when this process ends, however it ends."""
@@ -163,9 +169,9 @@ class SqliteStorage(Storage):
                 "ORDER BY seq LIMIT ?",
                 (seq, limit),
             )
-            return [checked(Stored(*row), kept) for *row, kept in rows]
+            return in_order(seq, rows)
 
-        return await self._in(self._reading, read)
+        return await self._read("the log", read)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot and the one before it."""
@@ -199,7 +205,16 @@ class SqliteStorage(Storage):
                 log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
             return None
 
-        return await self._in(self._reading, read)
+        return await self._read("a snapshot", read)
+
+    async def _read(self, what: str, read: Callable[[], _T]) -> _T:
+        """Read; what SQLite cannot make sense of is damage."""
+        try:
+            return await self._in(self._reading, read)
+        except sqlite3.Error as error:
+            raise CorruptLog(
+                f"{self.path} is damaged where {what} is: {error}. Restore it from a backup."
+            ) from error
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
@@ -214,8 +229,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StorageFailed(
-            f"{path} was written by a newer lexbandit (version {version} of its tables; this one "
-            f"knows {VERSION}): install that one.",
+            f"{path} has tables of version {version}, made by a newer lexbandit; this one knows "
+            f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
             final=True,
         )
     for n in range(version, VERSION):

@@ -10,20 +10,28 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from lexbandit.chooser import ChooserExplanation, Proposal, Summary
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
+from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service import opening
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Event, Stored, body_of
 from lexbandit.service.journal import PAGE, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
-from lexbandit.service.rows import Decided, DecidedMany, DecisionRow, Rewarded, fingerprint
+from lexbandit.service.rows import (
+    Decided,
+    DecidedMany,
+    DecisionRow,
+    Rewarded,
+    at_row,
+    fingerprint,
+    one_request_an_id,
+    own_id,
+    told_by_id,
+)
 from lexbandit.service.snapshots import Snapshots
 from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
-# Ids of decisions are texts of at most this length.
-LONGEST_ID = 128
 _TICK = 1.0
 
 
@@ -137,7 +145,7 @@ class Engine:
     async def decide_many(self, point: str, rows: Sequence[DecisionRow]) -> list[Decided]:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
         state = self.point(point)
-        _same_ids_same_rows(rows)
+        one_request_an_id(rows)
         async with self._alone(point, {row.id for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
@@ -157,7 +165,7 @@ class Engine:
                     written.append(self._row(rows[n], proposals[-1]))
                     place = len(written) - 1
             except InvalidInput as error:
-                raise _at_row(error, n, len(rows)) from None
+                raise at_row(error, n, len(rows)) from None
             places.append(place)
             if id is not None:
                 first[id] = place
@@ -221,7 +229,7 @@ class Engine:
     ) -> list[Rewarded]:
         """Tell rewards of many decisions; if one cannot be taken, none is."""
         state = self.point(point)
-        told = _told_by_id(rows)
+        told = told_by_id(rows)
         async with self._alone(point, told):
             if self.storage.shared and not all(self._knows(state, id) for id in told):
                 await self._journal.catch_up()  # another process may have decided just now
@@ -231,7 +239,7 @@ class Engine:
                 try:
                     known = state.rewarded(id, values)
                 except InvalidInput as error:
-                    raise _at_row(error, n, len(rows)) from None
+                    raise at_row(error, n, len(rows)) from None
                 if known is not None:
                     answers[id] = known
                 else:
@@ -328,14 +336,8 @@ class Engine:
                         log.warning("%s: time cannot pass: %s", point.name, error)
 
 
-def _own_id(id: Any) -> str:
-    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
-        raise InvalidInput(f"id must be a text of 1 to {LONGEST_ID} characters, got {id!r}.")
-    return id
-
-
 def _answered(point: Point, row: DecisionRow) -> Decided | None:
-    return point.answered(_own_id(row.id), fingerprint(row.context, row.allowed))
+    return point.answered(own_id(row.id), fingerprint(row.context, row.allowed))
 
 
 def _answer(outcome: Any) -> Any:
@@ -347,28 +349,3 @@ def _answer(outcome: Any) -> Any:
 
 def _number(propensity: float) -> float | None:
     return None if math.isnan(propensity) else float(propensity)
-
-
-def _at_row(error: InvalidInput, row: int, rows: int) -> InvalidInput:
-    return error if rows == 1 else type(error)(f"row {row}: {error}")
-
-
-def _same_ids_same_rows(rows: Sequence[DecisionRow]) -> None:
-    """Refuse a batch that asks for two different decisions by one id."""
-    asked: dict[str, DecisionRow] = {}
-    for n, row in enumerate(rows):
-        if row.id is not None and asked.setdefault(row.id, row)[:2] != row[:2]:
-            raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
-
-
-def _told_by_id(
-    rows: Sequence[tuple[str, Mapping[str, float]]],
-) -> dict[str, dict[str, float]]:
-    """Return what is told of each decision; rows of one decision are taken together."""
-    told: dict[str, dict[str, float]] = {}
-    for n, (id, values) in enumerate(rows):
-        before = told.setdefault(id, {})
-        for name, value in values.items():
-            if before.setdefault(name, value) != value:
-                raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
-    return told

@@ -1,5 +1,7 @@
 """One decision point: the state that its events lead to, one after the other."""
 
+import hashlib
+import json
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
@@ -69,6 +71,20 @@ class Point:
     def clock(self) -> float:
         """Return the time of the event that is taken: the chooser's clock."""
         return self.time
+
+    def digest(self) -> str:
+        """Return a short text that is the same for states that are the same bit for bit."""
+        told = [
+            self.chooser.digest(),
+            self.version,
+            self.arms_version,
+            self.time,
+            sorted(self.counts.items()),
+            list(self.keys.items()),
+            list(self.past.items()),
+            self.history.plain(),
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     # --- what a request meets before it is written -----------------------------------------------
 

@@ -1,9 +1,9 @@
 """A decision point's state as bytes, and back.
 
-    lexbandit.point 1\n        the format and its version
-    8 bytes                    the length of the next part, the low byte first
-    JSON                       seq, time, counts, keys, ...
-    the rest                   the chooser, in its own format (docs/saving.md)
+lexbandit.point 1\n        the format and its version
+8 bytes                    the length of the next part, the low byte first
+JSON                       seq, time, counts, keys, ...
+the rest                   the chooser, in its own format (docs/saving.md)
 """
 
 import asyncio

@@ -5,8 +5,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import ChooserExplanation, Proposal, Summary
@@ -29,6 +28,7 @@ from lexbandit.service.rows import (
 )
 from lexbandit.service.snapshots import Snapshots
 from lexbandit.service.storage import Storage, StorageFailed
+from lexbandit.service.turns import Turns
 
 log = logging.getLogger("lexbandit.service")
 
@@ -47,7 +47,7 @@ class Engine:
         self.storage = storage
         self.replica = secrets.token_hex(4)
         self._made = 0
-        self._busy: dict[tuple[str, str], asyncio.Future[None]] = {}
+        self._turns = Turns()
         self._journal = Journal(storage, self._fold, seq)
         self._tasks: list[asyncio.Task[None]] = []
         self._log_time = (0.0, 0.0)  # of the last event folded, and by the monotonic clock then
@@ -146,7 +146,7 @@ class Engine:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
         state = self.point(point)
         one_request_an_id(rows)
-        async with self._alone(point, {row.id for row in rows if row.id is not None}):
+        async with self._turns.about({(point, row.id) for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
     async def _decide(self, point: Point, rows: Sequence[DecisionRow]) -> list[Decided]:
@@ -230,7 +230,7 @@ class Engine:
         """Tell rewards of many decisions; if one cannot be taken, none is."""
         state = self.point(point)
         told = told_by_id(rows)
-        async with self._alone(point, told):
+        async with self._turns.about((point, id) for id in told):
             if self.storage.shared and not all(self._knows(state, id) for id in told):
                 await self._journal.catch_up()  # another process may have decided just now
             answers: dict[str, Rewarded] = {}
@@ -259,21 +259,6 @@ class Engine:
         except UnknownDecision:
             return False
         return True
-
-    @asynccontextmanager
-    async def _alone(self, point: str, ids: Iterable[str]) -> AsyncIterator[None]:
-        """Wait until nothing is under way about these ids; then others wait for us."""
-        mine = [(point, id) for id in ids]
-        while busy := [self._busy[one] for one in mine if one in self._busy]:
-            await asyncio.wait(busy)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._busy.update(dict.fromkeys(mine, done))
-        try:
-            yield
-        finally:
-            for one in mine:
-                del self._busy[one]
-            done.set_result(None)
 
     # --- arms, and what is known -----------------------------------------------------------------
 

@@ -42,13 +42,16 @@ class Engine:
     answered. `start` makes one.
     """
 
-    def __init__(self, points: Mapping[str, Point], storage: Storage, seq: int) -> None:
+    def __init__(
+        self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
+    ) -> None:
         self.points = dict(points)
         self.storage = storage
         self.replica = secrets.token_hex(4)
         self._made = 0
         self._turns = Turns()
         self._journal = Journal(storage, self._fold, seq)
+        self._snapshots = Snapshots(self, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
         self._log_time = (0.0, 0.0)  # of the last event folded, and by the monotonic clock then
 
@@ -68,8 +71,7 @@ class Engine:
         await storage.open()
         try:
             states, seq = await opening.restored(points, storage)
-            engine = cls(states, storage, seq)
-            engine._snapshots = Snapshots(engine, snapshot_every)
+            engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             await engine._journal.catch_up()
             engine._journal.start()
             await opening.begin(engine)
@@ -80,8 +82,6 @@ class Engine:
         if storage.shared:
             engine._tasks.append(asyncio.create_task(engine._journal.follow(poll)))
         return engine
-
-    _snapshots: Snapshots
 
     async def stop(self) -> None:
         """Answer what is under way, keep a last snapshot, and close the storage."""

@@ -292,7 +292,7 @@ class Chooser:
     @classmethod
     def from_bytes(
         cls,
-        data: bytes,
+        data: bytes | bytearray | memoryview,
         *,
         policy: Policy | None = None,
         clock: Callable[[], float] = time.time,

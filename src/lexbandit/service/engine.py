@@ -8,7 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexbandit.chooser import ChooserExplanation, Proposal, Summary
+from lexbandit.chooser import Proposal
+from lexbandit.chooser.explaining import ChooserExplanation
+from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service import opening
 from lexbandit.service.definition import Definition
@@ -180,7 +182,7 @@ class Engine:
 
     def _row(self, asked: DecisionRow, proposal: Proposal) -> dict[str, Any]:
         """Return a decision as the log has it."""
-        row = {
+        row: dict[str, Any] = {
             "id": self._new_id() if asked.id is None else asked.id,
             "arm": proposal.arm,
             "propensity": _number(proposal.propensity),
@@ -234,7 +236,7 @@ class Engine:
             if self.storage.shared and not all(self._knows(state, id) for id in told):
                 await self._journal.catch_up()  # another process may have decided just now
             answers: dict[str, Rewarded] = {}
-            fresh = []
+            fresh: list[dict[str, Any]] = []
             for n, (id, values) in enumerate(told.items()):
                 try:
                     known = state.rewarded(id, values)
@@ -314,7 +316,8 @@ class Engine:
             told, then = self._log_time
             now = told + time.monotonic() - then
             for point in self.points.values():
-                if point.due is not None and point.due <= now:
+                due = point.chooser.due
+                if due is not None and due <= now:
                     try:
                         await self.append(point.name, "tick", {})
                     except StorageFailed as error:

@@ -132,13 +132,6 @@ class Point:
             )
         return before is None
 
-    @property
-    def due(self) -> float | None:
-        """When the oldest kept decision's time is over."""
-        wait = self.definition.wait
-        oldest = None if wait is None else next(iter(self.chooser.kept()), None)
-        return None if oldest is None or wait is None else oldest.since + wait
-
     # --- events ----------------------------------------------------------------------------------
 
     def fold(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
@@ -170,25 +163,21 @@ class Point:
         wait = self.definition.wait
         if wait is None or time < self._look_at:
             return
-        gone = 0
-        self._look_at = time + wait
-        for kept in self.chooser.kept():
-            if kept.since + wait > time:
-                self._look_at = kept.since + wait
-                break
+        gone = self.chooser.overdue(time)
+        for kept in gone:
             self.past[kept.id] = Past(kept.rewards, {})
             self.keys.pop(kept.id, None)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in kept.rewards:
                     self.history.rewarded(time, objective.name, objective.default, kept.id)
-            gone += 1
         if gone:
             while len(self.past) > self.definition.keep:
                 self.past.popitem(last=False)
             self.chooser.tick()
             self.version = self.seq
-            self.counts["expired"] += gone
-            self.history.expired(time, gone)
+            self.counts["expired"] += len(gone)
+            self.history.expired(time, len(gone))
+        self._look_at = self.chooser.due or time + wait
 
     def _decisions(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
         """Keep decisions, one a row or in columns."""

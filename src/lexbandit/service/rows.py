@@ -83,6 +83,7 @@ def told_by_id(
     for n, (id, values) in enumerate(rows):
         before = told.setdefault(id, {})
         for name, value in values.items():
-            if before.setdefault(name, value) != value:
+            if name in before and before[name] != value:
                 raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
+            before[name] = value
     return told

@@ -67,6 +67,10 @@ class Home(ABC):
     def _sql(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]: ...
 
     @abstractmethod
+    def refuse(self, seq: int | None) -> None:
+        """Let the database refuse the event of a place, as a full disk may; None: no more."""
+
+    @abstractmethod
     def version(self) -> int:
         """The version of its tables."""
 
@@ -92,6 +96,15 @@ class SqliteHome(Home):
         with closing(sqlite3.connect(self.path)) as connection, connection:
             return connection.execute(statement, values).fetchall()
 
+    def refuse(self, seq: int | None) -> None:
+        if seq is None:
+            self._sql("DROP TRIGGER refusing")
+        else:
+            self._sql(
+                f"CREATE TRIGGER refusing BEFORE INSERT ON log WHEN NEW.seq = {seq} "
+                "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+            )
+
     def version(self) -> int:
         return int(self._sql("PRAGMA user_version")[0][0])
 
@@ -114,6 +127,11 @@ class PostgresHome(Home):
 
     def _sql(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         return self.server.execute(statement, *values, url=self.url)
+
+    def refuse(self, seq: int | None) -> None:
+        self._sql("ALTER TABLE lexbandit_log DROP CONSTRAINT IF EXISTS refused")
+        if seq is not None:
+            self._sql(f"ALTER TABLE lexbandit_log ADD CONSTRAINT refused CHECK (seq <> {seq})")
 
     def version(self) -> int:
         return int(self._sql("SELECT version FROM lexbandit_schema")[0][0])

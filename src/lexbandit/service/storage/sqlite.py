@@ -19,11 +19,12 @@ from lexbandit.service.storage.clock import LogClock
 log = logging.getLogger("lexbandit.service")
 _T = TypeVar("_T")
 
-# What brings a file from version n to n + 1; a new file takes all of them.
+# What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
+# keep the last place in a table of its own, by which a log that lost its end is noticed.
 _MIGRATIONS = (
     """
     CREATE TABLE log (
-        seq INTEGER PRIMARY KEY,
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
         time REAL NOT NULL,
         point TEXT NOT NULL,
         kind TEXT NOT NULL,
@@ -41,6 +42,9 @@ _MIGRATIONS = (
     """,
 )
 VERSION = len(_MIGRATIONS)
+
+# In a damaged file, also SQLite's messages may be no text.
+_UNREADABLE = (sqlite3.Error, UnicodeError)
 
 
 class SqliteStorage(Storage):
@@ -73,7 +77,7 @@ class SqliteStorage(Storage):
             undo.callback(self._let_others_in)
             try:
                 self._connect(undo)
-            except sqlite3.Error as error:
+            except _UNREADABLE as error:
                 raise StorageFailed(
                     f"{self.path} cannot be opened: {error}.", final=True
                 ) from error
@@ -88,6 +92,13 @@ class SqliteStorage(Storage):
         _migrate(self._writer, self.path)
         last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
         self._seq, time = last.fetchone() or (0, 0.0)
+        last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'")
+        (written,) = last.fetchone() or (0,)
+        if self._seq != written or not isinstance(time, float):
+            raise CorruptLog(
+                f"{self.path} is damaged: its log ends with event {self._seq}, and event {written} "
+                "was the last one written. Restore it from a backup."
+            )
         self._clock.not_before(time)
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
@@ -211,7 +222,7 @@ class SqliteStorage(Storage):
         """Read; what SQLite cannot make sense of is damage."""
         try:
             return await self._in(self._reading, read)
-        except sqlite3.Error as error:
+        except _UNREADABLE as error:
             raise CorruptLog(
                 f"{self.path} is damaged where {what} is: {error}. Restore it from a backup."
             ) from error

@@ -243,6 +243,10 @@ class Chooser:
             self._ledger.tick()
             return self.expired - before
 
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a decision of this id is kept."""
+        return id in self._ledger.room
+
     def decision(self, id: str) -> KeptDecision:
         """Return a decision that is kept for its rewards, and those that came."""
         with self._lock:

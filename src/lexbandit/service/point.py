@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lexbandit.chooser import Chooser, Proposal, Proposals
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
+from lexbandit.errors import Contradiction, InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.history import RECENT, History
-from lexbandit.service.rows import Decided, Rewarded, fingerprint
+from lexbandit.service.rows import Decided, Rewarded
 
 # What became of one row of an event: an answer, or the error that its sender gets.
 Outcome = Decided | Rewarded | InvalidInput | bool | None
@@ -90,16 +90,19 @@ class Point:
 
     def answered(self, id: str, request: str) -> Decided | None:
         """Return the answer that a caller's own id had before, if it had one."""
-        try:
-            kept = self.chooser.decision(id)
-        except UnknownDecision:
+        if id not in self.chooser:
             return None
         key = self.keys.get(id)
         if key is None or key.request != request:
             raise Contradiction(
                 f"decision {id!r} was asked for before, with another context or other allowed arms."
             )
+        kept = self.chooser.decision(id)
         return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def knows(self, id: str) -> bool:
+        """Tell whether a decision is kept, or was until its time was over."""
+        return id in self.chooser or id in self.past
 
     def rewarded(self, id: str, values: Mapping[str, Any]) -> Rewarded | None:
         """Return the answer to rewards that were told before; None if there is something new.
@@ -196,9 +199,9 @@ class Point:
     def _decision(self, row: dict[str, Any], version: int, proposal: Any) -> Outcome:
         id, arm, allowed = row["id"], row["arm"], row.get("allowed")
         propensity = math.nan if row["propensity"] is None else row["propensity"]
-        request = fingerprint(row["context"], allowed) if row.get("key") else ""
+        request = row.get("key")
         try:
-            if request and (before := self.answered(id, request)) is not None:
+            if request is not None and (before := self.answered(id, request)) is not None:
                 self.counts["repeated"] += 1
                 return before
             if proposal is None:
@@ -207,7 +210,7 @@ class Point:
         except InvalidInput as error:
             self.counts["refused"] += 1
             return error
-        if request:
+        if request is not None:
             self.keys[id] = Key(request, version)
             if len(self.keys) > self.definition.keep:
                 self.keys.popitem(last=False)

@@ -1,6 +1,7 @@
 """`lexbandit key NAME --role ROLE`: a new API key for the decision service."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -63,5 +64,5 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _list(texts: list[str]) -> str:
+def _list(texts: Sequence[str]) -> str:
     return "[" + ", ".join(_quoted(text) for text in texts) + "]"

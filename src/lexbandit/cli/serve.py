@@ -35,7 +35,7 @@ def sample() -> Path:
 def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags: Any) -> None:
     """Serve the decision points of CONFIG.toml over HTTP.
 
-    Settings come from these options, from LEXBANDIT_... variables, and from the file, in this order.
+    An option counts before a LEXBANDIT_... variable, and that before the file.
     """
     if show:
         click.echo(sample().read_text(encoding="utf-8"), nl=False)

@@ -116,6 +116,9 @@ class App:
         headers = dict(scope["headers"])
         if operation.role is not None:
             self._door.admit(headers, operation.role)
+        if not found.known:
+            known = ", ".join(self.engine.points)
+            raise Problem(UNKNOWN, f"no decision point is called {found.point!r}. Known: {known}.")
         body = await self._body(operation, headers, receive) if operation.takes else None
         query = _query(operation.query, scope["query_string"]) if operation.query else None
         request = Request(found.point, found.named, query, body)

@@ -8,7 +8,7 @@ import msgspec
 
 import lexbandit
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
-from lexbandit.service.operations import JSON, NEXT, Operation
+from lexbandit.service.operations import JSON, LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 
 if TYPE_CHECKING:
@@ -51,8 +51,18 @@ def document(operations: Iterable[Operation], points: Mapping[str, "Point"]) -> 
 
 
 def _types(operation: Operation) -> list[Any]:
-    given = [type for type in operation.gives.values() if not isinstance(type, str)]
-    return [*operation.takes, *given]
+    given = [types for types in operation.gives.values() if not isinstance(types, str)]
+    return [*operation.takes, *(type for types in given for type in _tuple(types))]
+
+
+def _tuple(types: Any) -> tuple[Any, ...]:
+    return types if isinstance(types, tuple) else (types,)
+
+
+def _one_of(types: tuple[Any, ...], schemas: dict[int, Any]) -> Any:
+    """Return the schema of a body that has one of some types."""
+    found = [schemas[id(type)] for type in types]
+    return found[0] if len(found) == 1 else {"anyOf": found}
 
 
 def _schemas(operations: list[Operation]) -> tuple[dict[int, Any], dict[str, Any]]:
@@ -75,9 +85,7 @@ def _operation(operation: Operation, schemas: dict[int, Any], points: list[str])
     if operation.role:
         told["description"] = f"Needs the role {operation.role}."
     if operation.takes:
-        schemes = [schemas[id(type)] for type in operation.takes]
-        schema = schemes[0] if len(schemes) == 1 else {"anyOf": schemes}
-        content = {JSON.decode(): {"schema": schema}}
+        content = {JSON.decode(): {"schema": _one_of(operation.takes, schemas)}}
         told["requestBody"] = {"required": not operation.optional, "content": content}
     for status in _problems(operation):
         content = {MEDIA_TYPE.decode(): {"schema": schemas[id(ProblemDetails)]}}
@@ -98,14 +106,13 @@ def _problems(operation: Operation) -> list[int]:
     return sorted(found)
 
 
-def _gives(type: Any, schemas: dict[int, Any]) -> dict[str, Any]:
-    if not isinstance(type, str):
-        return {"description": "Done.", "content": {JSON.decode(): {"schema": schemas[id(type)]}}}
-    told: dict[str, Any] = {
-        "description": "Done.",
-        "content": {type: {"schema": {"type": "string"}}},
-    }
-    if type == "application/x-ndjson":
+def _gives(types: Any, schemas: dict[int, Any]) -> dict[str, Any]:
+    if not isinstance(types, str):
+        schema = _one_of(_tuple(types), schemas)
+        return {"description": "Done.", "content": {JSON.decode(): {"schema": schema}}}
+    content = {types: {"schema": {"type": "string"}}}
+    told: dict[str, Any] = {"description": "Done.", "content": content}
+    if types == LINES.decode():
         number = {"type": "integer", "minimum": 0}
         told["headers"] = {NEXT.decode().title(): {"required": True, "schema": number}}
     return told

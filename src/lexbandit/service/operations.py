@@ -51,7 +51,7 @@ class Operation:
 
     role       which a caller needs; None for everybody
     takes      the types the body may have; none if there is no body
-    gives      by status, the type of the answer, or its media type if it is no JSON
+    gives      by status, the types the answer may have, or its media type if it is no JSON
     problems   which can come besides those that every operation has
     optional   the body may be left out
     """
@@ -88,7 +88,7 @@ async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | 
     asked = request.body
     if isinstance(asked, s.DecisionColumns):
         many = await engine.decide_columns(request.point, asked.contexts, asked.allowed)
-        return s.ColumnsReply(*many)
+        return s.ColumnsReply(many.ids, many.arms, [*many.propensities], many.policy_version)
     rows = [DecisionRow(row.context, row.allowed, row.id) for row in asked.decisions]
     made = await engine.decide_many(request.point, rows)
     return s.DecisionsReply([s.Decision(*one) for one in made])
@@ -196,7 +196,7 @@ OPERATIONS = (
     Operation("POST", "/v1/{point}/decisions", "decide", decide,
         {200: s.Decision}, (s.DecisionRequest,), problems=(409,)),
     Operation("POST", "/v1/{point}/decisions:batch", "decide", decide_many,
-        {200: s.DecisionsReply | s.ColumnsReply}, (s.DecisionRows, s.DecisionColumns),
+        {200: (s.DecisionsReply, s.ColumnsReply)}, (s.DecisionRows, s.DecisionColumns),
         problems=(409,)),
     Operation("POST", "/v1/{point}/decisions/{id}/rewards", "reward", reward,
         {200: s.RewardReply}, (s.Rewards,), problems=(409,)),

@@ -5,17 +5,18 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from lexbandit.service.operations import Operation
-from lexbandit.service.problems import MALFORMED, UNKNOWN, Problem
+from lexbandit.service.problems import MALFORMED, Problem
 
 Methods = Mapping[str, Operation]
 
 
 class Found(NamedTuple):
-    """The operations of a path by method, and what the path names."""
+    """The operations of a path by method, and what the path names; `known`: the point is."""
 
     methods: Methods
     point: str
     named: Mapping[str, str]
+    known: bool = True
 
 
 class Router:
@@ -51,17 +52,9 @@ class Router:
             if len(parts) == len(given):
                 named = _named(parts, given)
                 if named is not None:
-                    return self._found(methods, named)
+                    point = named.pop("point", "")
+                    return Found(methods, point, named, point in self._points)
         return None
-
-    def _found(self, methods: Methods, named: dict[str, str]) -> Found:
-        point = named.pop("point", "")
-        if point not in self._points:
-            raise Problem(
-                UNKNOWN,
-                f"there is no decision point {point!r}. Known: {', '.join(sorted(self._points))}.",
-            )
-        return Found(methods, point, named)
 
 
 def _named(parts: tuple[str, ...], given: list[bytes]) -> dict[str, str] | None:

@@ -16,12 +16,12 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
-from lexbandit.service.dashboard import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
 from lexbandit.service.storage import make_storage
+from lexbandit.service.warming import warm_up
 
 log = logging.getLogger("lexbandit.service")
 
@@ -72,7 +72,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     door = Door(keys, sessions, config.rate)
     secure = config.tls_cert is not None or bool(config.proxies)
-    site = Site(door, routes(engine), secure=secure)
+    site = Site(door, secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
 
@@ -81,13 +81,14 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take SIGTERM and SIGINT as the wish to end; unlike uvicorn's, not once more afterwards."""
-        known = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGTERM, signal.SIGINT)}
+        """Take SIGTERM and SIGINT as the wish to end; uvicorn would raise them once more then."""
+        wishes = (signal.SIGTERM, signal.SIGINT)
+        known = {wish: signal.signal(wish, self.handle_exit) for wish in wishes}
         try:
             yield
         finally:
-            for sig, handler in known.items():
-                signal.signal(sig, handler)
+            for wish, handler in known.items():
+                signal.signal(wish, handler)
 
 
 def bound(config: Config) -> socket.socket:
@@ -118,6 +119,8 @@ async def serve(config: Config, *, no_auth: bool, started: Callable[[str, Engine
     check_door(config, no_auth=no_auth)
     served = bound(config)
     try:
+        for definition in config.points.values():
+            warm_up(definition)
         engine = await Engine.start(
             config.points,
             make_storage(config.storage),

@@ -1,11 +1,12 @@
 """A decision point that tests use: a router of prompts, quality first, then cost."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import lexbandit as lb
+from lexbandit.contexts import Feature
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.events import Snapshot
@@ -18,6 +19,7 @@ def definition(
     name: str = "router",
     arms: tuple[str, ...] = ("small", "medium", "large"),
     tolerance: float = 0.02,
+    context: Sequence[Feature] | None = None,
     **settings: Any,
 ) -> Definition:
     """Return the router; the missing quality of a decision is taken as 0 when its time is over."""
@@ -28,7 +30,8 @@ def definition(
             lb.Objective("cost", goal="min", range=(0, 0.05)),
         ],
         arms=arms,
-        context=[
+        context=context
+        or [
             lb.Number("tokens", 0, 8000),
             lb.Category("task", ["code", "maths", "chat"]),
             lb.Cycle("hour", 24),

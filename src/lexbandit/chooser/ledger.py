@@ -57,6 +57,7 @@ class Ledger:
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
         self.in_parts = takes_parts(policy)
         self._defaults = any(objective.default is not None for objective in objectives)
+        self._lines = [(*o.range, o.span, o.goal == "max") for o in objectives]
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
     def keep(
@@ -148,12 +149,20 @@ class Ledger:
         `earlier` has what came in the same batch.
         """
         fresh: Fresh = []
+        rewards = waiting.rewards
         for name, given in told.items():
             i = self.index.get(name, -1)
             if i < 0:
                 raise unknown_name("objective", name, self.index)
-            value, share = self.objectives[i].taken(given)
-            before = waiting.rewards[i]
+            low, high, span, most = self._lines[i]
+            if given.__class__ is float and low <= given <= high:  # the usual case needs no call
+                value, share = given, (given - low) / span
+                if not most:
+                    share = 1.0 - share
+            else:
+                value = self.objectives[i].checked(given)
+                share = self.objectives[i].share(value)
+            before = rewards[i]
             if before is None:
                 before = earlier.get(i)
             if before is None:
@@ -173,7 +182,8 @@ class Ledger:
         for i, _, share in fresh:
             shares[i] = share
         if self.in_parts or waiting.learned:
-            learn = self.policy.amend if waiting.learned else self.policy.update
+            policy = self.policy
+            learn = policy._amend_checked if waiting.learned else policy._update_checked
             learn(waiting.point, waiting.arm, shares, waiting.mask)
             waiting.learned = True
         self.note(waiting, fresh)
@@ -182,11 +192,11 @@ class Ledger:
 
     def note(self, waiting: Waiting, fresh: Fresh) -> None:
         """Note rewards that were learned, or are held back until all are there."""
-        rewards = list(waiting.rewards)
+        rewards, received = list(waiting.rewards), self.received
         for i, value, share in fresh:
             rewards[i] = value
-            count, total, squares = self.received[i]
-            self.received[i] = (count + 1.0, total + value, squares + value * value)
+            count, total, squares = received[i]
+            received[i] = (count + 1.0, total + value, squares + value * value)
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self.warn_outside(i, value)

@@ -199,7 +199,7 @@ class Ledger:
             received[i] = (count + 1.0, total + value, squares + value * value)
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
-                self.warn_outside(i, value)
+                self.warn_outside(i, np.array([value]))
         waiting.rewards = tuple(rewards)
 
     def _tell_at_once(self, waiting: Waiting) -> None:
@@ -216,18 +216,43 @@ class Ledger:
         if not waiting.learned and any(value is not None for value in waiting.rewards):
             self._tell_at_once(waiting)
 
-    def warn_outside(self, i: int, value: float) -> None:
-        """Count a reward outside its range; say so the first time."""
+    def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
+        """Note the first rewards of many decisions, values[n, D]; NaN is none.
+
+        As `note`, one after the other: `accumulate` adds in order.
+        """
+        for i in range(len(self.objectives)):
+            told = values[:, i][~np.isnan(values[:, i])]
+            count, total, squares = self.received[i]
+            self.received[i] = (
+                count + len(told),
+                float(np.add.accumulate(np.append(total, told))[-1]),
+                float(np.add.accumulate(np.append(squares, told * told))[-1]),
+            )
+            self.warn_outside(i, told)
+        rows = values.tolist()
+        if np.isnan(values).any():
+            rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN
+        for waiting, row in zip(first, rows, strict=True):
+            waiting.rewards = tuple(row)
+            waiting.learned = True
+
+    def warn_outside(self, i: int, values: Floats) -> None:
+        """Count the rewards outside their range; say so the first time."""
         objective = self.objectives[i]
-        self.outside[objective.name] += 1
-        if self.outside[objective.name] == 1:
+        low, high = objective.range
+        outside = (values < low) | (values > high)
+        count = int(outside.sum())
+        if count and not self.outside[objective.name]:
             log.warning(
                 "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
                 "further ones are only counted (chooser.outside).",
                 objective.name,
-                value,
-                *objective.range,
+                values[outside][0],
+                low,
+                high,
             )
+        self.outside[objective.name] += count
 
     def widen(self, active: Booleans) -> None:
         """Make room for an arm that was added; `active` says which could be chosen before.

@@ -213,7 +213,7 @@ class Ledger:
 
     def _leave(self, waiting: Waiting) -> None:
         """Let a decision go: what is held back of it is learned."""
-        if not waiting.learned and any(value is not None for value in waiting.rewards):
+        if not waiting.learned and waiting.rewards != self.no_rewards:
             self._tell_at_once(waiting)
 
     def note_many(self, first: Sequence[Waiting], values: Floats) -> None:

@@ -265,7 +265,7 @@ class Point:
         return Rewarded(id, learned=True, late=False)
 
     def _refuse(self, error: InvalidInput, rows: int = 1) -> InvalidInput:
-        """Note rows that were not taken: a replica was quicker, or the definition is another now."""
+        """Note rows that were not taken: a replica was quicker, or the definition is new."""
         self.counts["refused"] += rows
         self.refused = f"event {self.seq}: {error}"
         return error

@@ -14,7 +14,7 @@ from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, Unkno
 from lexbandit.rounds import Rounds
 
 if TYPE_CHECKING:
-    from lexbandit.chooser import Choice, Chooser
+    from lexbandit.chooser import Choice, Chooser, KeptDecision, Proposal, Proposals
     from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
     from lexbandit.environments import make_environment
     from lexbandit.objectives import Objective
@@ -32,8 +32,11 @@ __all__ = [
     "Explanation",
     "Flag",
     "InvalidInput",
+    "KeptDecision",
     "Number",
     "Objective",
+    "Proposal",
+    "Proposals",
     "Rounds",
     "UnknownDecision",
     "UnknownName",
@@ -49,8 +52,11 @@ _LATER = {
     "Chooser": "lexbandit.chooser",
     "Cycle": "lexbandit.contexts",
     "Flag": "lexbandit.contexts",
+    "KeptDecision": "lexbandit.chooser",
     "Number": "lexbandit.contexts",
     "Objective": "lexbandit.objectives",
+    "Proposal": "lexbandit.chooser",
+    "Proposals": "lexbandit.chooser",
     "Vector": "lexbandit.contexts",
     "make_environment": "lexbandit.environments",
     "make_policy": "lexbandit.policies",

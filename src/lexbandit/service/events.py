@@ -54,7 +54,7 @@ class CorruptLog(Exception):
 
 def body_of(value: dict[str, Any]) -> bytes:
     """Return the body of an event."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 def read_body(stored: Stored) -> dict[str, Any]:

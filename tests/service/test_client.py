@@ -150,8 +150,8 @@ def test_after_the_last_attempt_the_error_says_what_is_known() -> None:
     [
         (problem(400, "no JSON"), InvalidInput),
         (problem(422, "n must be a number"), InvalidInput),
-        (problem(404, "no decision 'x'", "/problems/unknown-decision"), UnknownDecision),
-        (problem(404, "no point 'x'", "/problems/unknown-name"), UnknownName),
+        (problem(404, "no decision 'x'", "urn:lexbandit:unknown-decision"), UnknownDecision),
+        (problem(404, "no point 'x'", "urn:lexbandit:unknown-name"), UnknownName),
         (problem(409, "told as 1 before"), Contradiction),
         (problem(401, "no key"), ServiceError),
         (problem(403, "not your role"), ServiceError),
@@ -242,7 +242,7 @@ def test_the_log_is_read_to_its_end() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         seqs, then = pages[int(request.url.params["since"])]
         lines = "".join(f'{{"seq": {seq}}}\n' for seq in seqs)
-        return httpx.Response(200, content=lines, headers={"Lexbandit-Next": str(then)})
+        return httpx.Response(200, content=lines, headers={"Next-Since": str(then)})
 
     assert [event["seq"] for event in client_of(answer).log("router")] == [1, 4, 10]
 

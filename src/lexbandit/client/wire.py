@@ -181,7 +181,7 @@ def log(point: str, since: int, limit: int) -> Call[Page]:
 
     def read(answer: Answer) -> Page:
         events = [json.loads(line) for line in answer.body.splitlines() if line]
-        return Page(events, int(answer.headers.get("lexbandit-next", since)))
+        return Page(events, int(answer.headers.get("next-since", since)))
 
     return Call("GET", f"{_path(point, 'log')}?since={since:d}&limit={limit:d}", read)
 
@@ -228,7 +228,7 @@ def error_of(answer: Answer) -> Exception:
     """Return the error that an answer other than 2xx tells of, with the service's own words."""
     try:
         told = json.loads(answer.body)
-        detail, kind = str(told["detail"]), str(told.get("type", "")).rpartition("/")[2]
+        detail, kind = str(told["detail"]), str(told.get("type", "")).rpartition(":")[2]
     except (ValueError, TypeError, KeyError, AttributeError):  # a proxy's page, say
         return ServiceError(
             f"the service answered {answer.status}: {_shown(answer.body)}.", status=answer.status

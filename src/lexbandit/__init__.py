@@ -20,7 +20,7 @@ from lexbandit.errors import (
 from lexbandit.rounds import Rounds
 
 if TYPE_CHECKING:
-    from lexbandit.chooser import Choice, Chooser
+    from lexbandit.chooser import Choice, Chooser, KeptDecision, Proposal, Proposals
     from lexbandit.client import AsyncClient as AsyncClient
     from lexbandit.client import Client as Client
     from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
@@ -40,8 +40,11 @@ __all__ = [
     "Explanation",
     "Flag",
     "InvalidInput",
+    "KeptDecision",
     "Number",
     "Objective",
+    "Proposal",
+    "Proposals",
     "Rounds",
     "ServiceError",
     "UnknownDecision",
@@ -63,8 +66,11 @@ _LATER = {
     "Client": "lexbandit.client",
     "Cycle": "lexbandit.contexts",
     "Flag": "lexbandit.contexts",
+    "KeptDecision": "lexbandit.chooser",
     "Number": "lexbandit.contexts",
     "Objective": "lexbandit.objectives",
+    "Proposal": "lexbandit.chooser",
+    "Proposals": "lexbandit.chooser",
     "Vector": "lexbandit.contexts",
     "make_environment": "lexbandit.environments",
     "make_policy": "lexbandit.policies",

@@ -22,6 +22,9 @@ from lexbandit.objectives import ends, named
 FINE, OUTSIDE, MISSING, UNKNOWN = 0, 1, 2, 3
 NOTES = ("", "outside its range", "missing", "unknown")
 
+# What was taken otherwise than given: a feature, one of NOTES, and how many values.
+Notes = tuple[tuple[str, str, int], ...]
+
 
 def no_value(value: Any) -> bool:
     """Tell whether a value is none: None or NaN."""
@@ -149,7 +152,9 @@ class Number(Feature):
             numbers = array.astype(np.float64)
             if ((numbers >= self.low) & (numbers <= self.high)).all():
                 if self.scale == "log":
-                    shares = np.log(numbers / self.low) / math.log(self.high / self.low)
+                    # Not np.log, which may differ from math.log in the last bit.
+                    logs = [math.log(number) for number in (numbers / self.low).tolist()]
+                    shares = np.array(logs) / math.log(self.high / self.low)
                     points[:, at] = np.clip(shares, 0.0, 1.0)
                 else:
                     points[:, at] = (numbers - self.low) / (self.high - self.low)
@@ -212,6 +217,19 @@ class Category(Feature):
             point[at] = ((k if k >= 0 else len(self.values)) + 0.5) / (len(self.values) + 1)
         return note
 
+    def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
+        """Write the coordinates of many values at once, where all are known."""
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        try:
+            places = np.array([self._place[v] for v in listed], np.intp)  # type: ignore[attr-defined]
+        except (KeyError, TypeError):
+            return super().write_many(listed, points, at, smooth)
+        if smooth:
+            points[np.arange(len(places)), at + places] = 1.0
+        else:
+            points[:, at] = (places + 0.5) / (len(self.values) + 1)
+        return {}
+
 
 @dataclass(frozen=True)
 class Flag(Feature):
@@ -270,6 +288,21 @@ class Cycle(Feature):
         else:
             point[at] = phase
         return FINE
+
+    def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
+        """Write the places of many values at once, where they are plain finite numbers."""
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf" or array.ndim != 1 or not np.isfinite(array).all():
+            return super().write_many(values, points, at, smooth)
+        phases = (array.astype(np.float64) / self.period) % 1.0
+        if smooth:
+            # Not np.cos, which may differ from math.cos in the last bit.
+            angles = (2.0 * math.pi * phases).tolist()
+            points[:, at] = [0.5 + 0.5 * math.cos(angle) for angle in angles]
+            points[:, at + 1] = [0.5 + 0.5 * math.sin(angle) for angle in angles]
+        else:
+            points[:, at] = phases
+        return {}
 
 
 @dataclass(frozen=True)
@@ -344,8 +377,8 @@ class Contexts:
         self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
-    def point(self, context: Mapping[str, Any], *, count: bool = True) -> Floats:
-        """Return the point of a context; a wrong one is refused, and nothing is counted then."""
+    def encode(self, context: Mapping[str, Any]) -> tuple[Floats, Notes]:
+        """Return the point of a context, and what of it was taken otherwise than given."""
         try:
             usual = context.__class__ is dict and len(context) == len(self.names)
             values = self._pick(context) if usual else self._values(context)
@@ -358,16 +391,16 @@ class Contexts:
         for write, at in self._writers:
             noted += write(values[n], point, at, smooth)
             n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
-        if noted and count:
-            self._note(values)
-        return point
+        return point, self._noted(values) if noted else ()
 
-    def _note(self, values: tuple[Any, ...]) -> None:
-        """Count what was outside its range, missing or unknown, of values that were taken."""
+    def _noted(self, values: tuple[Any, ...]) -> Notes:
+        """Return what was outside its range, missing or unknown, of values that were taken."""
+        notes = []
         for (name, feature, _), value in zip(self._places, values, strict=True):
             note = feature.write(value, [0.0] * self.dimension, 0, self.smooth)
             if note:
-                self.add_count(name, NOTES[note], 1)
+                notes.append((name, NOTES[note], 1))
+        return tuple(notes)
 
     def _values(self, context: Any) -> tuple[Any, ...]:
         """Return the values of any mapping, None where it has none; unknown names are refused."""
@@ -382,8 +415,8 @@ class Contexts:
                 raise unknown_name("context feature", name, self.names)
         return tuple(get(name) for name in self.names)
 
-    def points(self, columns: Mapping[str, Any]) -> Floats:
-        """Return the points of many contexts, given as one column a feature."""
+    def encode_many(self, columns: Mapping[str, Any]) -> tuple[Floats, Notes]:
+        """Return the points of many contexts, given as one column a feature, and the notes."""
         for name in columns:
             if name not in self.names:
                 raise unknown_name("context feature", name, self.names)
@@ -391,19 +424,18 @@ class Contexts:
         if len(set(lengths.values())) > 1:
             raise InvalidInput(f"the columns of contexts differ in length: {lengths}.")
         n = next(iter(lengths.values()), 0)
-        points = np.empty((n, self.dimension))
+        points = np.zeros((n, self.dimension))
         notes = []
         for name, feature, at in self._places:
             values = columns.get(name, [None] * n)
-            notes.append((name, feature.write_many(values, points, at, self.smooth)))
-        for name, counts in notes:
-            for note, count in counts.items():
-                self.add_count(name, NOTES[note], count)
-        return points
+            counts = feature.write_many(values, points, at, self.smooth)
+            notes += [(name, NOTES[note], count) for note, count in counts.items()]
+        return points, tuple(notes)
 
-    def add_count(self, name: str, note: str, count: int) -> None:
-        """Count values of a feature that were outside its range, missing or unknown."""
-        self.counts[name][note] = self.counts[name].get(note, 0) + count
+    def count(self, notes: Notes) -> None:
+        """Count what was outside its range, missing or unknown."""
+        for name, note, count in notes:
+            self.counts[name][note] = self.counts[name].get(note, 0) + count
 
 
 # Up to here every whole number is a float of its own.

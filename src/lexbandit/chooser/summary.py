@@ -71,13 +71,13 @@ def summarized(chooser: "Chooser") -> Summary:
     plays = _plays(chooser)
     return Summary(
         received={
-            objective.name: _received(*chooser._received[i])
+            objective.name: _received(*chooser._ledger.received[i])
             for i, objective in enumerate(chooser.objectives)
         },
         gained=_gained(chooser),
-        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms)},
-        decisions=chooser._made,
-        waiting=len(chooser._room),
+        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms.names)},
+        decisions=chooser._ledger.made,
+        waiting=len(chooser._ledger.room),
     )
 
 
@@ -99,7 +99,7 @@ def _gained(chooser: "Chooser") -> dict[str, Mean]:
     """Return the difference between what is chosen and the best for the first objective alone."""
     depth = len(chooser.objectives)
     gains, halves = [], []
-    for point, mask in list(chooser._recent):
+    for point, mask in list(chooser._ledger.recent):
         told = chooser.policy.explain(point, mask)
         known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
         chosen = [(arm, _chance(arm)) for arm in known if arm.arm in told.likely]

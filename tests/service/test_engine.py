@@ -140,7 +140,7 @@ def test_a_batch_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_columns_decide_as_rows_do(tmp_path: Path) -> None:
-    columns = {
+    columns: dict[str, list[Any]] = {
         "tokens": [10, 4000, 7999.5],
         "task": ["code", "chat", "maths"],
         "hour": [1, 2.5, 23],

@@ -35,7 +35,7 @@ from lexbandit.bench import components
 from lexbandit.bench.components import Component
 from lexbandit.bench.entries import Entry, number, points, tunable
 from lexbandit.bench.series import Series, series_from
-from lexbandit.bench.toml_lines import line_of
+from lexbandit.toml_lines import line_of
 from lexbandit.errors import InvalidInput, unknown_name
 
 CHECKPOINTS = 60

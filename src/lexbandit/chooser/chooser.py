@@ -113,6 +113,13 @@ class Chooser:
             return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if on)
 
     @property
+    def retired(self) -> tuple[str, ...]:
+        """The names of the arms that were retired."""
+        with self._lock:
+            arms = self._arms
+            return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if not on)
+
+    @property
     def waiting(self) -> int:
         """How many decisions are kept for their rewards."""
         return len(self._ledger.room)
@@ -236,6 +243,10 @@ class Chooser:
             self._ledger.tick()
             return self.expired - before
 
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a decision of this id is kept."""
+        return id in self._ledger.room
+
     def decision(self, id: str) -> KeptDecision:
         """Return a decision that is kept for its rewards, and those that came."""
         with self._lock:
@@ -246,6 +257,18 @@ class Chooser:
         with self._lock:
             listed = [proposals.kept(self, waiting) for waiting in self._ledger.room]
         return iter(listed)
+
+    def overdue(self, now: float) -> list[KeptDecision]:
+        """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
+        with self._lock:
+            room = self._ledger.room
+            return [proposals.kept(self, waiting) for waiting in room.overdue(now)]
+
+    @property
+    def due(self) -> float | None:
+        """When the time of the oldest kept decision is over; None if none waits for a time."""
+        with self._lock:
+            return self._ledger.room.due
 
     def explain(
         self, context: Mapping[str, Any], allowed: Iterable[str] | None = None
@@ -285,9 +308,13 @@ class Chooser:
 
         Others wait only while a snapshot is taken, not while it is packed.
         """
+        return self.packer()()
+
+    def packer(self) -> Callable[[], bytes]:
+        """Take a snapshot and return a function that packs it, for another thread to call."""
         with self._lock:
             taken = storing.snapshot(self)
-        return saving.pack(*storing.laid_out(taken))
+        return lambda: saving.pack(*storing.laid_out(taken))
 
     @classmethod
     def from_bytes(

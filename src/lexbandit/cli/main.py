@@ -19,6 +19,9 @@ VERBS = {
     "run": "Run a study of your own.",
     "report": "Write the report of a results folder.",
     "compare": "Compare two results folders.",
+    "serve": "Serve decisions over HTTP.",
+    "key": "Make an API key for the service.",
+    "export": "Write a decision point's log to a file.",
 }
 
 _WORDS = {

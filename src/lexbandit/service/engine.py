@@ -8,8 +8,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lexbandit.chooser import ChooserExplanation, Proposal, Summary
-from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
+from lexbandit.chooser import Proposal
+from lexbandit.chooser.explaining import ChooserExplanation
+from lexbandit.chooser.summary import Summary
+from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service import opening
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Event, Stored, body_of
@@ -155,20 +157,22 @@ class Engine:
         first: dict[str, Decided | int] = {}
         written: list[dict[str, Any]] = []
         proposals: list[Proposal] = []
-        for n, (context, allowed, id) in enumerate(rows):
+        for n, asked in enumerate(rows):
             try:
-                place = None if id is None else first.get(id)
-                if place is None and id is not None:
-                    place = _answered(point, rows[n])
+                place = None if asked.id is None else first.get(asked.id)
+                key = None
+                if place is None and asked.id is not None:
+                    key = fingerprint(asked.context, asked.allowed)
+                    place = point.answered(own_id(asked.id), key)
                 if place is None:
-                    proposals.append(point.chooser.propose(context, allowed))
-                    written.append(self._row(rows[n], proposals[-1]))
+                    proposals.append(point.chooser.propose(asked.context, asked.allowed))
+                    written.append(self._row(asked, key, proposals[-1]))
                     place = len(written) - 1
             except InvalidInput as error:
                 raise at_row(error, n, len(rows)) from None
             places.append(place)
-            if id is not None:
-                first[id] = place
+            if asked.id is not None:
+                first[asked.id] = place
         outcomes: Sequence[Outcome] = ()
         if written:
             body = {"by": self.replica, "version": point.version, "rows": written}
@@ -178,9 +182,9 @@ class Engine:
             place if isinstance(place, Decided) else _answer(outcomes[place]) for place in places
         ]
 
-    def _row(self, asked: DecisionRow, proposal: Proposal) -> dict[str, Any]:
-        """Return a decision as the log has it."""
-        row = {
+    def _row(self, asked: DecisionRow, key: str | None, proposal: Proposal) -> dict[str, Any]:
+        """Return a decision as the log has it; `key` is there if the id is the caller's own."""
+        row: dict[str, Any] = {
             "id": self._new_id() if asked.id is None else asked.id,
             "arm": proposal.arm,
             "propensity": _number(proposal.propensity),
@@ -188,8 +192,8 @@ class Engine:
         }
         if asked.allowed is not None:
             row["allowed"] = list(asked.allowed)
-        if asked.id is not None:
-            row["key"] = True
+        if key is not None:
+            row["key"] = key
         return row
 
     def _new_id(self) -> str:
@@ -231,10 +235,10 @@ class Engine:
         state = self.point(point)
         told = told_by_id(rows)
         async with self._turns.about((point, id) for id in told):
-            if self.storage.shared and not all(self._knows(state, id) for id in told):
+            if self.storage.shared and not all(map(state.knows, told)):
                 await self._journal.catch_up()  # another process may have decided just now
             answers: dict[str, Rewarded] = {}
-            fresh = []
+            fresh: list[dict[str, Any]] = []
             for n, (id, values) in enumerate(told.items()):
                 try:
                     known = state.rewarded(id, values)
@@ -250,15 +254,6 @@ class Engine:
                 for row, outcome in zip(fresh, outcomes, strict=True):
                     answers[row["id"]] = _answer(outcome)
         return [answers[id] for id, _ in rows]
-
-    def _knows(self, point: Point, id: str) -> bool:
-        if id in point.past:
-            return True
-        try:
-            point.chooser.decision(id)
-        except UnknownDecision:
-            return False
-        return True
 
     # --- arms, and what is known -----------------------------------------------------------------
 
@@ -314,15 +309,12 @@ class Engine:
             told, then = self._log_time
             now = told + time.monotonic() - then
             for point in self.points.values():
-                if point.due is not None and point.due <= now:
+                due = point.chooser.due
+                if due is not None and due <= now:
                     try:
                         await self.append(point.name, "tick", {})
                     except StorageFailed as error:
                         log.warning("%s: time cannot pass: %s", point.name, error)
-
-
-def _answered(point: Point, row: DecisionRow) -> Decided | None:
-    return point.answered(own_id(row.id), fingerprint(row.context, row.allowed))
 
 
 def _answer(outcome: Any) -> Any:

@@ -2,7 +2,8 @@
 
 kind         body
 begin        {"arms": [...], "definition": {...}}: a decision point's first event
-decisions    {"by": replica, "rows": [{"id", "arm", "propensity", "context", "allowed"}, ...]}
+decisions    {"by": replica, "version": ..., "rows": [{"id", "arm", "propensity", "context", ...}]}
+             or by columns: {..., "ids", "arms", "propensities", "contexts": {feature: [...]}}
 rewards      {"rows": [{"id", "values": {objective: value}}, ...]}
 arm          {"arm": name, "change": "add" or "retire", "prior": ..., "weight": ...}
 tick         {}: time went by; decisions whose time is over leave
@@ -10,9 +11,10 @@ tick         {}: time went by; decisions whose time is over leave
 The state of a decision point is what its events, taken one after the other, lead to.
 """
 
-import json
 import zlib
 from typing import Any, Literal, NamedTuple, get_args
+
+import msgspec
 
 from lexbandit.errors import InvalidInput
 
@@ -52,17 +54,20 @@ class CorruptLog(Exception):
     """Something in the log is not what was written; it cannot be trusted."""
 
 
+_encode = msgspec.json.Encoder(enc_hook=list).encode
+
+
 def body_of(value: dict[str, Any]) -> bytes:
-    """Return the body of an event."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+    """Return the body of an event; a number that is none is written as null."""
+    return _encode(value)
 
 
 def read_body(stored: Stored) -> dict[str, Any]:
     """Return what an event says."""
-    told = json.loads(stored.body)
-    if not isinstance(told, dict):
-        raise CorruptLog(f"event {stored.seq} of the log does not hold an object.")
-    return told
+    try:
+        return msgspec.json.decode(stored.body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise CorruptLog(f"event {stored.seq} of the log cannot be read: {error}.") from error
 
 
 def checksum(event: Event | Stored) -> int:

@@ -48,5 +48,5 @@ async def begin(engine: "Engine") -> None:
         for arm in definition.arms:
             if arm not in chooser.arms and arm not in chooser.retired:
                 await engine.add_arm(name, arm)
-        if point.due is not None:  # the log's time may have passed it while nobody served
+        if chooser.due is not None:  # the log's time may have passed it while nobody served
             await engine.append(name, "tick", {})

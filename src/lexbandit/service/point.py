@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lexbandit.chooser import Chooser, Proposal, Proposals
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
+from lexbandit.errors import Contradiction, InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.history import RECENT, History
-from lexbandit.service.rows import Decided, Rewarded, fingerprint
+from lexbandit.service.rows import Decided, Rewarded
 
 # What became of one row of an event: an answer, or the error that its sender gets.
 Outcome = Decided | Rewarded | InvalidInput | bool | None
@@ -90,16 +90,19 @@ class Point:
 
     def answered(self, id: str, request: str) -> Decided | None:
         """Return the answer that a caller's own id had before, if it had one."""
-        try:
-            kept = self.chooser.decision(id)
-        except UnknownDecision:
+        if id not in self.chooser:
             return None
         key = self.keys.get(id)
         if key is None or key.request != request:
             raise Contradiction(
                 f"decision {id!r} was asked for before, with another context or other allowed arms."
             )
+        kept = self.chooser.decision(id)
         return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def knows(self, id: str) -> bool:
+        """Tell whether a decision is kept, or was until its time was over."""
+        return id in self.chooser or id in self.past
 
     def rewarded(self, id: str, values: Mapping[str, Any]) -> Rewarded | None:
         """Return the answer to rewards that were told before; None if there is something new.
@@ -132,13 +135,6 @@ class Point:
             )
         return before is None
 
-    @property
-    def due(self) -> float | None:
-        """When the oldest kept decision's time is over."""
-        wait = self.definition.wait
-        oldest = None if wait is None else next(iter(self.chooser.kept()), None)
-        return None if oldest is None or wait is None else oldest.since + wait
-
     # --- events ----------------------------------------------------------------------------------
 
     def fold(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
@@ -170,25 +166,21 @@ class Point:
         wait = self.definition.wait
         if wait is None or time < self._look_at:
             return
-        gone = 0
-        self._look_at = time + wait
-        for kept in self.chooser.kept():
-            if kept.since + wait > time:
-                self._look_at = kept.since + wait
-                break
+        gone = self.chooser.overdue(time)
+        for kept in gone:
             self.past[kept.id] = Past(kept.rewards, {})
             self.keys.pop(kept.id, None)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in kept.rewards:
                     self.history.rewarded(time, objective.name, objective.default, kept.id)
-            gone += 1
         if gone:
             while len(self.past) > self.definition.keep:
                 self.past.popitem(last=False)
             self.chooser.tick()
             self.version = self.seq
-            self.counts["expired"] += gone
-            self.history.expired(time, gone)
+            self.counts["expired"] += len(gone)
+            self.history.expired(time, len(gone))
+        self._look_at = self.chooser.due or time + wait
 
     def _decisions(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
         """Keep decisions, one a row or in columns."""
@@ -207,9 +199,9 @@ class Point:
     def _decision(self, row: dict[str, Any], version: int, proposal: Any) -> Outcome:
         id, arm, allowed = row["id"], row["arm"], row.get("allowed")
         propensity = math.nan if row["propensity"] is None else row["propensity"]
-        request = fingerprint(row["context"], allowed) if row.get("key") else ""
+        request = row.get("key")
         try:
-            if request and (before := self.answered(id, request)) is not None:
+            if request is not None and (before := self.answered(id, request)) is not None:
                 self.counts["repeated"] += 1
                 return before
             if proposal is None:
@@ -218,7 +210,7 @@ class Point:
         except InvalidInput as error:
             self.counts["refused"] += 1
             return error
-        if request:
+        if request is not None:
             self.keys[id] = Key(request, version)
             if len(self.keys) > self.definition.keep:
                 self.keys.popitem(last=False)

@@ -1,9 +1,10 @@
 """What is asked and answered: one row a decision or a reward."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from lexbandit.errors import Contradiction, InvalidInput
 
@@ -48,11 +49,13 @@ class Rewarded(NamedTuple):
     late: bool
 
 
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=list).encode
+
+
 def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
     """Return a short text that differs where requests for a decision differ."""
-    arms = None if allowed is None else sorted(allowed)
-    text = json.dumps([context, arms], sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    text = _encode((context, None if allowed is None else sorted(allowed)))
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def own_id(id: Any) -> str:
@@ -83,6 +86,7 @@ def told_by_id(
     for n, (id, values) in enumerate(rows):
         before = told.setdefault(id, {})
         for name, value in values.items():
-            if before.setdefault(name, value) != value:
+            if name in before and before[name] != value:
                 raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
+            before[name] = value
     return told

@@ -1,0 +1,134 @@
+"""The pages: signing in and out, and the dashboard behind it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Match
+
+from lexbandit.service.doors import Door
+from lexbandit.service.limits import body_of
+from lexbandit.service.problems import METHOD, MISDIRECTED, Problem
+from lexbandit.service.sessions import (
+    CONTENT_SECURITY_POLICY,
+    STYLE,
+    cookie_in,
+    key_in_form,
+    login_page,
+    set_cookie,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+
+_LOGIN, _LOGOUT, _STYLE = "/login", "/logout", "/static/login.css"
+_LARGEST_FORM = 4096
+_SAFE = {
+    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cache-control": b"no-store",
+}
+
+
+class Site:
+    """Serves pages to those who signed in; without keys, to everybody near.
+
+    `secure`: cookies are sent back over TLS only.
+    """
+
+    def __init__(self, door: Door, routes: Sequence[BaseRoute] = (), *, secure: bool) -> None:
+        self._door = door
+        self._routes = routes
+        self._secure = secure
+
+    def has(self, scope: Any) -> bool:
+        """Tell whether there is a page at a path."""
+        own = scope["path"] in (_LOGIN, _LOGOUT, _STYLE)
+        return own or any(route.matches(scope)[0] != Match.NONE for route in self._routes)
+
+    async def __call__(self, scope: Any, receive: "Receive", send: "Send") -> None:
+        """Answer with a page."""
+        safe = _with_headers(send)
+        path, headers = scope["path"], dict(scope["headers"])
+        if path in (_LOGIN, _LOGOUT, _STYLE):
+            response = await self._own(scope, headers, receive)
+            await response(scope, receive, safe)
+            return
+        if not path.startswith("/static/"):
+            try:
+                self._door.admit(headers, "read")
+            except Problem as problem:
+                asked = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
+                if problem.kind is MISDIRECTED or not asked:
+                    raise
+                await RedirectResponse(_LOGIN, 303)(scope, receive, safe)
+                return
+        await self._page(scope, receive, safe)
+
+    async def _page(self, scope: Any, receive: "Receive", send: "Send") -> None:
+        for route in self._routes:
+            match, child = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(child)
+                await route.handle(scope, receive, send)
+                return
+        raise _method(scope, "GET")
+
+    async def _own(self, scope: Any, headers: dict[bytes, bytes], receive: "Receive") -> Response:
+        """Answer for the pages to sign in and out."""
+        path, method = scope["path"], scope["method"]
+        if path == _STYLE or (path == _LOGIN and method in ("GET", "HEAD")):
+            if method not in ("GET", "HEAD"):
+                raise _method(scope, "GET")
+            if path == _STYLE:
+                return Response(STYLE, media_type="text/css")
+            if self._door.keys is None:
+                return RedirectResponse("/", 303)
+            return Response(login_page(), media_type="text/html")
+        if method != "POST":
+            raise _method(scope, "GET, POST" if path == _LOGIN else "POST")
+        if path == _LOGOUT:
+            return self._logout(headers)
+        return self._login(await body_of(receive, headers.get(b"content-length"), _LARGEST_FORM))
+
+    def _login(self, body: bytes) -> Response:
+        keys, sessions = self._door.keys, self._door.sessions
+        if keys is None or sessions is None:
+            return RedirectResponse("/", 303)
+        key = keys.find(key_in_form(body))
+        if key is None or not key.may("read"):
+            return Response(login_page(wrong=True), 403, media_type="text/html")
+        response = RedirectResponse("/", 303)
+        value = set_cookie(sessions.begin(key), secure=self._secure)
+        response.raw_headers.append((b"set-cookie", value))
+        return response
+
+    def _logout(self, headers: dict[bytes, bytes]) -> Response:
+        if self._door.sessions is not None:
+            self._door.sessions.end(cookie_in(headers.get(b"cookie", b"").decode("latin-1")))
+        response = RedirectResponse(_LOGIN, 303)
+        response.raw_headers.append((b"set-cookie", set_cookie("", secure=self._secure)))
+        return response
+
+
+def _method(scope: Any, allow: str) -> Problem:
+    told = f"{scope['method']} is not possible here; {allow} is."
+    return Problem(METHOD, told, {b"allow": allow.encode()})
+
+
+def _with_headers(send: "Send") -> "Send":
+    """Return a `send` that adds the safe headers where a page has none of its own."""
+
+    async def safe(message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            given = {name.lower() for name, _ in message["headers"]}
+            own = [(name, value) for name, value in _SAFE.items() if name not in given]
+            message["headers"] = [*message["headers"], *own]
+        await send(message)
+
+    return safe

@@ -1,6 +1,6 @@
 """What went wrong, as RFC 9457 says it: application/problem+json, in every case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -67,6 +67,12 @@ class Problem(Exception):
         kind = self.kind
         told = ProblemDetails(f"urn:lexbandit:{kind.name}", kind.title, kind.status, self.detail)
         return msgspec.json.encode(told)
+
+
+def unknown_point(name: str, known: Iterable[str]) -> Problem:
+    """Return the problem of a path with a decision point that there is not."""
+    told = f"no decision point is called {name!r}. Known: {', '.join(known)}."
+    return Problem(UNKNOWN, told)
 
 
 def unavailable(why: str) -> Problem:

@@ -14,11 +14,13 @@ from lexbandit.errors import InvalidInput, unknown_name
 class Contexts:
     """The features of a context, in order, and the points they become.
 
+    Without features every context is {}, and there is one point for all.
+
     `counts` says how often a feature's value was outside its range, missing or unknown.
     """
 
     def __init__(self, features: Sequence[Feature], *, smooth: bool = True) -> None:
-        if isinstance(features, Feature) or not isinstance(features, Sequence) or not features:
+        if not isinstance(features, list | tuple):
             raise InvalidInput(f"context must be a list of features, got {features!r}.")
         for feature in features:
             if not isinstance(feature, Feature):
@@ -34,15 +36,16 @@ class Contexts:
         self.smooth = smooth
         self.names = names
         self._names = frozenset(names)
-        pick = itemgetter(*names)
-        self._pick: Callable[[Any], tuple[Any, ...]] = pick
-        if len(names) == 1:
-            self._pick = lambda context: (pick(context),)
+        self._pick: Callable[[Any], tuple[Any, ...]]
+        if len(names) > 1:
+            self._pick = itemgetter(*names)
+        else:  # itemgetter would return no tuple
+            self._pick = lambda context: tuple(context[name] for name in names)
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         self._places = list(zip(names, features, starts, strict=True))
         self._writers = [(feature.write, at, *feature.line) for _, feature, at in self._places]
-        self.dimension = sum(sizes)
+        self.dimension = max(1, sum(sizes))  # no policy can do with none
         self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
@@ -87,15 +90,18 @@ class Contexts:
                 raise unknown_name("context feature", name, self.names)
         return tuple(get(name) for name in self.names)
 
-    def encode_many(self, columns: Mapping[str, Any]) -> tuple[Floats, Notes]:
-        """Return the points of many contexts, given as one column a feature, and the notes."""
+    def encode_many(self, columns: Mapping[str, Any], n: int | None = None) -> tuple[Floats, Notes]:
+        """Return the points of n contexts, given as one column a feature, and the notes.
+
+        n is for contexts without features, or with none given; columns tell it themselves.
+        """
         for name in columns:
             if name not in self.names:
                 raise unknown_name("context feature", name, self.names)
         lengths = {name: len(columns[name]) for name in columns}
         if len(set(lengths.values())) > 1:
             raise InvalidInput(f"the columns of contexts differ in length: {lengths}.")
-        n = next(iter(lengths.values()), 0)
+        n = next(iter(lengths.values()), n or 0)
         points = np.zeros((n, self.dimension))
         notes = []
         for name, feature, at in self._places:

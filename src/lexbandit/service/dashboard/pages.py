@@ -21,6 +21,7 @@ from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import vega
 from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.sessions import COOKIE
 
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
@@ -108,8 +109,9 @@ class _Watch:
         self._drawing = asyncio.Lock()
 
     async def page(self, request: Request) -> Response:
-        points = list(self._engine.points)
-        return _page("index.html", {"vega": vega().name, "points": " ".join(points)})
+        session = "session" if COOKIE in request.cookies else "none"
+        points = " ".join(self._engine.points)
+        return _page("index.html", {"vega": vega().name, "points": points, "session": session})
 
     async def history(self, request: Request) -> Response:
         engine = self._engine

@@ -52,9 +52,6 @@ export const colours = (looks, names) => ({ domain: names, range: names.map((nam
 const time = (more = {}) => ({ field: "t", type: "temporal", title: null, axis: { tickCount: 5, labelFlush: true, grid: false, ...more } });
 const moment = { field: "t", type: "temporal", title: "time", format: "%b %d, %H:%M:%S" };
 
-// Lines end where the last stretch does; a stretch is shown at its middle.
-export const middle = (part) => 500 * (part.begin + part.end);
-
 export function sharesSpec(looks, names) {
   return {
     data: { name: "rows" },
@@ -72,8 +69,8 @@ export function trafficSpec(unit) {
   return {
     data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step", color: "#56B4E9", opacity: 0.25, tooltip: true } },
-      { mark: { type: "line", interpolate: "step", color: "#0072B2", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: "#56B4E9", opacity: 0.25, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#0072B2", strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time(),
@@ -106,8 +103,8 @@ export function lateSpec() {
   return {
     data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step", color: "#E69F00", opacity: 0.3, tooltip: true } },
-      { mark: { type: "line", interpolate: "step", color: "#E69F00", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: "#E69F00", opacity: 0.3, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#E69F00", strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time(), y: { field: "n", type: "quantitative", title: "late rewards", axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },

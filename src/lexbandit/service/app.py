@@ -69,9 +69,8 @@ class App:
             Operation("GET", "/metrics", "read", self._tell_metrics, {200: "text/plain"}),
             Operation("GET", "/openapi.json", None, self._tell_document, {200: dict[str, Any]}),
         )
-        operations = (*OPERATIONS, *own)
-        self._router = Router(operations, engine.points)
-        self._document = encode(document(operations, engine.points))
+        self._operations = (*OPERATIONS, *own)
+        self._router = Router(self._operations, engine.points)
 
     async def _tell_metrics(self, engine: "Engine", request: Request) -> Reply:
         """Tell the numbers that Prometheus gathers."""
@@ -79,7 +78,7 @@ class App:
 
     async def _tell_document(self, engine: "Engine", request: Request) -> Reply:
         """Describe this API: OpenAPI 3.1."""
-        return Reply(200, self._document)
+        return Reply(200, encode(document(self._operations, engine.points)))
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer a request."""

@@ -180,13 +180,19 @@ def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int
     """Write pages as files of their own, then all of them as one; returns the rows."""
     flat = format == "csv"  # it has no lists
     schema = _schema(sorted_log, flat)
-    pages, rows = [], 0
+    pages: list[Path] = []
+    rows = 0
     for decisions, rewards in sorted_log.pages():
         pages.append(folder / f"page-{len(pages):08}.parquet")
         _page(decisions, rewards, schema, flat).write_parquet(pages[-1])
         rows += len(decisions)
     table = pl.scan_parquet(pages) if pages else pl.DataFrame(schema=schema).lazy()
-    {"parquet": table.sink_parquet, "csv": table.sink_csv, "jsonl": table.sink_ndjson}[format](path)
+    if format == "parquet":
+        table.sink_parquet(path)
+    elif format == "csv":
+        table.sink_csv(path)
+    else:
+        table.sink_ndjson(path)
     return rows
 
 

@@ -14,6 +14,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
+from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
 from lexbandit.service.plain_logs import set_up_logging
@@ -48,7 +49,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     door = Door(keys, sessions, config.rate)
     secure = config.tls_cert is not None or bool(config.proxies)
-    site = Site(door, secure=secure)
+    site = Site(door, routes(engine), secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
 

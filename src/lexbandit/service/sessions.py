@@ -17,48 +17,6 @@ from lexbandit.service.auth import Key, Keys
 COOKIE = "lexbandit_session"
 HOURS = 12
 
-# Everything comes from here, nothing inline, nothing evaluated, nothing framed.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sign in · lexbandit</title>
-<link rel="stylesheet" href="/static/login.css">
-</head>
-<body>
-<main>
-<h1>lexbandit</h1>
-<form method="post" action="/login">
-{message}<label for="key">API key with the role <em>read</em></label>
-<input id="key" name="key" type="password" autocomplete="current-password" required autofocus>
-<button type="submit">Sign in</button>
-</form>
-</main>
-</body>
-</html>
-"""
-_WRONG = '<p role="alert">This key is not known, or does not have the role read.</p>\n'
-
-STYLE = """
-:root { color-scheme: light dark; font-family: system-ui, sans-serif; }
-main { max-width: 22rem; margin: 15vh auto 0; padding: 0 1rem; }
-label, input, button { display: block; width: 100%; box-sizing: border-box; font: inherit; }
-input, button { margin-top: 0.5rem; padding: 0.6rem; }
-[role="alert"] { color: light-dark(#a40000, #ff9c9c); }
-"""
-
-
-def login_page(*, wrong: bool = False) -> bytes:
-    """Return the page to sign in."""
-    return _PAGE.format(message=_WRONG if wrong else "").encode()
-
 
 def key_in_form(body: bytes) -> bytes:
     """Return the key that was typed in; empty if there is none."""

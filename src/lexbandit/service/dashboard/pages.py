@@ -38,6 +38,8 @@ HEADERS = {
 }
 """Of every page: nothing is loaded from elsewhere, no script or style stands in the page itself."""
 
+FILES = "/dashboard/"
+"""Below this are the files that pages need; they are for everybody."""
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -46,7 +48,7 @@ def routes(engine: "Engine") -> list[Route]:
     watch = _Watch(engine)
     return [
         Route("/", watch.page, name="dashboard"),
-        Route("/dashboard/{file}", file, name="dashboard file"),
+        Route(FILES + "{file}", file, name="dashboard file"),
         Route("/v1/{point}/history", watch.history),
         Route("/v1/{point}/map", watch.map),
         Route("/v1/{point}/recent", watch.recent),

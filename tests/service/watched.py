@@ -1,6 +1,7 @@
-"""A service that tests of the dashboard look at: real engine, real HTTP, points of several kinds."""
+"""A service that tests of the dashboard look at: real engine, real HTTP, several points."""
 
 import asyncio
+import dataclasses
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ import numpy as np
 import uvicorn
 
 import lexbandit as lb
+from lexbandit.service.auth import Key
+from lexbandit.service.config import read_config
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.rows import DecisionRow
@@ -20,7 +23,13 @@ from service.world import definition
 
 EVIL = "<img src=x onerror=\"document.title='evil'\">"
 LONG = "a-name-that-a-program-made-" + "x" * 60
-CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+# Only for what it says of the process; the points are made here.
+_CONFIG = """
+[points.router]
+arms = ["a", "b"]
+objectives = [{ name = "quality" }]
+context = [{ kind = "flag", name = "x" }]
+"""
 
 
 def points() -> dict[str, Definition]:
@@ -85,8 +94,8 @@ class Watched:
 
 
 @contextmanager
-def watched(folder: Path, config: Any, *, no_auth: bool = True) -> Iterator[Watched]:
-    """Serve until the block ends."""
+def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
+    """Serve until the block ends; without keys, to everybody on this machine."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -95,7 +104,10 @@ def watched(folder: Path, config: Any, *, no_auth: bool = True) -> Iterator[Watc
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     engine = do(Engine.start(points(), SqliteStorage(folder / "log.db")))
-    app = make_app(engine, config, no_auth=no_auth)
+    place = folder / "watched.toml"
+    place.write_text(_CONFIG)
+    config = dataclasses.replace(read_config(place, {}), keys=keys)
+    app = make_app(engine, config, no_auth=not keys)
     settings = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
     server = uvicorn.Server(settings)
     serving = asyncio.run_coroutine_threadsafe(server._serve(), loop)

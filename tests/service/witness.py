@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lexbandit.service.config import read_config
-
 from lexbandit import AsyncClient, ServiceError
 from lexbandit.client import Decided
 from lexbandit.client.wire import new_id
+from lexbandit.service.config import read_config
 from lexbandit.service.events import Stored, read_body
 from lexbandit.service.opening import restored
 from lexbandit.service.point import Point

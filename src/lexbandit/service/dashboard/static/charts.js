@@ -12,6 +12,8 @@ const CONFIG = {
 };
 const OPTIONS = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
 const drawn = new Map();
+// Words and tables do not wait for it.
+const vega = import(document.body.dataset.vega);
 
 // Draws rows at a place. While `key` stays, only the rows are changed.
 export function draw(place, key, spec, rows, label) {
@@ -26,6 +28,7 @@ export function draw(place, key, spec, rows, label) {
 }
 
 async function paint(place, key, spec, rows) {
+  await vega;
   const now = drawn.get(place) ?? {};
   if (now.key === key && now.view) {
     for (const [name, values] of Object.entries(rows)) now.view.data(name, values);

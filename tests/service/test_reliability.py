@@ -72,29 +72,29 @@ def test_64_duplicates_at_once_are_one_decision_with_one_answer(
         async with httpx.AsyncClient(limits=limits) as http:
             many = AsyncClient(service.url, http=http)
             return await asyncio.gather(
-                *(many.decide("router", CONTEXT, id="64 at once") for _ in range(64))
+                *(many.decide("router", CONTEXT, id="64-at-once") for _ in range(64))
             )
 
     async def tell() -> list[Rewarded]:
         async with AsyncClient(service.url) as many:
             return await asyncio.gather(
-                *(many.reward("router", "64 at once", quality=0.5) for _ in range(64))
+                *(many.reward("router", "64-at-once", quality=0.5) for _ in range(64))
             )
 
     assert len(set(asyncio.run(ask()))) == 1
-    assert len(rows_of(client, "decisions", "64 at once")) == 1
-    assert set(asyncio.run(tell())) == {Rewarded("64 at once", learned=True, late=False)}
-    assert len(rows_of(client, "rewards", "64 at once")) == 1
+    assert len(rows_of(client, "decisions", "64-at-once")) == 1
+    assert set(asyncio.run(tell())) == {Rewarded("64-at-once", learned=True, late=False)}
+    assert len(rows_of(client, "rewards", "64-at-once")) == 1
 
 
 def test_rewards_before_after_and_twice(client: Client) -> None:
-    with pytest.raises(UnknownDecision, match="not yet"):
-        client.reward("router", "not yet", quality=1)
-    decision = client.decide("router", CONTEXT, id="not yet")
-    assert client.reward("router", decision, cost=0.01) == ("not yet", True, False)
-    assert client.reward("router", decision, quality=1) == ("not yet", True, False)
+    with pytest.raises(UnknownDecision, match="not-yet"):
+        client.reward("router", "not-yet", quality=1)
+    decision = client.decide("router", CONTEXT, id="not-yet")
+    assert client.reward("router", decision, cost=0.01) == ("not-yet", True, False)
+    assert client.reward("router", decision, quality=1) == ("not-yet", True, False)
     assert client.reward("router", decision, quality=1, cost=0.01).late is False
-    assert len(rows_of(client, "rewards", "not yet")) == 2  # told three times, learned once
+    assert len(rows_of(client, "rewards", "not-yet")) == 2  # told three times, learned once
 
 
 def test_contradictions_are_refused_and_change_nothing(client: Client) -> None:
@@ -188,7 +188,8 @@ def test_sigterm_drains(tmp_path: Path) -> None:
 
         async def run() -> int:
             load = asyncio.create_task(witness.run(workers=16))
-            await asyncio.sleep(1.0)
+            while len(witness.rewarded) < 100:
+                await asyncio.sleep(0.05)
             code = await asyncio.to_thread(service.terminate)
             await asyncio.sleep(0.2)
             await asyncio.to_thread(service.start)
@@ -199,7 +200,6 @@ def test_sigterm_drains(tmp_path: Path) -> None:
         assert asyncio.run(run()) == 0
     found = look(service.config)
     check(witness, found)
-    assert len(witness.decided) > 50
 
 
 def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path, service: Service) -> None:

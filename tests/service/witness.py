@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lexbandit.service.config import read_config
-
 from lexbandit import AsyncClient, ServiceError
 from lexbandit.client import Decided
 from lexbandit.client.wire import new_id
+from lexbandit.service.config import read_config
 from lexbandit.service.events import Stored, read_body
 from lexbandit.service.opening import restored
 from lexbandit.service.point import Point
@@ -129,7 +128,7 @@ class Found:
 
 def look(config: Path) -> Found:
     """Read the log of a service that does not run."""
-    told = read_config(config)
+    told = read_config(config, {})
     return asyncio.run(_look(told.points, make_storage(told.storage)))
 
 

@@ -57,6 +57,11 @@ class Feature(ABC):
         """How many values it has, if each lies in a cell of its own; 0 if it is continuous."""
         return 0
 
+    @property
+    def line(self) -> tuple[float, float, float]:
+        """(low, high, high − low) if a float between becomes (value − low)/(high − low)."""
+        return math.inf, -math.inf, 1.0
+
     @abstractmethod
     def size(self, smooth: bool) -> int:
         """Return how many coordinates it becomes."""
@@ -118,6 +123,13 @@ class Number(Feature):
             raise InvalidInput(
                 f"feature {self.name!r} has a log scale, so low must be above 0, got {self.low!r}."
             )
+
+    @property
+    def line(self) -> tuple[float, float, float]:
+        """Its range and the length of it, on a linear scale."""
+        if self.scale == "log":
+            return super().line
+        return self.low, self.high, self.high - self.low
 
     def size(self, smooth: bool) -> int:
         """Return 1."""
@@ -372,7 +384,7 @@ class Contexts:
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         self._places = list(zip(names, features, starts, strict=True))
-        self._writers = [(feature.write, at) for _, feature, at in self._places]
+        self._writers = [(feature.write, at, *feature.line) for _, feature, at in self._places]
         self.dimension = sum(sizes)
         self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
@@ -385,11 +397,14 @@ class Contexts:
         except KeyError:
             values = self._values(context)
         point = self._origin.copy()
-        smooth = self.smooth
         noted = 0
         n = 0
-        for write, at in self._writers:
-            noted += write(values[n], point, at, smooth)
+        for write, at, low, high, span in self._writers:
+            value = values[n]
+            if value.__class__ is float and low <= value <= high:  # the usual case needs no call
+                point[at] = (value - low) / span
+            else:
+                noted += write(value, point, at, self.smooth)
             n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
         return point, self._noted(values) if noted else ()
 

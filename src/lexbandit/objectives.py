@@ -69,15 +69,6 @@ class Objective(_Settings):
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number
 
-    def taken(self, value: Any) -> tuple[float, float]:
-        """Return a value as `checked` does, and its share."""
-        low, high = self.range
-        if value.__class__ is float and low <= value <= high:
-            share = (value - low) / (high - low)
-            return value, share if self.goal == "max" else 1.0 - share
-        number = self.checked(value)
-        return number, self.share(number)
-
     def is_outside(self, value: float) -> bool:
         """Tell whether a value lies outside the range."""
         return not self.range[0] <= value <= self.range[1]

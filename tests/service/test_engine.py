@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import lexbandit as lb
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.service.engine import Engine
 from lexbandit.service.rows import DecisionRow
@@ -251,3 +252,36 @@ def test_a_changed_definition_replays_the_log_under_the_new_one(tmp_path: Path) 
     assert before != definition(tolerance=0.1).fingerprint
     assert before == definition(arms=("other",)).fingerprint
     asyncio.run(look())
+
+
+def test_what_a_new_definition_cannot_take_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "log.db"
+
+    async def fill() -> None:
+        async with engine_on(path) as engine:
+            for _ in range(3):
+                await engine.decide("router", CONTEXT)
+            await engine.decide_columns("router", {name: [v, v] for name, v in CONTEXT.items()})
+
+    async def look() -> None:
+        async with engine_on(path, context=[lb.Number("length", 0, 10)]) as engine:
+            assert engine.points["router"].counts == {"refused": 5}
+
+    asyncio.run(fill())
+    asyncio.run(look())
+    assert "5 rows of the log were not taken" in caplog.text
+    assert "unknown context feature" in caplog.text
+
+
+def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        await engine.decide("router", CONTEXT, id="mine")
+        await asyncio.sleep(0.15)
+        await engine.decide("router", CONTEXT)  # time passes with the events of the log
+        await engine.decide("router", {**CONTEXT, "task": "chat"}, id="mine")
+        told = await engine.reward("router", "mine", {"quality": 1.0})
+        assert (told.learned, told.late) == (True, False)
+
+    play(tmp_path / "log.db", scene, wait=0.1)

@@ -1,14 +1,15 @@
 """A decision point that tests use: a router of prompts, quality first, then cost."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import lexbandit as lb
+from lexbandit.contexts import Feature
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
-from lexbandit.service.events import Snapshot
+from lexbandit.service.point import Point
 from lexbandit.service.storage.sqlite import SqliteStorage
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
@@ -18,6 +19,7 @@ def definition(
     name: str = "router",
     arms: tuple[str, ...] = ("small", "medium", "large"),
     tolerance: float = 0.02,
+    context: Sequence[Feature] | None = None,
     **settings: Any,
 ) -> Definition:
     """Return the router; the missing quality of a decision is taken as 0 when its time is over."""
@@ -28,7 +30,8 @@ def definition(
             lb.Objective("cost", goal="min", range=(0, 0.05)),
         ],
         arms=arms,
-        context=[
+        context=context
+        or [
             lb.Number("tokens", 0, 8000),
             lb.Category("task", ["code", "maths", "chat"]),
             lb.Cycle("hour", 24),
@@ -48,18 +51,12 @@ async def engine_on(path: Path, **settings: Any) -> AsyncIterator[Engine]:
         await engine.stop()
 
 
-class NoSnapshots(SqliteStorage):
-    """A storage that forgets its snapshots, so that the whole log is read."""
-
-    async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
-        """Return none."""
-        return None
-
-
 async def replayed(path: Path, **settings: Any) -> str:
     """Return the digest of the state that the log alone leads to."""
-    point = definition(**settings)
-    engine = await Engine.start({point.name: point}, NoSnapshots(path))
-    digest = engine.points[point.name].digest()
-    await engine.stop()
-    return digest
+    storage = SqliteStorage(path)
+    await storage.open()
+    point = Point(definition(**settings))
+    for stored in await storage.read_since(0, 1_000_000):
+        point.fold(stored)
+    await storage.close()
+    return point.digest()

@@ -9,11 +9,12 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.frames import Columns, columns_of, length_of, plain
-from lexbandit.chooser.ledger import Fresh, Ledger
+from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.proposals import Proposals, propensity_of
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.contexts import no_value
 from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
+from lexbandit.objectives import Objective
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
@@ -130,12 +131,10 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
             raise unknown_name("objective", name, ledger.index)
     if length_of(columns) != len(listed):
         raise InvalidInput(f"there are {length_of(columns)} rewards for {len(listed)} decisions.")
-    told = [dict[str, Any]() for _ in listed]
-    for name, column in columns.items():
-        for row, value in zip(told, plain(column), strict=True):
-            if not no_value(value):
-                row[name] = value
-    _tell_all(ledger, _fresh_rows(ledger, _waiting_rows(ledger, listed), told))
+    values = _values(ledger.objectives, columns, len(listed))
+    waiting = _waiting_rows(ledger, listed)
+    _forget_known(ledger, waiting, values)
+    _tell_all(ledger, waiting, values)
 
 
 def ids_of(ids: Any) -> list[Any]:
@@ -160,63 +159,71 @@ def _waiting_rows(ledger: Ledger, ids: Sequence[Any]) -> list[Waiting]:
     return waiting
 
 
-def _fresh_rows(
-    ledger: Ledger, waiting: Sequence[Waiting], told: Sequence[Mapping[str, Any]]
-) -> list[tuple[Waiting, Fresh]]:
-    """Return what is new in each row; a decision may come in several."""
-    fresh = []
+def _forget_known(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
+    """Make NaN what was told before; a contradiction is refused. A decision may come twice."""
     earlier: dict[str, dict[int, float]] = {}
-    for row, (one, values) in enumerate(zip(waiting, told, strict=True)):
+    twice = len({one.id for one in waiting}) < len(waiting)
+    for row, one in enumerate(waiting):
+        if one.rewards is ledger.no_rewards and not twice:
+            continue
         before = earlier.setdefault(one.id, {})
+        told = {
+            o.name: value
+            for o, value in zip(ledger.objectives, values[row].tolist(), strict=True)
+            if not no_value(value)
+        }
         try:
-            new = ledger.fresh(one, values, before)
+            fresh = {i: value for i, value, _ in ledger.fresh(one, told, before)}
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-        before.update({i: value for i, value, _ in new})
-        if new:
-            fresh.append((one, new))
-    return fresh
+        before.update(fresh)
+        for i in range(len(ledger.objectives)):
+            if i not in fresh:
+                values[row, i] = np.nan
 
 
-def _tell_all(ledger: Ledger, fresh: Sequence[tuple[Waiting, Fresh]]) -> None:
-    """Let the policy learn checked rewards, in order; plays it does not know of in one go.
+def _tell_all(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
+    """Let the policy learn what is new, in order; plays it does not know of in one go.
 
     The order is that of single rewards, so the outcome is the same bit for bit.
     """
-    together: list[tuple[Waiting, Fresh]] = []
+    shares = np.empty_like(values)
+    for i, objective in enumerate(ledger.objectives):
+        shares[:, i] = objective.shares(values[:, i])
+    together: list[int] = []
     inside: set[str] = set()
-    for one, new in fresh:
+    for row in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
+        one = waiting[row]
         if ledger.in_parts and not one.learned and one.id not in inside:
-            together.append((one, new))
+            together.append(row)
             inside.add(one.id)
             continue
-        _tell_together(ledger, together)
+        _tell_together(ledger, waiting, values, shares, together)
         together, inside = [], set()
-        ledger.tell(one, new)
-    _tell_together(ledger, together)
+        told = zip(values[row].tolist(), shares[row].tolist(), strict=True)
+        ledger.tell(one, [(i, v, share) for i, (v, share) in enumerate(told) if not no_value(v)])
+    _tell_together(ledger, waiting, values, shares, together)
 
 
-def _tell_together(ledger: Ledger, first: Sequence[tuple[Waiting, Fresh]]) -> None:
+def _tell_together(
+    ledger: Ledger,
+    waiting: Sequence[Waiting],
+    values: Floats,
+    shares: Floats,
+    rows: Sequence[int],
+) -> None:
     """Let the policy learn of plays that it was not told of, in one compiled loop."""
-    if not first:
+    if not rows:
         return
-    shares = np.full((len(first), len(ledger.objectives)), np.nan)
-    for row, (_, new) in enumerate(first):
-        for i, _, share in new:
-            shares[row, i] = share
-    points = np.array([one.point for one, _ in first])
-    arms = np.array([one.arm for one, _ in first], np.int64)
-    ledger.policy.update_many(points, arms, shares, _masks_told(ledger, first))
-    for one, new in first:
-        one.learned = True
-        ledger.note(one, new)
-
-
-def _masks_told(ledger: Ledger, told: Sequence[tuple[Waiting, Any]]) -> Booleans | None:
-    if all(one.mask is None for one, _ in told):
-        return None
-    every = np.ones(ledger.policy.arms, np.bool_)
-    return np.array([every if one.mask is None else one.mask for one, _ in told])
+    first = [waiting[row] for row in rows]
+    points = np.concatenate([one.point for one in first]).reshape(len(rows), -1)
+    arms = np.array([one.arm for one in first], np.int64)
+    masks = None
+    if any(one.mask is not None for one in first):
+        every = np.ones(ledger.policy.arms, np.bool_)
+        masks = np.array([every if one.mask is None else one.mask for one in first])
+    ledger.policy.update_many(points, arms, shares[rows], masks)
+    ledger.note_many(first, values[rows])
 
 
 def learn(chooser: "Chooser", frame: Any) -> int:
@@ -231,43 +238,41 @@ def learn(chooser: "Chooser", frame: Any) -> int:
         if name not in known:
             raise unknown_name("column of a log:", name, known)
     names = plain(columns.pop(_ARM))
-    rewards, outside = _logged(chooser, columns, len(names))
+    values = _values(chooser.objectives, columns, len(names))
+    if len(names) and np.isnan(values).all():
+        raise InvalidInput(
+            f"the log holds no reward of any objective ({', '.join(chooser._ledger.index)})."
+        )
     places = np.array([chooser._arms.place(name) for name in names], np.int64)
     nothing = [None] * len(names)
     points, notes = chooser.contexts.encode_many(
         {name: columns.get(name, nothing) for name in chooser.contexts.names}
     )
-    chooser.policy.update_many(points, places, rewards)
+    shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
+    chooser.policy.update_many(points, places, np.column_stack(shares))
     chooser.contexts.count(notes)
-    for i, values in outside:
-        for value in values.tolist():
-            chooser._ledger.warn_outside(i, value)
+    for i in range(len(chooser.objectives)):
+        chooser._ledger.warn_outside(i, values[:, i])
     return len(places)
 
 
-def _logged(
-    chooser: "Chooser", columns: Columns, n: int
-) -> tuple[Floats, list[tuple[int, Floats]]]:
-    """Return the rewards of a log as shares[n, D], and the values outside their ranges."""
-    rewards = np.full((n, len(chooser.objectives)), np.nan)
-    outside = []
-    for i, objective in enumerate(chooser.objectives):
+def _values(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
+    """Return the rewards of a frame as values[n, D], checked; NaN where there is none."""
+    table = np.full((n, len(objectives)), np.nan)
+    for i, objective in enumerate(objectives):
         if objective.name not in columns:
             continue
         values = _numbers(objective.name, columns[objective.name])
-        out = (values < objective.range[0]) | (values > objective.range[1])
-        for row in np.flatnonzero(np.isinf(values) | (out & (objective.outside == "refuse"))):
+        wrong = np.isinf(values)
+        if objective.outside == "refuse":
+            wrong |= (values < objective.range[0]) | (values > objective.range[1])
+        for row in np.flatnonzero(wrong):
             try:
                 objective.checked(values[row])
             except InvalidInput as error:
                 raise InvalidInput(f"row {row}: {error}") from None
-        outside.append((i, values[out]))
-        rewards[:, i] = objective.shares(values)
-    if n and np.isnan(rewards).all():
-        raise InvalidInput(
-            f"the log holds no reward of any objective ({', '.join(chooser._ledger.index)})."
-        )
-    return rewards, outside
+        table[:, i] = values
+    return table
 
 
 def _numbers(name: str, column: Any) -> Floats:

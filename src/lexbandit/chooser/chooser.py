@@ -147,8 +147,8 @@ class Chooser:
     def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
-            arm, propensity, point, mask, notes = self._decide(context, allowed)
             ledger = self._ledger
+            arm, propensity, point, mask, notes = self._decide(context, allowed)
             id = f"{self._prefix}-{ledger.made + 1:x}"
             ledger.keep(id, arm, propensity, point, mask, notes)
             return _tuple(Choice, (id, self._arms.names[arm], propensity))
@@ -195,7 +195,7 @@ class Chooser:
         """Return the arm, its probability, the point, the arms it was chosen from, and notes."""
         mask = self._arms.standing if allowed is None else self._arms.mask(allowed)
         point, notes = self.contexts.encode(context)
-        arm, propensity = self.policy.select(point, mask)
+        arm, propensity = self.policy._select_checked(point, mask)
         if self.explore > 0.0:
             arm, propensity = self._explored(point, mask, arm, propensity)
         return arm, propensity, point, mask, notes

@@ -57,6 +57,7 @@ class Ledger:
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
         self.in_parts = takes_parts(policy)
         self._defaults = any(objective.default is not None for objective in objectives)
+        self._lines = [(*o.range, o.span, o.goal == "max") for o in objectives]
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
     def keep(
@@ -148,12 +149,20 @@ class Ledger:
         `earlier` has what came in the same batch.
         """
         fresh: Fresh = []
+        rewards = waiting.rewards
         for name, given in told.items():
             i = self.index.get(name, -1)
             if i < 0:
                 raise unknown_name("objective", name, self.index)
-            value, share = self.objectives[i].taken(given)
-            before = waiting.rewards[i]
+            low, high, span, most = self._lines[i]
+            if given.__class__ is float and low <= given <= high:  # the usual case needs no call
+                value, share = given, (given - low) / span
+                if not most:
+                    share = 1.0 - share
+            else:
+                value = self.objectives[i].checked(given)
+                share = self.objectives[i].share(value)
+            before = rewards[i]
             if before is None:
                 before = earlier.get(i)
             if before is None:
@@ -173,7 +182,8 @@ class Ledger:
         for i, _, share in fresh:
             shares[i] = share
         if self.in_parts or waiting.learned:
-            learn = self.policy.amend if waiting.learned else self.policy.update
+            policy = self.policy
+            learn = policy._amend_checked if waiting.learned else policy._update_checked
             learn(waiting.point, waiting.arm, shares, waiting.mask)
             waiting.learned = True
         self.note(waiting, fresh)
@@ -182,14 +192,14 @@ class Ledger:
 
     def note(self, waiting: Waiting, fresh: Fresh) -> None:
         """Note rewards that were learned, or are held back until all are there."""
-        rewards = list(waiting.rewards)
+        rewards, received = list(waiting.rewards), self.received
         for i, value, share in fresh:
             rewards[i] = value
-            count, total, squares = self.received[i]
-            self.received[i] = (count + 1.0, total + value, squares + value * value)
+            count, total, squares = received[i]
+            received[i] = (count + 1.0, total + value, squares + value * value)
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
-                self.warn_outside(i, value)
+                self.warn_outside(i, np.array([value]))
         waiting.rewards = tuple(rewards)
 
     def _tell_at_once(self, waiting: Waiting) -> None:
@@ -203,21 +213,46 @@ class Ledger:
 
     def _leave(self, waiting: Waiting) -> None:
         """Let a decision go: what is held back of it is learned."""
-        if not waiting.learned and any(value is not None for value in waiting.rewards):
+        if not waiting.learned and waiting.rewards != self.no_rewards:
             self._tell_at_once(waiting)
 
-    def warn_outside(self, i: int, value: float) -> None:
-        """Count a reward outside its range; say so the first time."""
+    def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
+        """Note the first rewards of many decisions, values[n, D]; NaN is none.
+
+        As `note`, one after the other: `accumulate` adds in order.
+        """
+        for i in range(len(self.objectives)):
+            told = values[:, i][~np.isnan(values[:, i])]
+            count, total, squares = self.received[i]
+            self.received[i] = (
+                count + len(told),
+                float(np.add.accumulate(np.append(total, told))[-1]),
+                float(np.add.accumulate(np.append(squares, told * told))[-1]),
+            )
+            self.warn_outside(i, told)
+        rows = values.tolist()
+        if np.isnan(values).any():
+            rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN
+        for waiting, row in zip(first, rows, strict=True):
+            waiting.rewards = tuple(row)
+            waiting.learned = True
+
+    def warn_outside(self, i: int, values: Floats) -> None:
+        """Count the rewards outside their range; say so the first time."""
         objective = self.objectives[i]
-        self.outside[objective.name] += 1
-        if self.outside[objective.name] == 1:
+        low, high = objective.range
+        outside = (values < low) | (values > high)
+        count = int(outside.sum())
+        if count and not self.outside[objective.name]:
             log.warning(
                 "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
                 "further ones are only counted (chooser.outside).",
                 objective.name,
-                value,
-                *objective.range,
+                values[outside][0],
+                low,
+                high,
             )
+        self.outside[objective.name] += count
 
     def widen(self, active: Booleans) -> None:
         """Make room for an arm that was added; `active` says which could be chosen before.

@@ -75,6 +75,7 @@ class Engine:
             states, seq = await opening.restored(points, storage)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             await engine._journal.catch_up()
+            opening.report(engine.points)
             engine._journal.start()
             await opening.begin(engine)
         except BaseException:
@@ -219,7 +220,7 @@ class Engine:
         }
         if ids:
             prepared = Prepared(state.arms_version, body, proposals)
-            await self.append(point, "decisions", body, prepared)
+            _answer((await self.append(point, "decisions", body, prepared))[0])
         return DecidedMany(ids, proposals.arms, propensities, body["version"])
 
     # --- rewards ---------------------------------------------------------------------------------

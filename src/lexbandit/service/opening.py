@@ -37,6 +37,18 @@ async def _restored(definition: Definition, storage: Storage) -> Point:
     return point
 
 
+def report(points: Mapping[str, Point]) -> None:
+    """Say what of the log could not be taken, after it was read."""
+    for name, point in points.items():
+        if point.refused is not None:
+            log.warning(
+                "%s: %d rows of the log were not taken in all, the last one at %s",
+                name,
+                point.counts["refused"],
+                point.refused,
+            )
+
+
 async def begin(engine: "Engine") -> None:
     """Write what a point's log begins with, and the arms that its definition has and it has not."""
     for name, point in engine.points.items():

@@ -66,6 +66,8 @@ class Point:
         self.keys: OrderedDict[str, Key] = OrderedDict()
         self.past: OrderedDict[str, Past] = OrderedDict()
         self.history = History()
+        self.refused: str | None = None
+        """Why the last row that could not be taken was not."""
         self._look_at = -math.inf  # no decision's time is over before
 
     def clock(self) -> float:
@@ -208,12 +210,12 @@ class Point:
                 proposal = self.chooser.proposal(arm, propensity, row["context"], allowed)
             self.chooser.record(id, proposal)
         except InvalidInput as error:
-            self.counts["refused"] += 1
-            return error
+            return self._refuse(error)
         if request is not None:
             self.keys[id] = Key(request, version)
             if len(self.keys) > self.definition.keep:
                 self.keys.popitem(last=False)
+        self.past.pop(id, None)  # an id may be used again when its first decision is over
         self.counts["decisions"] += 1
         self.history.decided(self.time, (arm,))
         self.history.keep(self.time, row)
@@ -222,10 +224,13 @@ class Point:
     def _columns(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep a batch in columns; its ids are the service's own, so none was there before."""
         ids, arms, contexts, allowed = (body[k] for k in ("ids", "arms", "contexts", "allowed"))
-        if proposals is None:
-            propensities = [math.nan if p is None else p for p in body["propensities"]]
-            proposals = self.chooser.proposals(arms, propensities, contexts, allowed)
-        self.chooser.record_many(ids, proposals)
+        try:
+            if proposals is None:
+                propensities = [math.nan if p is None else p for p in body["propensities"]]
+                proposals = self.chooser.proposals(arms, propensities, contexts, allowed)
+            self.chooser.record_many(ids, proposals)
+        except InvalidInput as error:
+            return [self._refuse(error, len(ids))]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
         for n in range(max(len(ids) - RECENT, 0), len(ids)):
@@ -246,8 +251,7 @@ class Point:
                 told = self.chooser.decision(id).rewards
                 self.chooser.reward(id, values)
         except InvalidInput as error:
-            self.counts["refused"] += 1
-            return error
+            return self._refuse(error)
         if past is not None:
             past.late.update({n: v for n, v in values.items() if n not in past.told})
             self.counts["late"] += 1
@@ -260,6 +264,12 @@ class Point:
         self.version = self.seq
         return Rewarded(id, learned=True, late=False)
 
+    def _refuse(self, error: InvalidInput, rows: int = 1) -> InvalidInput:
+        """Note rows that were not taken: a replica was quicker, or the definition is new."""
+        self.counts["refused"] += rows
+        self.refused = f"event {self.seq}: {error}"
+        return error
+
     def _arm(self, body: Mapping[str, Any]) -> Outcome:
         """Add or retire an arm; False if that was so already."""
         arm, add = body["arm"], body["change"] == "add"
@@ -271,7 +281,6 @@ class Point:
             else:
                 self.chooser.retire_arm(arm)
         except InvalidInput as error:
-            self.counts["refused"] += 1
-            return error
+            return self._refuse(error)
         self.version = self.arms_version = self.seq
         return True

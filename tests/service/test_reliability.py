@@ -116,10 +116,10 @@ def test_wrong_requests_meet_the_librarys_errors_and_change_nothing(client: Clie
         client.decide("nowhere", CONTEXT)
     with pytest.raises(UnknownName, match="nobody"):
         client.retire_arm("router", "nobody")
-    with pytest.raises(InvalidInput, match="task"):
-        client.decide("router", {"tokens": 3, "task": "cooking"})
+    with pytest.raises(InvalidInput, match="tokens"):
+        client.decide("router", {"tokens": "many", "task": "code"})
     with pytest.raises(InvalidInput, match="row 1"):
-        client.decide_many("router", [CONTEXT, {"tokens": 3}])
+        client.decide_many("router", [CONTEXT, {"tokens": 3, "tsk": "code"}])
     with pytest.raises(InvalidInput, match="huge"):
         client.decide("router", CONTEXT, allowed=["huge"])
     assert client.summary("router") == before

@@ -26,6 +26,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+# Made once: `json.loads` with a hook would make one for every text.
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
 def decode(body: bytes) -> Any:
     """Return the value of a JSON text; whatever is not strictly JSON is refused.
 
@@ -35,7 +39,7 @@ def decode(body: bytes) -> Any:
     """
     try:
         value = msgspec.json.decode(body)
-        json.loads(body, object_pairs_hook=_unique)
+        _DECODER.decode(body.decode())
     except _Twice as error:
         raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
     except RecursionError:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lexbandit.cli.extras import needs
+from lexbandit.cli.extras import needs, storage_words
 
 if TYPE_CHECKING:
     from lexbandit.service.config import Config
@@ -50,7 +50,8 @@ def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags
     if check:
         click.echo(f"{config} is fine: {_told(found)}.")
         return
-    run(found, no_auth=no_auth, started=lambda url, _: _welcome(url, found, no_auth))
+    with storage_words():
+        run(found, no_auth=no_auth, started=lambda url, _: _welcome(url, found, no_auth))
 
 
 def _told(config: "Config") -> str:
@@ -60,7 +61,7 @@ def _told(config: "Config") -> str:
 
 
 def _welcome(url: str, config: "Config", no_auth: bool) -> None:
-    from lexbandit.service.server import without_password  # noqa: PLC0415
+    from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
 
     point = next(iter(config.points))
     key = "" if no_auth else ' -H "Authorization: Bearer $KEY"'
@@ -69,7 +70,7 @@ def _welcome(url: str, config: "Config", no_auth: bool) -> None:
         f"  dashboard  {url}/\n"
         f"  API        {url}/openapi.json\n"
         f"  try        curl {url}/v1/{point}{key}\n"
-        f"  log in     {without_password(config.storage)}\n"
+        f"  storage    {without_password(config.storage)}\n"
         "Ctrl-C ends it; nothing is lost.",
         err=True,
     )

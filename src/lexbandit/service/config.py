@@ -34,6 +34,7 @@ from lexbandit.objectives import Objective
 from lexbandit.service.auth import VARIABLE, Key, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
+from lexbandit.service.schemas import arm_name
 from lexbandit.service.storage import make_storage
 from lexbandit.service.toml_file import TomlFile
 
@@ -209,8 +210,7 @@ class _Reader:
             definition = Definition(**made)
             chooser = definition.chooser(definition.arms, time.time)
             for arm in chooser.arms:
-                if not arm.isprintable() or len(arm) > 200:
-                    raise InvalidInput(f"an arm's name has 1 to 200 letters, got {arm!r}.")
+                arm_name(arm)
         return definition
 
     def _objective(self, place: tuple[str | int, ...], table: Any) -> Objective:

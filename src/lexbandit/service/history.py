@@ -26,17 +26,6 @@ Sums = list[float]
 """Count, sum and sum of squares of rewards."""
 
 
-def mean_of(sums: Sums) -> tuple[float, float, float] | None:
-    """Return the average with a 95 % interval; None where there is no reward."""
-    count, total, squares = sums
-    if count == 0:
-        return None
-    mean = total / count
-    variance = max(squares / count - mean * mean, 0.0)
-    half = 1.96 * math.sqrt(variance / count)
-    return mean, mean - half, mean + half
-
-
 class Bucket:
     """What happened in a stretch of time."""
 

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import lexbandit
+from lexbandit.checks import LARGEST_REWARD
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
+from lexbandit.objectives import Objective
 from lexbandit.service.operations import JSON, LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
+from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, Rewards
 
 if TYPE_CHECKING:
     from lexbandit.service.point import Point
@@ -18,19 +21,14 @@ _ALWAYS = (500,)
 _WITH_ROLE = (401, 403, 429)
 _WITH_BODY = (400, 413, 415, 422)
 _REFERENCE = "#/components/schemas/{name}"
-_CONTEXT = "Context"
 
 
 def document(operations: Iterable[Operation], points: Mapping[str, "Point"]) -> dict[str, Any]:
     """Return the document of an API that serves these points."""
     operations = list(operations)
     schemas, components = _schemas(operations)
-    components[_CONTEXT] = {
-        "anyOf": [_context(point.definition.context) for point in points.values()]
-    }
-    for name in ("DecisionRequest", "ExplainRequest"):
-        reference = {"$ref": _REFERENCE.format(name=_CONTEXT)}
-        components[name]["properties"]["context"] = reference
+    schemas[id(Rewards)] = {"$ref": _REFERENCE.format(name="Rewards")}
+    _fill_in(components, points)
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         told = _operation(operation, schemas, sorted(points))
@@ -122,7 +120,7 @@ def _in_path(operation: Operation, points: list[str]) -> list[dict[str, Any]]:
     schemas = {
         "point": {"type": "string", "enum": points},
         "id": {"type": "string", "minLength": 1, "maxLength": 128},
-        "arm": {"type": "string", "minLength": 1, "maxLength": 200},
+        "arm": {"type": "string", "minLength": 1, "maxLength": LONGEST_ARM, "pattern": ARM_PATTERN},
     }
     return [
         {"name": name, "in": "path", "required": True, "schema": schemas[name]}
@@ -141,15 +139,58 @@ def _in_query(operation: Operation) -> list[dict[str, Any]]:
     ]
 
 
-def _context(features: Iterable[Feature]) -> dict[str, Any]:
-    """Return the schema of a point's contexts."""
-    features = list(features)
+def _fill_in(components: dict[str, Any], points: Mapping[str, "Point"]) -> None:
+    """Say what contexts, arms and objectives there are: the types know that they are names."""
+    known = [point.definition for point in points.values()]
+    features = [[(f.name, _feature(f), f.missing == "refuse") for f in d.context] for d in known]
+    columns = [[(name, _column(one), need) for name, one, need in some] for some in features]
+    values = [[(o.name, _objective(o), False) for o in d.objectives] for d in known]
+    means = [[(name, one, True) for name, one, _ in some] for some in values]
+    arms = sorted({arm for point in points.values() for arm in point.chooser.arms})
+    components["Context"] = {"anyOf": [_object(some) for some in features]}
+    components["Columns"] = {"anyOf": [_object(some) for some in columns]}
+    components["Rewards"] = {"anyOf": [{**_object(some), "minProperties": 1} for some in values]}
+    components["Means"] = {"anyOf": [_object(some) for some in means]}
+    components["Allowed"] = {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string", "enum": arms}, "minItems": 1},
+            {"type": "null"},
+        ]
+    }
+    for name, field, component in (
+        ("DecisionRequest", "context", "Context"),
+        ("DecisionRequest", "allowed", "Allowed"),
+        ("DecisionColumns", "contexts", "Columns"),
+        ("DecisionColumns", "allowed", "Allowed"),
+        ("ExplainRequest", "context", "Context"),
+        ("ExplainRequest", "allowed", "Allowed"),
+        ("RewardRow", "values", "Rewards"),
+        ("ArmRequest", "prior", "Means"),
+    ):
+        components[name]["properties"][field] = {"$ref": _REFERENCE.format(name=component)}
+    components["ArmRequest"]["dependentRequired"] = {"prior": ["weight"], "weight": ["prior"]}
+
+
+def _object(fields: Iterable[tuple[str, dict[str, Any], bool]]) -> dict[str, Any]:
+    """Return the schema of an object with these fields: name, schema, and whether it is needed."""
+    fields = list(fields)
     return {
         "type": "object",
-        "properties": {feature.name: _feature(feature) for feature in features},
-        "required": [feature.name for feature in features if feature.missing == "refuse"],
+        "properties": {name: schema for name, schema, _ in fields},
+        "required": [name for name, _, needed in fields if needed],
         "additionalProperties": False,
     }
+
+
+def _column(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema, "minItems": 1, "maxItems": MOST_ROWS}
+
+
+def _objective(objective: Objective) -> dict[str, Any]:
+    low, high = -LARGEST_REWARD, LARGEST_REWARD
+    if objective.outside == "refuse":
+        low, high = objective.range
+    return {"type": "number", "minimum": low, "maximum": high}
 
 
 def _feature(feature: Feature) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from lexbandit.errors import UnknownName
+from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.service import schemas as s
 from lexbandit.service.auth import Role
 from lexbandit.service.events import Stored
-from lexbandit.service.problems import UNAVAILABLE, UNKNOWN, Problem
+from lexbandit.service.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
 from lexbandit.service.rows import DecisionRow
 from lexbandit.service.strict_json import convert
 
@@ -131,18 +131,22 @@ async def arms(engine: "Engine", request: Request) -> s.ArmsReply:
 async def put_arm(engine: "Engine", request: Request) -> Reply:
     """Add an arm, or take a retired one back with all it learned; again changes nothing."""
     asked: s.ArmRequest = request.body or s.ArmRequest()
-    arm = request.named["arm"]
-    added = await engine.add_arm(request.point, arm, asked.prior, asked.weight)
+    arm = s.arm_name(request.named["arm"])
+    prior = asked.prior or None
+    weight = int(asked.weight) if asked.weight else None
+    added = await engine.add_arm(request.point, arm, prior, weight)
     return Reply(201 if added else 200, encode(s.ArmReply(arm, retired=False, changed=added)))
 
 
 async def retire_arm(engine: "Engine", request: Request) -> s.ArmReply:
     """Retire an arm: it is no longer chosen, and rewards of its decisions are still taken."""
-    arm = request.named["arm"]
+    arm = s.arm_name(request.named["arm"])
     try:
         retired = await engine.retire_arm(request.point, arm)
     except UnknownName as error:
         raise Problem(UNKNOWN, str(error)) from None
+    except InvalidInput as error:  # it is the last one
+        raise Problem(CONTRADICTION, str(error)) from None
     return s.ArmReply(arm, retired=True, changed=retired)
 
 
@@ -186,7 +190,7 @@ async def health(_engine: "Engine", _request: Request) -> s.StateReply:
 async def ready(engine: "Engine", _request: Request) -> s.StateReply:
     """Tell whether requests can be served now."""
     if engine.trouble is not None:
-        raise Problem(UNAVAILABLE, engine.trouble, {b"retry-after": b"1"})
+        raise unavailable(engine.trouble)
     return s.StateReply("ready")
 
 
@@ -208,7 +212,8 @@ OPERATIONS = (
     Operation("GET", "/v1/{point}/arms", "read", arms, {200: s.ArmsReply}),
     Operation("PUT", "/v1/{point}/arms/{arm}", "admin", put_arm,
         {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), optional=True),
-    Operation("DELETE", "/v1/{point}/arms/{arm}", "admin", retire_arm, {200: s.ArmReply}),
+    Operation("DELETE", "/v1/{point}/arms/{arm}", "admin", retire_arm, {200: s.ArmReply},
+        problems=(409,)),
     Operation("GET", "/v1/{point}/log", "read", log, {200: LINES.decode()}, query=s.LogQuery),
     Operation("GET", "/v1", "read", points, {200: s.PointsReply}),
     Operation("GET", "/v1/{point}", "read", point, {200: s.PointReply}),

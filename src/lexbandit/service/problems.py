@@ -1,11 +1,12 @@
 """What went wrong, as RFC 9457 says it: application/problem+json, in every case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision
+from lexbandit.service.plain_logs import without_password
 from lexbandit.service.storage import StorageFailed
 
 MEDIA_TYPE = b"application/problem+json"
@@ -27,7 +28,7 @@ FORBIDDEN = Kind("forbidden", 403, "The API key does not have the role for this"
 UNKNOWN = Kind("unknown", 404, "There is no such thing here")
 UNKNOWN_DECISION = Kind("unknown-decision", 404, "No such decision is kept")
 METHOD = Kind("method-not-allowed", 405, "This method is not for this path")
-CONTRADICTION = Kind("contradiction", 409, "Another one was told before")
+CONTRADICTION = Kind("contradiction", 409, "It contradicts what is there already")
 TOO_LARGE = Kind("too-large", 413, "The request is too large")
 MEDIA = Kind("unsupported-media-type", 415, "The body must be JSON")
 MISDIRECTED = Kind("misdirected", 421, "This host name is not ours")
@@ -69,6 +70,17 @@ class Problem(Exception):
         return msgspec.json.encode(told)
 
 
+def unknown_point(name: str, known: Iterable[str]) -> Problem:
+    """Return the problem of a path with a decision point that there is not."""
+    told = f"no decision point is called {name!r}. Known: {', '.join(known)}."
+    return Problem(UNKNOWN, told)
+
+
+def unavailable(why: str) -> Problem:
+    """Return the problem of a storage that takes nothing now."""
+    return Problem(UNAVAILABLE, without_password(why), {b"retry-after": b"1"})
+
+
 def problem_of(error: Exception) -> Problem | None:
     """Return the problem that an error of the engine is to the caller; None if it is ours."""
     if isinstance(error, Problem):
@@ -80,5 +92,5 @@ def problem_of(error: Exception) -> Problem | None:
     if isinstance(error, InvalidInput):
         return Problem(INVALID, str(error))
     if isinstance(error, StorageFailed):
-        return Problem(UNAVAILABLE, str(error), {b"retry-after": b"1"})
+        return unavailable(str(error))
     return None

@@ -69,9 +69,6 @@ def _named(parts: tuple[str, ...], given: list[bytes]) -> dict[str, str] | None:
 
 def _text(value: bytes) -> str:
     try:
-        text = unquote_to_bytes(value).decode()
+        return unquote_to_bytes(value).decode()
     except UnicodeDecodeError:
         raise Problem(MALFORMED, "the path is not UTF-8.") from None
-    if not text.isprintable():
-        raise Problem(MALFORMED, f"the path has a character that cannot be shown: {text!r}.")
-    return text

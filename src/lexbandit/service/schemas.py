@@ -1,16 +1,20 @@
 """What goes over the wire: one class a body. The OpenAPI document is made of these."""
 
+import re
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lexbandit.errors import InvalidInput
 
 MOST_ROWS = 10_000
+LONGEST_ARM = 200
 
 # A feature's value: a number, a category, a flag, a vector, or nothing.
 Value = None | bool | int | float | str | list[float]
 Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
 Allowed = Annotated[
-    list[str] | None,
+    Annotated[list[str], Meta(min_length=1)] | None,
     Meta(description="The arms that may be chosen; all, if it is left out."),
 ]
 Id = Annotated[
@@ -28,6 +32,21 @@ Rewards = Annotated[
 ]
 # None where the policy knows no closed form of it.
 Propensity = float | None
+
+
+# Control characters: a name that has any cannot be shown.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+ARM_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
+
+
+def arm_name(arm: str) -> str:
+    """Return the name of an arm as a path can hold it: not long, no control characters."""
+    if not 0 < len(arm) <= LONGEST_ARM or _CONTROL.search(arm):
+        raise InvalidInput(
+            f"an arm's name has 1 to {LONGEST_ARM} characters and no control characters, "
+            f"got {arm!r}."
+        )
+    return arm
 
 
 class Strict(Struct, forbid_unknown_fields=True):
@@ -54,14 +73,14 @@ class Decision(Struct):
 class DecisionRows(Strict):
     """Asks for many decisions, one a row."""
 
-    decisions: Annotated[list[DecisionRequest], Meta(max_length=MOST_ROWS)]
+    decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ROWS)]
 
 
 class DecisionColumns(Strict):
     """Asks for many decisions, by columns: the fast form. One list of allowed arms for all."""
 
     contexts: Annotated[
-        dict[str, Annotated[list[Value], Meta(max_length=MOST_ROWS)]],
+        dict[str, Annotated[list[Value], Meta(min_length=1, max_length=MOST_ROWS)]],
         Meta(min_length=1, description="One list of values a feature, all of one length."),
     ]
     allowed: Allowed = None
@@ -100,7 +119,7 @@ class RewardRow(Strict):
 class RewardRows(Strict):
     """Rewards of many decisions."""
 
-    rewards: Annotated[list[RewardRow], Meta(max_length=MOST_ROWS)]
+    rewards: Annotated[list[RewardRow], Meta(min_length=1, max_length=MOST_ROWS)]
 
 
 class RewardsReply(Struct):
@@ -172,8 +191,8 @@ class SummaryReply(Struct):
 class ArmRequest(Strict):
     """A new arm's prior: as if `weight` rewards of these means had come. Both, or neither."""
 
-    prior: Annotated[dict[str, float], Meta(min_length=1)] | None = None
-    weight: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    prior: Rewards | UnsetType = UNSET
+    weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)] | UnsetType = UNSET
 
 
 class ArmReply(Struct):

@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 import logging
-import re
 import signal
 import socket
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,8 +14,10 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
+from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
+from lexbandit.service.plain_logs import set_up_logging
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
 from lexbandit.service.storage import make_storage
@@ -27,29 +27,6 @@ log = logging.getLogger("lexbandit.service")
 
 # So long a request that is under way may take once the process was told to end.
 _LAST_SECONDS = 30
-_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):[^@/\s]+@")
-
-
-def without_password(text: str) -> str:
-    """Return a text in which the passwords of URLs cannot be read."""
-    return _PASSWORD.sub(r"\1:***@", text)
-
-
-class _NoSecrets(logging.Formatter):
-    """One line an event; passwords in URLs are not shown, whoever logs them."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return without_password(super().format(record))
-
-
-def set_up_logging(level: str) -> None:
-    """Log to standard error, a line each: time, level, who, and what."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_NoSecrets("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(logging.WARNING)
-    logging.getLogger("lexbandit").setLevel(level.upper())
 
 
 def check_door(config: Config, *, no_auth: bool) -> None:
@@ -72,7 +49,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     door = Door(keys, sessions, config.rate)
     secure = config.tls_cert is not None or bool(config.proxies)
-    site = Site(door, secure=secure)
+    site = Site(door, routes(engine), engine.points, secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
 

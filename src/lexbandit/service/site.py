@@ -1,22 +1,16 @@
 """The pages: signing in and out, and the dashboard behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
 
+from lexbandit.service.dashboard.pages import login_page
 from lexbandit.service.doors import Door
 from lexbandit.service.limits import body_of
-from lexbandit.service.problems import METHOD, MISDIRECTED, Problem
-from lexbandit.service.sessions import (
-    CONTENT_SECURITY_POLICY,
-    STYLE,
-    cookie_in,
-    key_in_form,
-    login_page,
-    set_cookie,
-)
+from lexbandit.service.problems import FORBIDDEN, METHOD, UNAUTHENTICATED, Problem, unknown_point
+from lexbandit.service.sessions import cookie_in, key_in_form, set_cookie
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
@@ -25,14 +19,10 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
 
-_LOGIN, _LOGOUT, _STYLE = "/login", "/logout", "/static/login.css"
+_LOGIN, _LOGOUT = "/login", "/logout"
+# What the page to sign in needs too.
+_OPEN = "/dashboard/"
 _LARGEST_FORM = 4096
-_SAFE = {
-    b"content-security-policy": CONTENT_SECURITY_POLICY.encode(),
-    b"x-content-type-options": b"nosniff",
-    b"referrer-policy": b"no-referrer",
-    b"cache-control": b"no-store",
-}
 
 
 class Site:
@@ -41,39 +31,45 @@ class Site:
     `secure`: cookies are sent back over TLS only.
     """
 
-    def __init__(self, door: Door, routes: Sequence[BaseRoute] = (), *, secure: bool) -> None:
+    def __init__(
+        self, door: Door, routes: Sequence[BaseRoute], points: Collection[str], *, secure: bool
+    ) -> None:
         self._door = door
         self._routes = routes
+        self._points = points
         self._secure = secure
 
     def has(self, scope: Any) -> bool:
         """Tell whether there is a page at a path."""
-        own = scope["path"] in (_LOGIN, _LOGOUT, _STYLE)
-        return own or any(route.matches(scope)[0] != Match.NONE for route in self._routes)
+        return scope["path"] in (_LOGIN, _LOGOUT) or any(
+            route.matches(scope)[0] != Match.NONE for route in self._routes
+        )
 
     async def __call__(self, scope: Any, receive: "Receive", send: "Send") -> None:
         """Answer with a page."""
-        safe = _with_headers(send)
         path, headers = scope["path"], dict(scope["headers"])
-        if path in (_LOGIN, _LOGOUT, _STYLE):
+        if path in (_LOGIN, _LOGOUT):
             response = await self._own(scope, headers, receive)
-            await response(scope, receive, safe)
+            await response(scope, receive, send)
             return
-        if not path.startswith("/static/"):
+        if not path.startswith(_OPEN):
             try:
                 self._door.admit(headers, "read")
             except Problem as problem:
-                asked = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
-                if problem.kind is MISDIRECTED or not asked:
+                page = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
+                if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
                     raise
-                await RedirectResponse(_LOGIN, 303)(scope, receive, safe)
+                await RedirectResponse(_LOGIN, 303)(scope, receive, send)
                 return
-        await self._page(scope, receive, safe)
+        await self._page(scope, receive, send)
 
     async def _page(self, scope: Any, receive: "Receive", send: "Send") -> None:
         for route in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
+                point = child["path_params"].get("point")
+                if point is not None and point not in self._points:
+                    raise unknown_point(point, self._points)
                 scope.update(child)
                 await route.handle(scope, receive, send)
                 return
@@ -82,14 +78,8 @@ class Site:
     async def _own(self, scope: Any, headers: dict[bytes, bytes], receive: "Receive") -> Response:
         """Answer for the pages to sign in and out."""
         path, method = scope["path"], scope["method"]
-        if path == _STYLE or (path == _LOGIN and method in ("GET", "HEAD")):
-            if method not in ("GET", "HEAD"):
-                raise _method(scope, "GET")
-            if path == _STYLE:
-                return Response(STYLE, media_type="text/css")
-            if self._door.keys is None:
-                return RedirectResponse("/", 303)
-            return Response(login_page(), media_type="text/html")
+        if path == _LOGIN and method in ("GET", "HEAD"):
+            return RedirectResponse("/", 303) if self._door.keys is None else login_page()
         if method != "POST":
             raise _method(scope, "GET, POST" if path == _LOGIN else "POST")
         if path == _LOGOUT:
@@ -102,7 +92,7 @@ class Site:
             return RedirectResponse("/", 303)
         key = keys.find(key_in_form(body))
         if key is None or not key.may("read"):
-            return Response(login_page(wrong=True), 403, media_type="text/html")
+            return login_page(wrong=True)
         response = RedirectResponse("/", 303)
         value = set_cookie(sessions.begin(key), secure=self._secure)
         response.raw_headers.append((b"set-cookie", value))
@@ -119,16 +109,3 @@ class Site:
 def _method(scope: Any, allow: str) -> Problem:
     told = f"{scope['method']} is not possible here; {allow} is."
     return Problem(METHOD, told, {b"allow": allow.encode()})
-
-
-def _with_headers(send: "Send") -> "Send":
-    """Return a `send` that adds the safe headers where a page has none of its own."""
-
-    async def safe(message: "Message") -> None:
-        if message["type"] == "http.response.start":
-            given = {name.lower() for name, _ in message["headers"]}
-            own = [(name, value) for name, value in _SAFE.items() if name not in given]
-            message["headers"] = [*message["headers"], *own]
-        await send(message)
-
-    return safe

@@ -6,13 +6,17 @@ from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
 __all__ = ["Storage", "StorageFailed", "StorageInUse", "make_storage"]
 
 
-def make_storage(url: str) -> Storage:
-    """Return the storage of a URL: sqlite:FILE, or postgresql://USER:PASSWORD@HOST/DATABASE."""
+def make_storage(url: str, *, reading: bool = False) -> Storage:
+    """Return the storage of a URL: sqlite:FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.
+
+    `reading`: the log is read only, so another process may be serving it.
+    """
     scheme, _, place = url.partition(":")
     if scheme == "sqlite" and place:
-        from lexbandit.service.storage.sqlite import SqliteStorage  # noqa: PLC0415
+        from lexbandit.service.storage.sqlite import SqliteReader, SqliteStorage  # noqa: PLC0415
 
-        return SqliteStorage(place.removeprefix("//"))
+        kind = SqliteReader if reading else SqliteStorage
+        return kind(place.removeprefix("//"))
     if scheme in ("postgresql", "postgres"):
         from lexbandit.service.storage.postgres import PostgresStorage  # noqa: PLC0415
 

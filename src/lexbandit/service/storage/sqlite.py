@@ -248,3 +248,21 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(
             f"BEGIN IMMEDIATE; {_MIGRATIONS[n]}; PRAGMA user_version = {n + 1}; COMMIT;"
         )
+
+
+class SqliteReader(SqliteStorage):
+    """A file that another process may be serving: it is read, and never written or locked."""
+
+    async def open(self) -> None:
+        """Open the file."""
+        if not self.path.is_file():
+            raise StorageFailed(f"there is no file {self.path}.", final=True)
+        self._failed = f"{self.path} is open for reading only."
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._in(self._reading, self._reader.close)
+        self._reading.shutdown()
+        self._writing.shutdown()

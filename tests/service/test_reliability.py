@@ -181,25 +181,29 @@ def test_a_silent_decision_takes_its_default_and_a_late_reward_is_kept_only(tmp_
 
 
 def test_sigterm_drains(tmp_path: Path) -> None:
-    """Asked to end under load, it answers what it took, leaves nothing half done, and says 0."""
-    witness = Witness("", seed=3)
-    with Service(tmp_path, f"sqlite:{tmp_path}/log.db") as service:
-        witness.url = service.url
+    """Asked to end under load, it answers all that it wrote, and says 0.
 
-        async def run() -> int:
-            load = asyncio.create_task(witness.run(workers=16))
-            while len(witness.rewarded) < 100:
-                await asyncio.sleep(0.05)
-            code = await asyncio.to_thread(service.terminate)
-            await asyncio.sleep(0.2)
+    Requests are sent once: what got no answer must not be in the log.
+    """
+    witness = Witness("", seed=3, once=True)
+    service = Service(tmp_path, f"sqlite:{tmp_path}/log.db")
+
+    async def run() -> None:
+        load = asyncio.create_task(witness.run(workers=32))
+        for turn in range(3):
             await asyncio.to_thread(service.start)
-            witness.stopped = True
-            await asyncio.wait_for(load, 30)
-            return code
+            while len(witness.decided) < 200 * (turn + 1) and not load.done():
+                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(service.terminate) == 0
+        witness.stopped = True
+        await asyncio.wait_for(load, 30)
 
-        assert asyncio.run(run()) == 0
+    witness.url = service.url
+    asyncio.run(run())
     found = look(service.config)
     check(witness, found)
+    assert witness.doubtful
+    assert not witness.doubtful & set(found.decided())
 
 
 def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path, service: Service) -> None:

@@ -162,7 +162,7 @@ def test_a_session_ends_and_cannot_be_made_up() -> None:
     value = sessions.begin(keys.by_name["read"])
     found = sessions.find(value)
     assert found is not None
-    assert (found.name, found.roles) == ("read", {"read"})
+    assert (found.name, sorted(found.roles)) == ("read", ["read"])
     assert Sessions(keys, "shared", clock=lambda: now).find(value) is not None  # a replica
     assert Sessions(keys, "other", clock=lambda: now).find(value) is None
     assert Sessions(Keys([]), "shared", clock=lambda: now).find(value) is None  # key taken away
@@ -211,7 +211,7 @@ def test_keys_are_made_kept_hashed_and_read_back(
     keys = Keys(keys_in_file(path))
     found = keys.find(secret.encode())
     assert found is not None
-    assert (found.name, found.roles) == ("web", {"decide", "reward"})
+    assert (found.name, sorted(found.roles)) == ("web", ["decide", "reward"])
     admin = keys.find(other.encode())
     assert admin is not None
     assert admin.name == 'ops "x"'

@@ -102,7 +102,7 @@ context = [
     point = read(tmp_path, text).points["a"]
     assert (point.policy, point.horizon, point.keep, point.seed) == ("moc-mab", 1000, 10, 3)
     assert point.settings == {"scale": 0.5}
-    assert point.objectives[0].range == (0, 5)
+    assert list(point.objectives[0].range) == [0, 5]
     assert [feature.kind for feature in point.context] == [
         "flag", "cycle", "category", "vector", "number"
     ]  # fmt: skip

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from lexbandit.service.auth import hash_of
@@ -56,18 +56,19 @@ def test_its_schemas_know_the_points(tmp_path: Path) -> None:
 
     def fits(name: str, value: Any) -> bool:
         schema = {"$ref": f"#/components/schemas/{name}", **schemas}
-        return bool(jsonschema.Draft202012Validator(schema).is_valid(value))
+        return bool(jsonschema_rs.Draft202012Validator(schema).is_valid(value))
 
     good = {"context": CONTEXT, "allowed": ["small"], "id": "a"}
     assert fits("DecisionRequest", good)
-    for change in (
+    wrong: list[dict[str, Any]] = [
         {"context": {**CONTEXT, "hours": 1}},
         {"context": {"tokens": 1}},
         {"allowed": ["tiny"]},
         {"allowed": []},
         {"id": "a b"},
         {"other": 1},
-    ):
+    ]
+    for change in wrong:
         assert not fits("DecisionRequest", {**good, **change}), change
     assert fits("Rewards", {"quality": 1, "cost": 0.5})
     assert not fits("Rewards", {"qualty": 1})

@@ -21,6 +21,7 @@ docs/service.md explains all of it.
 """
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -116,7 +117,9 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
 
 
 def read_config(
-    path: Path, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+    path: Path,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
 ) -> Config:
     """Read and check a configuration; an error names the file, the line and the key."""
     return _Reader(TomlFile(path), environment, flags or {}).config()
@@ -192,7 +195,7 @@ class _Reader:
         file.only(place, table, _POINT)
         with file.at(*place):
             point_name(name)
-            for key in ("arms", "objectives", "context"):
+            for key in ("arms", "objectives"):
                 if key not in table:
                     raise InvalidInput(f"the key {key!r} is missing.")
             if "settings" in table and not isinstance(table["settings"], dict):
@@ -203,7 +206,7 @@ class _Reader:
         ]
         context = [
             self._feature((*place, "context", n), one)
-            for n, one in enumerate(file.tables((*place, "context"), table["context"]))
+            for n, one in enumerate(file.tables((*place, "context"), table.get("context", [])))
         ]
         with file.at(*place):
             made = {**table, "name": name, "objectives": objectives, "context": context}

@@ -26,6 +26,7 @@ MALFORMED = Kind("malformed", 400, "The request cannot be read")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "A valid API key is needed")
 FORBIDDEN = Kind("forbidden", 403, "The API key does not have the role for this")
 UNKNOWN = Kind("unknown", 404, "There is no such thing here")
+UNKNOWN_DECISION = Kind("unknown-decision", 404, "No such decision is kept")
 METHOD = Kind("method-not-allowed", 405, "This method is not for this path")
 CONTRADICTION = Kind("contradiction", 409, "It contradicts what is there already")
 TOO_LARGE = Kind("too-large", 413, "The request is too large")
@@ -85,7 +86,7 @@ def problem_of(error: Exception) -> Problem | None:
     if isinstance(error, Problem):
         return error
     if isinstance(error, UnknownDecision):
-        return Problem(UNKNOWN, str(error))
+        return Problem(UNKNOWN_DECISION, str(error))
     if isinstance(error, Contradiction):
         return Problem(CONTRADICTION, str(error))
     if isinstance(error, InvalidInput):

@@ -12,6 +12,8 @@ const CONFIG = {
 };
 const OPTIONS = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
 const drawn = new Map();
+// Words and tables do not wait for it.
+const vega = import(document.body.dataset.vega);
 
 // Draws rows at a place. While `key` stays, only the rows are changed.
 export function draw(place, key, spec, rows, label) {
@@ -26,6 +28,7 @@ export function draw(place, key, spec, rows, label) {
 }
 
 async function paint(place, key, spec, rows) {
+  await vega;
   const now = drawn.get(place) ?? {};
   if (now.key === key && now.view) {
     for (const [name, values] of Object.entries(rows)) now.view.data(name, values);
@@ -52,9 +55,6 @@ export const colours = (looks, names) => ({ domain: names, range: names.map((nam
 const time = (more = {}) => ({ field: "t", type: "temporal", title: null, axis: { tickCount: 5, labelFlush: true, grid: false, ...more } });
 const moment = { field: "t", type: "temporal", title: "time", format: "%b %d, %H:%M:%S" };
 
-// Lines end where the last stretch does; a stretch is shown at its middle.
-export const middle = (part) => 500 * (part.begin + part.end);
-
 export function sharesSpec(looks, names) {
   return {
     data: { name: "rows" },
@@ -72,8 +72,8 @@ export function trafficSpec(unit) {
   return {
     data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step", color: "#56B4E9", opacity: 0.25, tooltip: true } },
-      { mark: { type: "line", interpolate: "step", color: "#0072B2", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: "#56B4E9", opacity: 0.25, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#0072B2", strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time(),
@@ -106,8 +106,8 @@ export function lateSpec() {
   return {
     data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step", color: "#E69F00", opacity: 0.3, tooltip: true } },
-      { mark: { type: "line", interpolate: "step", color: "#E69F00", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: "#E69F00", opacity: 0.3, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#E69F00", strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time(), y: { field: "n", type: "quantitative", title: "late rewards", axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },

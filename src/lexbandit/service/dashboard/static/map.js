@@ -74,13 +74,19 @@ export function listen(again) {
 }
 
 export async function refresh(looks) {
-  if (!chosen.x) return say(by("map-note"), "The context has no feature that a map could show.");
+  if (!chosen.x) return void say(by("map-note"), "The context has no feature that a map could show.");
   const query = new URLSearchParams({ x: chosen.x });
   if (chosen.y) query.set("y", chosen.y);
   const at = Object.fromEntries(Object.entries(chosen.at).filter(([name]) => name !== chosen.x && name !== chosen.y));
   if (Object.keys(at).length) query.set("at", JSON.stringify(at));
   const about = point;
-  const told = await ask(`/v1/${about}/map?${query}`);
+  let told;
+  try {
+    told = await ask(`/v1/${about}/map?${query}`);
+  } catch (error) {
+    if (error.status !== 422) throw error;
+    return void say(by("map-note"), error.message); // a value that cannot be
+  }
   if (about !== point) return;
   const now = JSON.stringify([about, told, looks.named]);
   if (now !== shown) show(told, looks);

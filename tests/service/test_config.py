@@ -156,6 +156,8 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
     for name, value in (("PROT", "1"), ("PORT", "x"), ("RATE", "0"), ("LOG_LEVEL", "loud")):
         with pytest.raises(InvalidInput, match=f"LEXBANDIT_{name}"):
             read(tmp_path, POINT, {f"LEXBANDIT_{name}": value})
+    others = {"LEXBANDIT_DATA": "x", "LEXBANDIT_SERVICE_HOST": "x", "LEXBANDIT_PORT_80_TCP": "x"}
+    assert read(tmp_path, POINT, others).port == 8080
     with pytest.raises(InvalidInput, match="both"):
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
 

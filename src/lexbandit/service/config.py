@@ -21,6 +21,7 @@ docs/service.md explains all of it.
 """
 
 import dataclasses
+import difflib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -42,6 +43,9 @@ from lexbandit.service.toml_file import TomlFile
 PREFIX = "LEXBANDIT_"
 # Not for a file: whoever reads it can make sessions.
 SECRET = "LEXBANDIT_SESSION_SECRET"
+
+# How like a setting's name another one must be to be a slip.
+_NEAR = 0.7
 
 LEVELS = ("debug", "info", "warning", "error")
 _FEATURES = {kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)}
@@ -150,11 +154,17 @@ class _Reader:
         return Config(self._points(), **{**values, "keys": keys}, session_secret=secret)
 
     def _check_environment(self) -> None:
-        known = [PREFIX + name.upper() for name in SETTINGS]
+        """Refuse a variable that is nearly a setting's. Others may be anybody's: leave them."""
         for variable in self.environment:
-            own = variable.startswith((VARIABLE, "LEXBANDIT_CLIENT_")) or variable == SECRET
-            if variable.startswith(PREFIX) and not own and variable not in known:
-                raise unknown_name("environment variable", variable, [*known, SECRET])
+            name = variable.removeprefix(PREFIX).lower()
+            own = name in SETTINGS or variable == SECRET or variable.startswith(VARIABLE)
+            if variable.startswith(PREFIX) and not own:
+                near = difflib.get_close_matches(name, SETTINGS, 1, _NEAR)
+                if near:
+                    raise InvalidInput(
+                        f"unknown environment variable {variable}; did you mean "
+                        f"{PREFIX}{near[0].upper()}?"
+                    )
 
     def _setting(self, name: str) -> Any:
         """Return a setting: of the command line, the environment, the file, or the default."""

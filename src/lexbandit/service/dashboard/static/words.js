@@ -26,6 +26,12 @@ export function rateUnit(perSecond) {
   return UNITS.find(([, seconds]) => perSecond * seconds >= 1) ?? UNITS[3];
 }
 
+// How the moments of a stretch of time are written on an axis.
+export function clockOf(seconds) {
+  if (seconds < 600) return "%H:%M:%S";
+  return seconds < 172800 ? "%H:%M" : "%b %d";
+}
+
 export function ago(seconds) {
   if (seconds < 1) return "just now";
   if (seconds < 100) return `${Math.floor(seconds)} s ago`;

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -20,16 +20,22 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked: the `bodies` in turn; with `keyed` each has an id of its own."""
+    """What is asked: the `bodies` in turn.
+
+    keyed    each has an id of its own
+    reward   told of every decision as soon as it is made; both count as requests
+    core     which the loader keeps to; None for any
+    """
 
     port: int
     path: str
     bodies: list[str]
-    headers: dict[str, str] = field(default_factory=dict)
     connections: int = 64
     warm_up: float = 1.0
     seconds: float = 5.0
     keyed: bool = False
+    reward: str | None = None
+    core: int | None = None
 
 
 @dataclass(frozen=True)
@@ -47,17 +53,16 @@ class _Requests:
 
     def __init__(self, load: Load) -> None:
         self.load = load
-        lines = [f"POST {load.path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
-        lines += [f"{name}: {value}" for name, value in load.headers.items()]
-        self.head = "\r\n".join(lines) + "\r\ncontent-length: "
+        self.head = "host: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length"
         self.ready = [self.whole(body) for body in load.bodies]
         self.prefix = secrets.token_hex(4)
         self.made = 0
         self.times: list[tuple[float, float]] = []
         self.statuses: Counter[str] = Counter()
 
-    def whole(self, body: str) -> bytes:
-        return f"{self.head}{len(body.encode())}\r\n\r\n{body}".encode()
+    def whole(self, body: str, path: str = "") -> bytes:
+        line = f"POST {self.load.path}{path} HTTP/1.1"
+        return f"{line}\r\n{self.head}: {len(body.encode())}\r\n\r\n{body}".encode()
 
     def next(self) -> bytes:
         self.made += 1
@@ -77,14 +82,19 @@ class _Connection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         self.ask()
 
-    def ask(self) -> None:
+    def ask(self, request: bytes | None = None) -> None:
+        self.rewarding = request is not None
         self.got, self.missing = b"", -1
         self.start = time.perf_counter()
-        self.transport.write(self.requests.next())
+        self.transport.write(self.requests.next() if request is None else request)
 
     def data_received(self, data: bytes) -> None:
-        self.got += data
-        if self.missing < 0:
+        if self.missing >= 0:
+            self.missing -= len(data)
+            if self.requests.load.reward is not None:  # the id is needed
+                self.got += data
+        else:
+            self.got += data
             end = self.got.find(b"\r\n\r\n")
             if end < 0:
                 return
@@ -92,13 +102,19 @@ class _Connection(asyncio.Protocol):
             size = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
             self.status = head[9:12].decode()
             self.missing = end + 4 + size - len(self.got)
-        else:
-            self.missing -= len(data)
         if self.missing == 0:
-            now = time.perf_counter()
-            self.requests.times.append((now, now - self.start))
-            self.requests.statuses[self.status] += 1
+            self.answered()
+
+    def answered(self) -> None:
+        now = time.perf_counter()
+        self.requests.times.append((now, now - self.start))
+        self.requests.statuses[self.status] += 1
+        reward = self.requests.load.reward
+        if reward is None or self.rewarding or self.status != "200":
             self.ask()
+        else:
+            id = self.got.split(b'"id":"')[1].split(b'"')[0].decode()
+            self.ask(self.requests.whole(reward, f"/{id}/rewards"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.requests.statuses["connection lost"] += 1
@@ -128,19 +144,15 @@ async def _run(load: Load) -> Answered:
     )
 
 
-def load(asked: Load, cores: str | None = None) -> Answered:
-    """Run a load in a process of its own, on certain cores."""
-    command = [sys.executable, "-m", "benchmarks.loader"]
-    if cores is not None:
-        command = ["taskset", "-c", cores, *command]
+def load(asked: Load) -> Answered:
+    """Run a load in a process of its own."""
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "benchmarks.loader"],
         input=json.dumps(asdict(asked)),
         capture_output=True,
         text=True,
         check=True,
         timeout=asked.warm_up + asked.seconds + 60,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     told: dict[str, Any] = json.loads(done.stdout)
     return Answered(**told)
@@ -148,6 +160,8 @@ def load(asked: Load, cores: str | None = None) -> Answered:
 
 def _main() -> None:
     asked = Load(**json.load(sys.stdin))
+    if asked.core is not None:
+        os.sched_setaffinity(0, {asked.core})
     try:
         import uvloop  # noqa: PLC0415
 

@@ -1,5 +1,6 @@
 """The service as a process of its own: started as a user starts it, ended as fate ends it."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -11,6 +12,7 @@ from typing import Self
 
 import httpx
 
+COMMAND = (sys.executable, "-c", "from lexbandit.cli import main; main()")
 CONFIG = """
 [service]
 storage = "{storage}"
@@ -90,20 +92,27 @@ class Service:
         begin = time.monotonic()
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "lexbandit", "serve", str(self.config), "--no-auth"],
+                [*COMMAND, "serve", str(self.config), "--no-auth"],
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
             )
+        try:
+            self._wait_until_ready(begin + 300)  # the first time the kernels are compiled
+        except BaseException:
+            self._end(signal.SIGKILL)
+            raise
+        return time.monotonic() - begin
+
+    def _wait_until_ready(self, end: float) -> None:
+        assert self.process is not None
         with httpx.Client() as http:
             while True:
-                try:
+                with contextlib.suppress(httpx.TransportError):
                     if http.get(f"{self.url}/ready").status_code == 200:
-                        return time.monotonic() - begin
-                except httpx.TransportError:
-                    pass
+                        return
                 assert self.process.poll() is None, self.output.read_text()
-                assert time.monotonic() < begin + 60, self.output.read_text()
+                assert time.monotonic() < end, self.output.read_text()
                 time.sleep(0.02)
 
     def kill(self) -> None:

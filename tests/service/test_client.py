@@ -151,7 +151,7 @@ def test_after_the_last_attempt_the_error_says_what_is_known() -> None:
         (problem(400, "no JSON"), InvalidInput),
         (problem(422, "n must be a number"), InvalidInput),
         (problem(404, "no decision 'x'", "urn:lexbandit:unknown-decision"), UnknownDecision),
-        (problem(404, "no point 'x'", "urn:lexbandit:unknown-name"), UnknownName),
+        (problem(404, "no point 'x'", "urn:lexbandit:unknown"), UnknownName),
         (problem(409, "told as 1 before"), Contradiction),
         (problem(401, "no key"), ServiceError),
         (problem(403, "not your role"), ServiceError),

@@ -1,9 +1,8 @@
 """Clients that note what the service acknowledged, and the check that the log has all of it."""
 
 import asyncio
-import math
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +26,7 @@ class Witness:
     """Sends decisions and rewards until told to stop, through every kill, and notes the answers.
 
     `doubtful` are the ids that were asked for once and got no answer: they may be there or not.
+    With `once` nothing is asked for again.
     """
 
     url: str
@@ -35,6 +35,7 @@ class Witness:
     rewarded: dict[str, dict[str, float]] = field(default_factory=dict)
     doubtful: set[str] = field(default_factory=set)
     stopped: bool = False
+    once: bool = False
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -47,7 +48,7 @@ class Witness:
     async def _work(self, client: AsyncClient) -> None:
         while not self.stopped:
             kind = self.random.random()
-            if kind < 0.1:
+            if self.once or kind < 0.1:
                 await self._once(client)
             elif kind < 0.2:
                 await self._many(client)
@@ -109,6 +110,7 @@ class Witness:
         except ServiceError as error:
             _must_pass(error)
             self.doubtful.add(id)
+            await asyncio.sleep(0.02)
 
 
 def _must_pass(error: ServiceError) -> None:
@@ -125,10 +127,26 @@ class Found:
     from_snapshot: str
     from_nothing: str
 
+    def decided(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the decisions of the log, by id."""
+        rows: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for stored in self.events:
+            for row in read_body(stored)["rows"] if stored.kind == "decisions" else ():
+                rows[row["id"]].append(row)
+        return rows
+
+    def rewarded(self) -> dict[str, list[tuple[str, float]]]:
+        """Return the rewards of the log, by the decision's id."""
+        told: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
+        for stored in self.events:
+            for row in read_body(stored)["rows"] if stored.kind == "rewards" else ():
+                told[row["id"]] += row["values"].items()
+        return told
+
 
 def look(config: Path) -> Found:
     """Read the log of a service that does not run."""
-    told = read_config(config)
+    told = read_config(config, {})
     return asyncio.run(_look(told.points, make_storage(told.storage)))
 
 
@@ -158,24 +176,15 @@ def check(witness: Witness, found: Found) -> None:
     assert [stored.seq for stored in found.events] == [*range(1, len(found.events) + 1)]
     times = [stored.time for stored in found.events]
     assert times == sorted(times)
-    rows: dict[str, dict[str, Any]] = {}
-    often: Counter[str] = Counter()
-    told: defaultdict[str, list[tuple[str, float]]] = defaultdict(list)
-    for stored in found.events:
-        if stored.kind == "decisions":
-            for row in read_body(stored)["rows"]:
-                often[row["id"]] += 1
-                rows[row["id"]] = row
-        elif stored.kind == "rewards":
-            for row in read_body(stored)["rows"]:
-                told[row["id"]] += row["values"].items()
-    assert [id for id, times in often.items() if times > 1] == []
+    rows = found.decided()
+    assert [id for id, same in rows.items() if len(same) > 1] == []
     assert set(witness.decided) <= set(rows)
     assert set(rows) <= set(witness.decided) | witness.doubtful
     for id, (context, decision) in witness.decided.items():
-        assert (rows[id]["arm"], rows[id]["context"]) == (decision.arm, context)
-        assert math.isclose(rows[id]["propensity"], decision.propensity, rel_tol=0, abs_tol=0)
-    assert {id: sorted(values) for id, values in told.items()} == {
+        (row,) = rows[id]
+        assert (row["arm"], row["propensity"]) == (decision.arm, decision.propensity)
+        assert row["context"] == context
+    assert {id: sorted(values) for id, values in found.rewarded().items()} == {
         id: sorted(values.items()) for id, values in witness.rewarded.items()
     }
     assert found.from_snapshot == found.from_nothing

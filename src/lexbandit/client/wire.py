@@ -220,7 +220,7 @@ _REFUSALS: dict[int, type[InvalidInput]] = {
 }
 _KINDS: dict[str, type[InvalidInput]] = {
     "unknown-decision": UnknownDecision,
-    "unknown-name": UnknownName,
+    "unknown": UnknownName,
 }
 
 

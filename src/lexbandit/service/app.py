@@ -23,6 +23,7 @@ from lexbandit.service.problems import (
     UNKNOWN,
     Problem,
     problem_of,
+    unknown_point,
 )
 from lexbandit.service.routing import Found, Router
 from lexbandit.service.site import Site
@@ -96,8 +97,8 @@ class App:
                 reply = await self._do(operation, found, scope, receive)
             elif self._site is not None and self._site.has(scope):
                 route = "pages"
-                await self._site(scope, receive, send)
-                self.metrics.note(method, route, 200, time.perf_counter() - began)
+                status = await self._page(self._site, scope, receive, send)
+                self._note(method, route, status, time.perf_counter() - began)
                 return
             else:
                 raise Problem(UNKNOWN, f"there is nothing at {scope['path']}; see /openapi.json.")
@@ -108,6 +109,18 @@ class App:
         await _send(send, reply)
         self._note(method, route, reply.status, time.perf_counter() - began)
 
+    async def _page(self, site: Site, scope: "Scope", receive: "Receive", send: "Send") -> int:
+        """Answer with a page; returns its status."""
+        status = 0
+
+        async def watched(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        await site(scope, receive, watched)
+        return status
+
     async def _do(
         self, operation: Operation, found: Found, scope: "Scope", receive: "Receive"
     ) -> Reply:
@@ -116,8 +129,7 @@ class App:
         if operation.role is not None:
             self._door.admit(headers, operation.role)
         if not found.known:
-            known = ", ".join(self.engine.points)
-            raise Problem(UNKNOWN, f"no decision point is called {found.point!r}. Known: {known}.")
+            raise unknown_point(found.point, self.engine.points)
         body = await self._body(operation, headers, receive) if operation.takes else None
         query = _query(operation.query, scope["query_string"]) if operation.query else None
         request = Request(found.point, found.named, query, body)

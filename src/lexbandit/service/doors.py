@@ -1,5 +1,6 @@
 """Who is let in: by an API key, by a session, or by nobody else being near."""
 
+import functools
 import ipaddress
 import time
 from collections.abc import Mapping
@@ -65,6 +66,7 @@ class Door:
             )
 
 
+@functools.lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Tell whether a host is this machine, seen from itself."""
     if host == "localhost":

@@ -102,6 +102,11 @@ class Engine:
         return self._journal.trouble
 
     @property
+    def snapshot_seconds(self) -> float:
+        """How long the last snapshots took."""
+        return self._snapshots.seconds
+
+    @property
     def seq(self) -> int:
         """The last event of the log that was folded."""
         return self._journal.seq

@@ -12,6 +12,7 @@ The state of a decision point is what its events, taken one after the other, lea
 """
 
 import zlib
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
@@ -76,14 +77,35 @@ def checksum(event: Event | Stored) -> int:
     return zlib.crc32(event.body, zlib.crc32(head))
 
 
-def checked(stored: Stored, kept: int) -> Stored:
-    """Return an event that is as it was written."""
-    if checksum(stored) != kept:
-        raise CorruptLog(
-            f"event {stored.seq} of the log (of {stored.point!r}) was damaged: its checksum is "
-            "another than when it was written. Restore the log from a backup."
-        )
-    return stored
+def in_order(seq: int, rows: Iterable[Sequence[Any]]) -> list[Stored]:
+    """Return the events after `seq`, from rows that end with a checksum: all, and as written.
+
+    The checksum does not cover the time, but a time that goes back is damaged too.
+    """
+    events: list[Stored] = []
+    time = 0.0
+    for place, (*fields, kept) in enumerate(rows, seq + 1):
+        stored = Stored(*fields)
+        if stored.seq != place:
+            raise CorruptLog(
+                f"event {place} of the log is missing: the next one there is {stored.seq}. "
+                "Restore the log from a backup."
+            )
+        if not _as_written(stored, kept, time):
+            raise CorruptLog(
+                f"event {place} of the log (of {stored.point!r}) was damaged: it is not as it was "
+                "written. Restore the log from a backup."
+            )
+        events.append(stored)
+        time = stored.time
+    return events
+
+
+def _as_written(stored: Stored, kept: int, time: float) -> bool:
+    """Tell whether an event is as it was written; damage may change types as well."""
+    if [type(stored.time), type(stored.body)] != [float, bytes]:
+        return False
+    return checksum(stored) == kept and stored.time >= time
 
 
 def point_name(name: Any) -> str:

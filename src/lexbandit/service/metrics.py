@@ -95,6 +95,11 @@ class Metrics(Collector):
             events.add_metric((name,), point.seq)
         yield waiting
         yield events
+        snapshots = GaugeMetricFamily(
+            "lexbandit_snapshot_seconds", "How long the last snapshots took to write."
+        )
+        snapshots.add_metric((), self._engine.snapshot_seconds)
+        yield snapshots
         ready = GaugeMetricFamily("lexbandit_ready", "1 if events can be written, 0 if not.")
         ready.add_metric((), float(self._engine.trouble is None))
         yield ready

@@ -165,9 +165,10 @@ def _fill_in(components: dict[str, Any], points: Mapping[str, "Point"]) -> None:
         ("ExplainRequest", "context", "Context"),
         ("ExplainRequest", "allowed", "Allowed"),
         ("RewardRow", "values", "Rewards"),
-        ("Prior", "means", "Means"),
+        ("ArmRequest", "prior", "Means"),
     ):
         components[name]["properties"][field] = {"$ref": _REFERENCE.format(name=component)}
+    components["ArmRequest"]["dependentRequired"] = {"prior": ["weight"], "weight": ["prior"]}
 
 
 def _object(fields: Iterable[tuple[str, dict[str, Any], bool]]) -> dict[str, Any]:

@@ -132,9 +132,9 @@ async def put_arm(engine: "Engine", request: Request) -> Reply:
     """Add an arm, or take a retired one back with all it learned; again changes nothing."""
     asked: s.ArmRequest = request.body or s.ArmRequest()
     arm = s.arm_name(request.named["arm"])
-    prior = asked.prior
-    means, weight = (None, None) if prior is None else (prior.means, int(prior.weight))
-    added = await engine.add_arm(request.point, arm, means, weight)
+    prior = asked.prior or None
+    weight = int(asked.weight) if asked.weight else None
+    added = await engine.add_arm(request.point, arm, prior, weight)
     return Reply(201 if added else 200, encode(s.ArmReply(arm, retired=False, changed=added)))
 
 

@@ -1,6 +1,6 @@
 """What went wrong, as RFC 9457 says it: application/problem+json, in every case."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -26,6 +26,7 @@ MALFORMED = Kind("malformed", 400, "The request cannot be read")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "A valid API key is needed")
 FORBIDDEN = Kind("forbidden", 403, "The API key does not have the role for this")
 UNKNOWN = Kind("unknown", 404, "There is no such thing here")
+UNKNOWN_DECISION = Kind("unknown-decision", 404, "No such decision is kept")
 METHOD = Kind("method-not-allowed", 405, "This method is not for this path")
 CONTRADICTION = Kind("contradiction", 409, "It contradicts what is there already")
 TOO_LARGE = Kind("too-large", 413, "The request is too large")
@@ -69,6 +70,12 @@ class Problem(Exception):
         return msgspec.json.encode(told)
 
 
+def unknown_point(name: str, known: Iterable[str]) -> Problem:
+    """Return the problem of a path with a decision point that there is not."""
+    told = f"no decision point is called {name!r}. Known: {', '.join(known)}."
+    return Problem(UNKNOWN, told)
+
+
 def unavailable(why: str) -> Problem:
     """Return the problem of a storage that takes nothing now."""
     return Problem(UNAVAILABLE, without_password(why), {b"retry-after": b"1"})
@@ -79,7 +86,7 @@ def problem_of(error: Exception) -> Problem | None:
     if isinstance(error, Problem):
         return error
     if isinstance(error, UnknownDecision):
-        return Problem(UNKNOWN, str(error))
+        return Problem(UNKNOWN_DECISION, str(error))
     if isinstance(error, Contradiction):
         return Problem(CONTRADICTION, str(error))
     if isinstance(error, InvalidInput):

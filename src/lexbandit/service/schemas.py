@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lexbandit.errors import InvalidInput
 
@@ -188,17 +188,11 @@ class SummaryReply(Struct):
     policy_version: int
 
 
-class Prior(Strict):
-    """What a new arm starts with: as if `weight` rewards of these means had come."""
-
-    means: Rewards
-    weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)]
-
-
 class ArmRequest(Strict):
-    """A new arm, with a prior if something is known of it."""
+    """A new arm's prior: as if `weight` rewards of these means had come. Both, or neither."""
 
-    prior: Prior | None = None
+    prior: Rewards | UnsetType = UNSET
+    weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)] | UnsetType = UNSET
 
 
 class ArmReply(Struct):

@@ -1,15 +1,15 @@
 """The pages: signing in and out, and the dashboard behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
 
-from lexbandit.service.dashboard.pages import FILES, HEADERS, login_page
+from lexbandit.service.dashboard.pages import login_page
 from lexbandit.service.doors import Door
 from lexbandit.service.limits import body_of
-from lexbandit.service.problems import METHOD, MISDIRECTED, Problem
+from lexbandit.service.problems import FORBIDDEN, METHOD, UNAUTHENTICATED, Problem, unknown_point
 from lexbandit.service.sessions import cookie_in, key_in_form, set_cookie
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     Send = Callable[[Message], Awaitable[None]]
 
 _LOGIN, _LOGOUT = "/login", "/logout"
+# What the page to sign in needs too.
+_OPEN = "/dashboard/"
 _LARGEST_FORM = 4096
-_SAFE = {**HEADERS, "Cache-Control": "no-store"}
 
 
 class Site:
@@ -30,39 +31,45 @@ class Site:
     `secure`: cookies are sent back over TLS only.
     """
 
-    def __init__(self, door: Door, routes: Sequence[BaseRoute] = (), *, secure: bool) -> None:
+    def __init__(
+        self, door: Door, routes: Sequence[BaseRoute], points: Collection[str], *, secure: bool
+    ) -> None:
         self._door = door
         self._routes = routes
+        self._points = points
         self._secure = secure
 
     def has(self, scope: Any) -> bool:
         """Tell whether there is a page at a path."""
-        own = scope["path"] in (_LOGIN, _LOGOUT)
-        return own or any(route.matches(scope)[0] != Match.NONE for route in self._routes)
+        return scope["path"] in (_LOGIN, _LOGOUT) or any(
+            route.matches(scope)[0] != Match.NONE for route in self._routes
+        )
 
     async def __call__(self, scope: Any, receive: "Receive", send: "Send") -> None:
         """Answer with a page."""
-        safe = _with_headers(send)
         path, headers = scope["path"], dict(scope["headers"])
         if path in (_LOGIN, _LOGOUT):
             response = await self._own(scope, headers, receive)
-            await response(scope, receive, safe)
+            await response(scope, receive, send)
             return
-        if not path.startswith(FILES):  # the page to sign in needs them
+        if not path.startswith(_OPEN):
             try:
                 self._door.admit(headers, "read")
             except Problem as problem:
-                asked = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
-                if problem.kind is MISDIRECTED or not asked:
+                page = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
+                if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
                     raise
-                await RedirectResponse(_LOGIN, 303)(scope, receive, safe)
+                await RedirectResponse(_LOGIN, 303)(scope, receive, send)
                 return
-        await self._page(scope, receive, safe)
+        await self._page(scope, receive, send)
 
     async def _page(self, scope: Any, receive: "Receive", send: "Send") -> None:
         for route in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
+                point = child["path_params"].get("point")
+                if point is not None and point not in self._points:
+                    raise unknown_point(point, self._points)
                 scope.update(child)
                 await route.handle(scope, receive, send)
                 return
@@ -102,16 +109,3 @@ class Site:
 def _method(scope: Any, allow: str) -> Problem:
     told = f"{scope['method']} is not possible here; {allow} is."
     return Problem(METHOD, told, {b"allow": allow.encode()})
-
-
-def _with_headers(send: "Send") -> "Send":
-    """Return a `send` that adds the safe headers where a page has none of its own."""
-
-    async def safe(message: "Message") -> None:
-        if message["type"] == "http.response.start":
-            given = {name.lower() for name, _ in message["headers"]}
-            own = [(name.lower().encode(), value.encode()) for name, value in _SAFE.items()]
-            message["headers"] = [*message["headers"], *(one for one in own if one[0] not in given)]
-        await send(message)
-
-    return safe

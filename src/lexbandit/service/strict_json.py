@@ -1,6 +1,7 @@
 """JSON without its loose ends: one value a key, numbers that are numbers, text that is UTF-8."""
 
 import json
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from lexbandit.service.problems import INVALID, MALFORMED, Problem
 
 T = TypeVar("T")
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 
 class _Twice(ValueError):
@@ -61,4 +63,30 @@ def convert(value: Any, type: type[T]) -> T:
     try:
         return msgspec.convert(value, type)
     except msgspec.ValidationError as error:
-        raise Problem(INVALID, f"{error}.") from None
+        raise Problem(INVALID, f"{_with_keys(str(error), value, type)}.") from None
+
+
+def _with_keys(message: str, value: Any, type: Any) -> str:
+    """Return msgspec's message with the keys that it leaves out, as `$.context[...]`."""
+    told, _, path = message.partition(" - at `")
+    node, place = value, "$"
+    for field, index in _STEP.findall(path):
+        key: Any = field or (_culprit(message, node, value, type) if index == "..." else int(index))
+        if key is None:
+            return message
+        place += f".{key}" if isinstance(key, str) else f"[{key}]"
+        node = node[key]
+    return f"{told} - at `{place}`" if path else told
+
+
+def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:
+    """Return the key of an object without which the message is another one."""
+    for key, entry in dict(node).items():
+        node.clear()
+        node[key] = entry
+        try:
+            msgspec.convert(value, type)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return str(key)
+    return None

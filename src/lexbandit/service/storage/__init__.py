@@ -21,6 +21,7 @@ def make_storage(url: str, *, reading: bool = False) -> Storage:
         from lexbandit.service.storage.postgres import PostgresStorage  # noqa: PLC0415
 
         return PostgresStorage(url)
-    raise InvalidInput(
-        f"storage must be sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE, got {url!r}."
+    raise InvalidInput(  # only the scheme is shown: the rest may hold a password
+        "storage must be sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE, "
+        f"got one that starts with {scheme[:20]!r}."
     )

@@ -8,21 +8,23 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TypeVar
 
-from lexbandit.service.events import Event, Snapshot, Stored, checked, checksum
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
 from lexbandit.service.storage.clock import LogClock
 
 log = logging.getLogger("lexbandit.service")
 _T = TypeVar("_T")
 
-# What brings a file from version n to n + 1; a new file takes all of them.
+# What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
+# keep the last place in a table of its own, by which a log that lost its end is noticed.
 _MIGRATIONS = (
     """
     CREATE TABLE log (
-        seq INTEGER PRIMARY KEY,
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
         time REAL NOT NULL,
         point TEXT NOT NULL,
         kind TEXT NOT NULL,
@@ -40,6 +42,9 @@ _MIGRATIONS = (
     """,
 )
 VERSION = len(_MIGRATIONS)
+
+# In a damaged file, also SQLite's messages may be no text.
+_UNREADABLE = (sqlite3.Error, UnicodeError)
 
 
 class SqliteStorage(Storage):
@@ -68,24 +73,36 @@ class SqliteStorage(Storage):
     def _open(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._keep_others_out()
-        try:
-            self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            self._writer.execute("PRAGMA journal_mode = WAL")
-            self._writer.execute("PRAGMA synchronous = FULL")
-            self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
-            _migrate(self._writer, self.path)
-            last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
-            self._seq, time = last.fetchone() or (0, 0.0)
-            self._clock.not_before(time)
-            self._reader = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        with ExitStack() as undo:
+            undo.callback(self._let_others_in)
+            try:
+                self._connect(undo)
+            except _UNREADABLE as error:
+                raise StorageFailed(
+                    f"{self.path} cannot be opened: {error}.", final=True
+                ) from error
+            undo.pop_all()
+
+    def _connect(self, undo: ExitStack) -> None:
+        self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        undo.callback(self._writer.close)
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute("PRAGMA synchronous = FULL")
+        self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
+        _migrate(self._writer, self.path)
+        last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
+        self._seq, time = last.fetchone() or (0, 0.0)
+        last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'")
+        (written,) = last.fetchone() or (0,)
+        if self._seq != written or not isinstance(time, float):
+            raise CorruptLog(
+                f"{self.path} is damaged: its log ends with event {self._seq}, and event {written} "
+                "was the last one written. Restore it from a backup."
             )
-        except sqlite3.Error as error:
-            self._let_others_in()
-            raise StorageFailed(f"{self.path} cannot be opened: {error}.", final=True) from error
-        except BaseException:
-            self._let_others_in()
-            raise
+        self._clock.not_before(time)
+        self._reader = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        )
 
     def _keep_others_out(self) -> None:
         """Hold a lock that the system frees when this process ends, however it ends."""
@@ -163,9 +180,9 @@ class SqliteStorage(Storage):
                 "ORDER BY seq LIMIT ?",
                 (seq, limit),
             )
-            return [checked(Stored(*row), kept) for *row, kept in rows]
+            return in_order(seq, rows)
 
-        return await self._in(self._reading, read)
+        return await self._read("the log", read)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot and the one before it."""
@@ -199,7 +216,16 @@ class SqliteStorage(Storage):
                 log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
             return None
 
-        return await self._in(self._reading, read)
+        return await self._read("a snapshot", read)
+
+    async def _read(self, what: str, read: Callable[[], _T]) -> _T:
+        """Read; what SQLite cannot make sense of is damage."""
+        try:
+            return await self._in(self._reading, read)
+        except _UNREADABLE as error:
+            raise CorruptLog(
+                f"{self.path} is damaged where {what} is: {error}. Restore it from a backup."
+            ) from error
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
@@ -214,8 +240,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StorageFailed(
-            f"{path} was written by a newer lexbandit (version {version} of its tables; this one "
-            f"knows {VERSION}): install that one.",
+            f"{path} has tables of version {version}, made by a newer lexbandit; this one knows "
+            f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
             final=True,
         )
     for n in range(version, VERSION):

@@ -40,7 +40,7 @@ async function paint(place, key, spec, rows) {
   now.view?.finalize();
   const whole = {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json", // a name; nothing is fetched
-    width: "container", autosize: { type: "fit-x", contains: "padding" }, height: 170, padding: 4,
+    width: "container", autosize: { type: "fit-x", contains: "padding", resize: true }, height: 170, padding: 4,
     config: CONFIG, datasets: rows, ...spec,
   };
   const { view } = await window.vegaEmbed(place, whole, OPTIONS);

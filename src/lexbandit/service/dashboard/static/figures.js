@@ -3,13 +3,15 @@
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
 import { OTHERS, baseline, lately, looks, mean, stretches } from "./series.js";
-import { count, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { clockOf, count, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
 const READABLE = 80;
-const clock = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const when = (part) => clock.format(part.begin * 1000);
+const moment = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const when = (part) => moment.format(part.begin * 1000);
+
+const clockFor = (parts) => clockOf(parts.at(-1).end - parts[0].begin);
 
 export const looksOf = (told) => looks(told.arms, told.series);
 
@@ -142,7 +144,8 @@ function one(told, objective, n, figure, parts, now, base) {
     if (n === 0 && objective.tolerance) levels.push({ value: edge, dash: "tolerance", side: lower ? "above" : "below", label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"}` });
   }
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
-  draw(place, `${told.point}-${n}`, objectiveSpec(n === 0 ? "var(--first)" : "var(--second)"), { rows, levels }, label);
+  const clock = clockFor(parts);
+  draw(place, `${told.point} ${n} ${clock}`, objectiveSpec(clock, n === 0 ? "var(--first)" : "var(--second)"), { rows, levels }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
     known.map((part) => {
       const told = mean(part.rewards[objective.name]);
@@ -171,7 +174,8 @@ function shares(told, parts) {
     return { name, text: `${name}${name === OTHERS ? ` (${look.others.length})` : ""}${retired.has(name) ? " (retired)" : ""} ${percent(share)}` };
   });
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
-  draw(by("shares"), JSON.stringify([told.point, names]), sharesSpec(look, names), { rows }, `Shares of the arms over time. Lately: ${lines.map((line) => line.text).join(", ")}.`);
+  const clock = clockFor(parts);
+  draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Lately: ${lines.map((line) => line.text).join(", ")}.`);
   tableWhenOpen(by("shares-table"), () => table(["from", ...names],
     busy.map((part) => [when(part), ...names.map((name) => percent(of(part, name) / part.decisions))]).reverse(), names.map((_, n) => n + 1)));
 }
@@ -180,7 +184,8 @@ function traffic(parts) {
   const rates = parts.map((part) => part.decisions / (part.end - part.begin));
   const [unit, size] = rateUnit(Math.max(...rates));
   const rows = steps(parts, (part) => ({ n: part.decisions, rate: (size * part.decisions) / (part.end - part.begin) }));
-  draw(by("traffic"), unit, trafficSpec(unit), { rows }, `Decisions over time, lately ${short(rows.at(-1).rate)} per ${unit}.`);
+  const clock = clockFor(parts);
+  draw(by("traffic"), `${unit} ${clock}`, trafficSpec(clock, unit), { rows }, `Decisions over time, lately ${short(rows.at(-1).rate)} per ${unit}.`);
   tableWhenOpen(by("traffic-table"), () => table(["from", "decisions", `per ${unit}`],
     parts.map((part, n) => [when(part), count(part.decisions), short(rows[n].rate)]).reverse(), [1, 2]));
 }
@@ -192,7 +197,8 @@ function waiting(told, parts) {
   by("waiting-figure").hidden = !late;
   if (!late) return;
   const rows = steps(parts, (part) => ({ n: part.late }));
-  draw(by("waiting"), told.point, lateSpec(), { rows }, `Late rewards over time: ${count(late)} in all.`);
+  const clock = clockFor(parts);
+  draw(by("waiting"), clock, lateSpec(clock), { rows }, `Late rewards over time: ${count(late)} in all.`);
   tableWhenOpen(by("waiting-table"), () => table(["from", "late rewards", "decisions let go"],
     parts.map((part) => [when(part), count(part.late), count(part.expired)]).reverse(), [1, 2]));
 }

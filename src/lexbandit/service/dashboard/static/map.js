@@ -20,9 +20,9 @@ export function prepare(name, context) {
   const flat = context.filter((feature) => feature.kind !== "vector");
   if (name === point && JSON.stringify(features) === JSON.stringify(flat)) return;
   [point, features, shown] = [name, flat, null];
-  // Two numbers make the best map; categories come after them.
-  const order = [...flat].sort((a, b) => numeric(b) - numeric(a));
-  chosen = { x: order[0]?.name ?? NOTHING, y: order[1]?.name ?? NOTHING, at: {} };
+  // A number across makes the best map; upwards goes what the service names next.
+  const x = flat.find(numeric) ?? flat[0];
+  chosen = { x: x?.name ?? NOTHING, y: flat.find((feature) => feature !== x)?.name ?? NOTHING, at: {} };
   form();
 }
 

@@ -52,7 +52,7 @@ class Replicas:
 
         Its draws are each one's own, and no part of it.
         """
-        definition = read_config(self.services[0].config).points["router"]
+        definition = read_config(self.services[0].config, {}).points["router"]
         newest = "SELECT xmin::text, data FROM lexbandit_snapshots ORDER BY seq DESC LIMIT 1"
         kept: dict[str, str] = {}
         for service in self.services:

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit import Category, Cycle, Flag, InvalidInput, Number, UnknownName, Vector
+from lexbandit import (
+    Category,
+    Chooser,
+    Cycle,
+    Flag,
+    InvalidInput,
+    Number,
+    Objective,
+    UnknownName,
+    Vector,
+)
 from lexbandit.contexts import Contexts, Feature
 
 
@@ -127,7 +137,8 @@ def test_wrong_values_are_refused_and_not_counted(feature: Feature, value: Any, 
         (lambda: Cycle("x", 0), "period"),
         (lambda: Vector("x", 0), "length"),
         (lambda: Number("x", missing="zero"), "missing of feature"),  # type: ignore[arg-type]
-        (lambda: Contexts([]), "list of features"),
+        (lambda: Contexts(Number("x")), "list of features"),  # type: ignore[arg-type]
+        (lambda: Contexts("x"), "list of features"),  # type: ignore[arg-type]
         (lambda: Contexts([Number("x"), Flag("x")]), "two context features"),
         (lambda: Contexts(["x"]), "is a Number"),  # type: ignore[list-item]
     ],
@@ -147,3 +158,25 @@ def test_an_unknown_feature_gets_the_nearest_name() -> None:
         contexts.encode([3])  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="differ in length"):
         Contexts([Number("a"), Number("b")]).encode_many({"a": [0.1], "b": [0.1, 0.2]})
+
+
+def test_a_tree_tells_categories_apart_as_it_splits() -> None:
+    """Not from the first on, as a grid does: values share a cube until so many came to it."""
+    chooser = Chooser(
+        objectives=Objective("clicks"), arms=["a", "b"], policy="lex-tree",
+        context=[Category("task", ["code", "maths", "chat"])],
+    )  # fmt: skip
+    partition: Any = getattr(chooser.policy, "partition", None)
+
+    def cubes() -> int:
+        tasks = ("code", "maths", "chat", "poetry")
+        return len({partition.locate(chooser.contexts.encode({"task": t})[0]) for t in tasks})
+
+    seen = [cubes()]
+    for n in range(40):
+        task = ("code", "maths", "chat", "poetry")[n % 4]
+        chooser.reward(chooser.choose({"task": task}), clicks=n % 2)
+        seen.append(cubes())
+    assert seen[0] == 1  # nothing came yet
+    assert seen[-1] == 4
+    assert seen == sorted(seen)

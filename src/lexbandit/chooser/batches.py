@@ -50,9 +50,9 @@ def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integ
     """Return the arms to play in every context of a frame, by number and as proposals."""
     arms_known = chooser._arms
     columns = columns_of(contexts, chooser.contexts.names)
-    n = length_of(columns)
+    n = length_of(columns, contexts)
     masks = _masks(chooser, allowed, n)
-    points, notes = chooser.contexts.encode_many(columns)
+    points, notes = chooser.contexts.encode_many(columns, n)
     table = _table(arms_known, masks, n)
     arms, propensities = chooser.policy.select_many(points, table)
     if chooser.explore > 0.0:
@@ -71,7 +71,7 @@ def proposals(
 ) -> Proposals:
     """Return decisions made elsewhere as proposals."""
     columns = columns_of(contexts, chooser.contexts.names)
-    n = length_of(columns)
+    n = length_of(columns, contexts)
     if isinstance(arms, str) or not isinstance(arms, Iterable):
         raise InvalidInput(f"arms must be a list of names, got {arms!r}.")
     names = list(arms)
@@ -87,7 +87,7 @@ def proposals(
                 chooser._arms.chosen_from(arm, masks[row])
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-    points, notes = chooser.contexts.encode_many(columns)
+    points, notes = chooser.contexts.encode_many(columns, n)
     return Proposals(names, chances, points, masks, notes)
 
 
@@ -246,7 +246,7 @@ def learn(chooser: "Chooser", frame: Any) -> int:
     places = np.array([chooser._arms.place(name) for name in names], np.int64)
     nothing = [None] * len(names)
     points, notes = chooser.contexts.encode_many(
-        {name: columns.get(name, nothing) for name in chooser.contexts.names}
+        {name: columns.get(name, nothing) for name in chooser.contexts.names}, len(names)
     )
     shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
     chooser.policy.update_many(points, places, np.column_stack(shares))

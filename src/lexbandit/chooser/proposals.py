@@ -12,7 +12,7 @@ from lexbandit.contexts import Notes
 from lexbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
+    from lexbandit.chooser.core import ChooserCore
     from lexbandit.chooser.waiting import Waiting
 
 # Mixtures and sums of probabilities may exceed 1 by rounding.
@@ -71,7 +71,7 @@ class KeptDecision:
     complete: bool
 
 
-def kept(chooser: "Chooser", waiting: "Waiting") -> KeptDecision:
+def kept(chooser: "ChooserCore", waiting: "Waiting") -> KeptDecision:
     """Return what is known of a decision that waits."""
     rewards = {
         objective.name: value
@@ -107,7 +107,7 @@ def fresh_id(id: Any) -> str:
     return id
 
 
-def record(chooser: "Chooser", id: Any, proposal: Any) -> None:
+def record(chooser: "ChooserCore", id: Any, proposal: Any) -> None:
     """Keep one decision under its id, after a look at every part of it."""
     fresh_id(id)
     if not isinstance(proposal, Proposal):
@@ -130,7 +130,7 @@ def record(chooser: "Chooser", id: Any, proposal: Any) -> None:
     )
 
 
-def _mask_of(chooser: "Chooser", mask: Any) -> Booleans | None:
+def _mask_of(chooser: "ChooserCore", mask: Any) -> Booleans | None:
     """Return the mask of a proposal; one that is of another chooser is refused."""
     if mask is None or (
         isinstance(mask, np.ndarray)
@@ -144,14 +144,14 @@ def _mask_of(chooser: "Chooser", mask: Any) -> Booleans | None:
     )
 
 
-def _other_point(point: Any, chooser: "Chooser") -> InvalidInput:
+def _other_point(point: Any, chooser: "ChooserCore") -> InvalidInput:
     return InvalidInput(
         f"point must be an array of {chooser.contexts.dimension} coordinates, as propose returns "
         f"it, got {point!r}: the proposal is of another chooser."
     )
 
 
-def record_many(chooser: "Chooser", ids: Any, proposals: Any) -> None:
+def record_many(chooser: "ChooserCore", ids: Any, proposals: Any) -> None:
     """Keep many decisions under their ids; nothing is kept if anything is wrong."""
     if not isinstance(proposals, Proposals):
         raise InvalidInput(
@@ -188,7 +188,7 @@ def _fresh_ids(ids: Any, n: int) -> list[str]:
 
 
 def _masks_of(
-    chooser: "Chooser", places: Sequence[int], masks: Sequence[Booleans | None] | None
+    chooser: "ChooserCore", places: Sequence[int], masks: Sequence[Booleans | None] | None
 ) -> list[Booleans | None]:
     """Return the mask to keep with each decision."""
     arms = chooser._arms

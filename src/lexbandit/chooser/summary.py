@@ -47,9 +47,9 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [f"{self.decisions:,} decisions, {self.waiting:,} kept for their rewards."]
-        total = max(sum(self.plays.values()), 1)
-        shares = ", ".join(f"{arm} {n / total:.1%}" for arm, n in self.plays.items())
-        lines.append(f"Rewarded plays: {shares}.")
+        total = sum(self.plays.values())
+        shares = [f"{arm} {n / total:.1%}" for arm, n in self.plays.items()] if total else []
+        lines.append(f"Rewarded plays: {', '.join(shares) or 'none yet'}.")
         wide = max(len(name) for name in self.received)
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
@@ -62,8 +62,18 @@ class Summary:
 def _gain(mean: Mean) -> str:
     if mean.value is None:
         return "nothing known yet"
-    word = "gained" if mean.value >= 0 else "gave up"
-    return f"{word} {abs(mean.value):.4g} ({mean.low:.4g} to {mean.high:.4g})"
+    low, high = mean.low or 0.0, mean.high or 0.0
+    if low < 0.0 < high:
+        return f"{_change(mean.value)} ({_change(low)} to {_change(high)})"
+    near, far = sorted((abs(low), abs(high)))
+    return f"{_change(mean.value)} ({near:.4g} to {far:.4g})"
+
+
+def _change(gain: float) -> str:
+    """Return a gain in words, so that no sign has to be read."""
+    if gain == 0.0:
+        return "the same"
+    return f"{abs(gain):.4g} {'better' if gain > 0.0 else 'worse'}"
 
 
 def summarized(chooser: "Chooser") -> Summary:

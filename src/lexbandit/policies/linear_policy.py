@@ -265,6 +265,7 @@ class LinearPolicy(LinearState):
                 index=tuple(stats[0, :, INDEX, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
+                prior=int(self._memory.priors[arm * self.stages, 0]),
             )
             for arm in range(self.arms)
         )

@@ -19,11 +19,14 @@ from starlette.routing import Route
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
-from lexbandit.service.dashboard.bundle import vega
+from lexbandit.service.dashboard.bundle import NAME, Bundle
 from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.problems import UNKNOWN, Problem
+from lexbandit.service.sessions import COOKIE
 
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
+    from lexbandit.service.point import Point
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -37,6 +40,9 @@ HEADERS = {
 }
 """Of every page: nothing is loaded from elsewhere, no script or style stands in the page itself."""
 
+FILES = "/dashboard/"
+"""Below this are the files that pages need; they are for everybody."""
+_FOREVER = "public, max-age=31536000, immutable"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -45,7 +51,7 @@ def routes(engine: "Engine") -> list[Route]:
     watch = _Watch(engine)
     return [
         Route("/", watch.page, name="dashboard"),
-        Route("/dashboard/{file}", file, name="dashboard file"),
+        Route(FILES + "{file}", watch.file, name="dashboard file"),
         Route("/v1/{point}/history", watch.history),
         Route("/v1/{point}/map", watch.map),
         Route("/v1/{point}/recent", watch.recent),
@@ -56,28 +62,6 @@ def login_page(wrong: bool = False) -> Response:
     """Return the page that asks for a key; `wrong` says that the last one was not accepted."""
     note = "This key is not known, or may not read." if wrong else ""
     return _page("login.html", {"note": note}, status=403 if wrong else 200)
-
-
-async def file(request: Request) -> Response:
-    """Answer with one of the page's files."""
-    name = request.path_params["file"]
-    script = vega()
-    headers = {**HEADERS, "Cache-Control": "no-cache"}
-    if name == script.name:
-        headers["Cache-Control"] = "public, max-age=31536000, immutable"
-        headers["Vary"] = "Accept-Encoding"
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            headers["Content-Encoding"] = "gzip"
-            return Response(script.compressed, media_type=_KINDS["js"], headers=headers)
-        return Response(script.plain, media_type=_KINDS["js"], headers=headers)
-    kind = name.rpartition(".")[2]
-    if kind not in _KINDS or name not in _static():
-        return Response("There is no such file.", 404, HEADERS, "text/plain")
-    content, tag = _static()[name]
-    headers["ETag"] = tag
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=_KINDS[kind], headers=headers)
 
 
 @functools.cache
@@ -106,14 +90,44 @@ class _Watch:
         self._summaries = Fresh()
         self._maps = Fresh()
         self._drawing = asyncio.Lock()
+        self._bundle = Bundle()
 
     async def page(self, request: Request) -> Response:
-        points = list(self._engine.points)
-        return _page("index.html", {"vega": vega().name, "points": " ".join(points)})
+        session = "session" if COOKIE in request.cookies else "none"
+        points = " ".join(self._engine.points)
+        return _page("index.html", {"vega": NAME, "points": points, "session": session})
+
+    async def file(self, request: Request) -> Response:
+        name = request.path_params["file"]
+        if name == NAME:
+            return await self._script("gzip" in request.headers.get("accept-encoding", ""))
+        kind = name.rpartition(".")[2]
+        if kind not in _KINDS or name not in _static():
+            return Response("There is no such file.", 404, HEADERS, "text/plain")
+        content, tag = _static()[name]
+        headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": tag}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=_KINDS[kind], headers=headers)
+
+    async def _script(self, compressed: bool) -> Response:
+        script = await self._bundle.script()
+        headers = {**HEADERS, "Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
+        if not compressed:
+            return Response(script.plain, media_type=_KINDS["js"], headers=headers)
+        headers["Content-Encoding"] = "gzip"
+        return Response(script.compressed, media_type=_KINDS["js"], headers=headers)
+
+    def _point(self, request: Request) -> "Point":
+        points, name = self._engine.points, request.path_params["point"]
+        if name not in points:
+            known = ", ".join(points)
+            raise Problem(UNKNOWN, f"no decision point is called {name!r}. Known: {known}.")
+        return points[name]
 
     async def history(self, request: Request) -> Response:
         engine = self._engine
-        point = engine.point(request.path_params["point"])
+        point = self._point(request)
         series = request.query_params.get("series", "whole")
         if series not in views.SERIES:
             raise unknown_name("series", series, views.SERIES)
@@ -130,7 +144,7 @@ class _Watch:
 
     async def map(self, request: Request) -> Response:
         query = request.query_params
-        point = self._engine.point(request.path_params["point"])
+        point = self._point(request)
         x, y, text = query.get("x"), query.get("y"), query.get("at")
         at = maps.wanted(text)
         contexts = [kept.row["context"] for kept in point.history.recent()]
@@ -143,7 +157,7 @@ class _Watch:
         return _json({"version": kept.seq, **kept.answer})
 
     async def recent(self, request: Request) -> Response:
-        point = self._engine.point(request.path_params["point"])
+        point = self._point(request)
         id = request.query_params.get("id")
         if id is not None:
             return _json(views.explanation(point, id))

@@ -1,15 +1,17 @@
 // What stands on the page between the sentence at the top and the map.
 
-import { draw, middle, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
+import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
 import { OTHERS, baseline, lately, looks, mean, stretches } from "./series.js";
-import { count, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { clockOf, count, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
 const READABLE = 80;
-const clock = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const when = (part) => clock.format(part.begin * 1000);
+const moment = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const when = (part) => moment.format(part.begin * 1000);
+
+const clockFor = (parts) => clockOf(parts.at(-1).end - parts[0].begin);
 
 export const looksOf = (told) => looks(told.arms, told.series);
 
@@ -91,6 +93,18 @@ function example(feature) {
   return feature.kind === "vector" ? Array(feature.length ?? 1).fill(feature.low ?? 0) : feature.low;
 }
 
+// Rows at the middle of each stretch; a single one goes from its begin to its end.
+function spread(parts, rowsOf) {
+  const at = (part, t) => rowsOf(part).map((row) => ({ t: 1000 * t, ...row }));
+  if (parts.length === 1) return [...at(parts[0], parts[0].begin), ...at(parts[0], parts[0].end)];
+  return parts.flatMap((part) => at(part, (part.begin + part.end) / 2));
+}
+
+// Rows for a line in steps: one at each begin, and the last one's again at its end.
+function steps(parts, rowOf) {
+  return [...parts.map((part) => ({ t: 1000 * part.begin, ...rowOf(part) })), { t: 1000 * parts.at(-1).end, ...rowOf(parts.at(-1)) }];
+}
+
 function objectives(told, parts, now, bases) {
   const home = by("objectives");
   const names = JSON.stringify([told.point, told.objectives]);
@@ -116,10 +130,10 @@ function one(told, objective, n, figure, parts, now, base) {
   place.hidden = false;
   line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${value(objective, now.low)} to ${value(objective, now.high)})`, ...change(objective, gained, base));
   const known = parts.filter((part) => part.rewards[objective.name]?.[0]);
-  const rows = known.map((part) => {
+  const rows = spread(known, (part) => {
     const told = mean(part.rewards[objective.name]);
     const [low, high] = objective.range; // an interval says nothing beyond the range
-    return { t: middle(part), ...told, low: Math.max(told.low, Math.min(low, told.value)), high: Math.min(told.high, Math.max(high, told.value)) };
+    return [{ ...told, low: Math.max(told.low, Math.min(low, told.value)), high: Math.min(told.high, Math.max(high, told.value)) }];
   });
   const levels = [];
   if (base !== null) {
@@ -130,7 +144,8 @@ function one(told, objective, n, figure, parts, now, base) {
     if (n === 0 && objective.tolerance) levels.push({ value: edge, dash: "tolerance", side: lower ? "above" : "below", label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"}` });
   }
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
-  draw(place, `${told.point}-${n}`, objectiveSpec(n === 0 ? "var(--first)" : "var(--second)"), { rows, levels }, label);
+  const clock = clockFor(parts);
+  draw(place, `${told.point} ${n} ${clock}`, objectiveSpec(clock, n === 0 ? "var(--first)" : "var(--second)"), { rows, levels }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
     known.map((part) => {
       const told = mean(part.rewards[objective.name]);
@@ -150,7 +165,7 @@ function shares(told, parts) {
   const names = [...look.named, ...(look.others.length ? [OTHERS] : [])];
   const of = (part, name) => (name === OTHERS ? look.others.reduce((sum, arm) => sum + (part.arms[arm] ?? 0), 0) : part.arms[name] ?? 0);
   const busy = parts.filter((part) => part.decisions);
-  const rows = busy.flatMap((part) => names.map((arm, order) => ({ t: middle(part), arm, order, n: of(part, arm), share: of(part, arm) / part.decisions })));
+  const rows = spread(busy, (part) => names.map((arm, order) => ({ arm, order, n: of(part, arm), share: of(part, arm) / part.decisions })));
   const last = busy.slice(-Math.max(1, Math.ceil(parts.length / 12)));
   const total = last.reduce((sum, part) => sum + part.decisions, 0);
   const retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
@@ -159,7 +174,8 @@ function shares(told, parts) {
     return { name, text: `${name}${name === OTHERS ? ` (${look.others.length})` : ""}${retired.has(name) ? " (retired)" : ""} ${percent(share)}` };
   });
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
-  draw(by("shares"), JSON.stringify([told.point, names]), sharesSpec(look, names), { rows }, `Shares of the arms over time. Lately: ${lines.map((line) => line.text).join(", ")}.`);
+  const clock = clockFor(parts);
+  draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Lately: ${lines.map((line) => line.text).join(", ")}.`);
   tableWhenOpen(by("shares-table"), () => table(["from", ...names],
     busy.map((part) => [when(part), ...names.map((name) => percent(of(part, name) / part.decisions))]).reverse(), names.map((_, n) => n + 1)));
 }
@@ -167,8 +183,9 @@ function shares(told, parts) {
 function traffic(parts) {
   const rates = parts.map((part) => part.decisions / (part.end - part.begin));
   const [unit, size] = rateUnit(Math.max(...rates));
-  const rows = parts.map((part, n) => ({ t: middle(part), n: part.decisions, rate: rates[n] * size }));
-  draw(by("traffic"), unit, trafficSpec(unit), { rows }, `Decisions over time, lately ${short(rows.at(-1).rate)} per ${unit}.`);
+  const rows = steps(parts, (part) => ({ n: part.decisions, rate: (size * part.decisions) / (part.end - part.begin) }));
+  const clock = clockFor(parts);
+  draw(by("traffic"), `${unit} ${clock}`, trafficSpec(clock, unit), { rows }, `Decisions over time, lately ${short(rows.at(-1).rate)} per ${unit}.`);
   tableWhenOpen(by("traffic-table"), () => table(["from", "decisions", `per ${unit}`],
     parts.map((part, n) => [when(part), count(part.decisions), short(rows[n].rate)]).reverse(), [1, 2]));
 }
@@ -179,8 +196,9 @@ function waiting(told, parts) {
   say(by("waiting-note"), `${count(told.waiting)} decisions are kept for their rewards, ${patience}. ${count(expired)} were let go when their time was over. ${count(late)} rewards came after that, too late to be learned.`);
   by("waiting-figure").hidden = !late;
   if (!late) return;
-  const rows = parts.map((part) => ({ t: middle(part), n: part.late }));
-  draw(by("waiting"), told.point, lateSpec(), { rows }, `Late rewards over time: ${count(late)} in all.`);
+  const rows = steps(parts, (part) => ({ n: part.late }));
+  const clock = clockFor(parts);
+  draw(by("waiting"), clock, lateSpec(clock), { rows }, `Late rewards over time: ${count(late)} in all.`);
   tableWhenOpen(by("waiting-table"), () => table(["from", "late rewards", "decisions let go"],
     parts.map((part) => [when(part), count(part.late), count(part.expired)]).reverse(), [1, 2]));
 }

@@ -20,9 +20,9 @@ export function prepare(name, context) {
   const flat = context.filter((feature) => feature.kind !== "vector");
   if (name === point && JSON.stringify(features) === JSON.stringify(flat)) return;
   [point, features, shown] = [name, flat, null];
-  // Two numbers make the best map; categories come after them.
-  const order = [...flat].sort((a, b) => numeric(b) - numeric(a));
-  chosen = { x: order[0]?.name ?? NOTHING, y: order[1]?.name ?? NOTHING, at: {} };
+  // A number across makes the best map; upwards goes what the service names next.
+  const x = flat.find(numeric) ?? flat[0];
+  chosen = { x: x?.name ?? NOTHING, y: flat.find((feature) => feature !== x)?.name ?? NOTHING, at: {} };
   form();
 }
 
@@ -74,13 +74,19 @@ export function listen(again) {
 }
 
 export async function refresh(looks) {
-  if (!chosen.x) return say(by("map-note"), "The context has no feature that a map could show.");
+  if (!chosen.x) return void say(by("map-note"), "The context has no feature that a map could show.");
   const query = new URLSearchParams({ x: chosen.x });
   if (chosen.y) query.set("y", chosen.y);
   const at = Object.fromEntries(Object.entries(chosen.at).filter(([name]) => name !== chosen.x && name !== chosen.y));
   if (Object.keys(at).length) query.set("at", JSON.stringify(at));
   const about = point;
-  const told = await ask(`/v1/${about}/map?${query}`);
+  let told;
+  try {
+    told = await ask(`/v1/${about}/map?${query}`);
+  } catch (error) {
+    if (error.status !== 422) throw error;
+    return void say(by("map-note"), error.message); // a value that cannot be
+  }
   if (about !== point) return;
   const now = JSON.stringify([about, told, looks.named]);
   if (now !== shown) show(told, looks);

@@ -13,19 +13,26 @@ export function stretches(series, most) {
   }));
   begin.forEach((time, n) => {
     const into = found[Math.floor(Math.round((time - first) / width) / wide)];
-    for (const [arm, counts] of Object.entries(series.arms)) {
-      into.arms[arm] = (into.arms[arm] ?? 0) + counts[n];
-      into.decisions += counts[n];
-    }
-    for (const [objective, sums] of Object.entries(series.rewards)) {
-      const mine = (into.rewards[objective] ??= [0, 0, 0]);
-      sums[n].forEach((one, k) => { mine[k] += one; });
-    }
-    into.late += series.late[n];
-    into.expired += series.expired[n];
+    const nth = (columns) => Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[n]]));
+    const arms = nth(series.arms);
+    const decisions = Object.values(arms).reduce((sum, one) => sum + one, 0);
+    add(into, { end: into.end, arms, decisions, rewards: nth(series.rewards), late: series.late[n], expired: series.expired[n] });
   });
-  found.at(-1).end = end.at(-1);
+  const last = found.at(-1);
+  last.end = end.at(-1);
+  // What has only just begun says little on its own.
+  if (found.length > 1 && last.end - last.begin < (wide * width) / 2) add(found.at(-2), found.pop());
   return found;
+}
+
+function add(into, other) {
+  into.end = other.end;
+  for (const name of ["decisions", "late", "expired"]) into[name] += other[name];
+  for (const [arm, n] of Object.entries(other.arms)) into.arms[arm] = (into.arms[arm] ?? 0) + n;
+  for (const [objective, sums] of Object.entries(other.rewards)) {
+    const mine = (into.rewards[objective] ??= [0, 0, 0]);
+    sums.forEach((one, k) => { mine[k] += one; });
+  }
 }
 
 export function mean([n, total, squares]) {

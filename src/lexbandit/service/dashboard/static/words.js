@@ -7,9 +7,9 @@ export const count = (n) => whole.format(n);
 export const short = (n) => (n !== 0 && Math.abs(n) < 1e-4 ? n.toExponential(1) : three.format(n));
 
 export function percent(share) {
-  if (share > 0 && share < 0.001) return "under 0.1 %";
-  if (share < 1 && share > 0.999) return "over 99.9 %";
-  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+  if (share > 0 && share < 0.001) return "under 0.1\u00a0%";
+  if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
+  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 }
 
 // A value of an objective: as many digits as a thousandth of its range asks for.
@@ -24,6 +24,12 @@ const UNITS = [["s", 1], ["min", 60], ["h", 3600], ["day", 86400]];
 // The unit of time in which a rate is a number one can say: 3 a minute, not 0.05 a second.
 export function rateUnit(perSecond) {
   return UNITS.find(([, seconds]) => perSecond * seconds >= 1) ?? UNITS[3];
+}
+
+// How the moments of a stretch of time are written on an axis.
+export function clockOf(seconds) {
+  if (seconds < 600) return "%H:%M:%S";
+  return seconds < 172800 ? "%H:%M" : "%b %d";
 }
 
 export function ago(seconds) {

@@ -66,6 +66,7 @@ async def measure(console: Console, path: Path) -> None:
     engine = await Engine.start({"router": POINT}, SqliteStorage(path))
     await decide(engine, 2000)  # compiles, and fills what has a fixed size
     before, begin = memory(), size_of(path)
+    console.print(f"A process with few open decisions holds {before / 1e6:,.0f} MB.")
     ids = await decide(engine, DECISIONS)
     console.print(f"An open decision takes {(memory() - before) / len(ids):,.0f} bytes of memory.")
     decided = size_of(path)
@@ -83,7 +84,8 @@ async def measure(console: Console, path: Path) -> None:
         console.print(f"A snapshot takes {snapshot / kept:,.0f} bytes per kept decision.")
         start = time.process_time()
         engine = await Engine.start({"router": POINT}, SqliteStorage(path))
-        console.print(f"A start from it takes {time.process_time() - start:.1f} s of processor time;")
+        taken = time.process_time() - start
+        console.print(f"A start from it takes {taken:.1f} s of processor time;")
         await engine.stop()
         log.execute("DELETE FROM snapshots")
     (events,) = sqlite3.connect(path).execute("SELECT count(*) FROM log").fetchone()

@@ -26,4 +26,4 @@ class UnknownDecision(InvalidInput):
 
 
 class Contradiction(InvalidInput):
-    """A reward was told before, with another value."""
+    """A reward was told before, with another value; or a decision was recorded before."""

@@ -71,6 +71,9 @@ class Objective(_Settings):
             return number
         if not math.isfinite(number):
             raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
+        if abs(number) > checks.LARGEST_REWARD:
+            most = f"{checks.LARGEST_REWARD:g}"
+            raise InvalidInput(f"{self.name} must be at most {most} in size, got {value!r}.")
         if self.outside == "refuse":
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number

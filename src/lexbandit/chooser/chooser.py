@@ -143,9 +143,13 @@ class Chooser(ChooserCore):
 
         Others wait only while a snapshot is taken, not while it is packed.
         """
+        return self.packer()()
+
+    def packer(self) -> Callable[[], bytes]:
+        """Take a snapshot and return a function that packs it, for another thread to call."""
         with self._lock:
             taken = storing.snapshot(self)
-        return saving.pack(*storing.laid_out(taken))
+        return lambda: saving.pack(*storing.laid_out(taken))
 
     @classmethod
     def from_bytes(

@@ -98,6 +98,13 @@ class ChooserCore:
             return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if on)
 
     @property
+    def retired(self) -> tuple[str, ...]:
+        """The names of the arms that were retired."""
+        with self._lock:
+            arms = self._arms
+            return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if not on)
+
+    @property
     def waiting(self) -> int:
         """How many decisions are kept for their rewards."""
         return len(self._ledger.room)
@@ -132,6 +139,10 @@ class ChooserCore:
             self._ledger.tick()
             return self.expired - before
 
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a decision of this id is kept."""
+        return id in self._ledger.room
+
     def decision(self, id: str) -> KeptDecision:
         """Return a decision that is kept for its rewards, and those that came."""
         with self._lock:
@@ -142,6 +153,17 @@ class ChooserCore:
         with self._lock:
             listed = [kept(self, waiting) for waiting in self._ledger.room]
         return iter(listed)
+
+    def overdue(self, now: float) -> list[KeptDecision]:
+        """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
+        with self._lock:
+            return [kept(self, waiting) for waiting in self._ledger.room.overdue(now)]
+
+    @property
+    def due(self) -> float | None:
+        """When the time of the oldest kept decision is over; None if none waits for a time."""
+        with self._lock:
+            return self._ledger.room.due
 
     def add_arm(
         self, arm: str, *, prior: Mapping[str, float] | None = None, weight: int | None = None

@@ -80,6 +80,20 @@ class WaitingRoom:
         self.dropped += other.dropped + len(both) - len(self.held)
         self.expired += other.expired
 
+    @property
+    def due(self) -> float | None:
+        """When the oldest decision's time is over."""
+        if self.wait is None or not self.held:
+            return None
+        return next(iter(self.held.values())).since + self.wait
+
+    def overdue(self, now: float) -> Iterator[Waiting]:
+        """Yield the decisions whose time is over, the oldest first; they stay."""
+        for waiting in self if self.wait is not None else ():
+            if self.wait is None or waiting.since + self.wait > now:
+                return
+            yield waiting
+
     def leave(self, now: float) -> Iterator[Waiting]:
         """Yield the decisions whose time is over, and let them go, the oldest first."""
         while self.wait is not None and self.held:

@@ -48,11 +48,12 @@ def positive(name: str, value: object, *, most: float = math.inf) -> float:
     return number
 
 
-def at_least_zero(name: str, value: object) -> float:
-    """Return `value` as a finite float of at least 0."""
+def at_least_zero(name: str, value: object, *, most: float = math.inf) -> float:
+    """Return `value` as a finite float of at least 0 and at most `most`."""
     number = real(value)
-    if not 0.0 <= number <= 1e100:
-        raise InvalidInput(f"{name} must be a finite number of at least 0, got {value!r}.")
+    if not 0.0 <= number <= min(most, 1e100):
+        upper = f" and at most {most:g}" if math.isfinite(most) else ""
+        raise InvalidInput(f"{name} must be a finite number of at least 0{upper}, got {value!r}.")
     return number
 
 

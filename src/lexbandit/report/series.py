@@ -67,7 +67,8 @@ def _growth(series: Told) -> tuple[str, list[Panel]]:
     caption = (
         "Each mark is the mean final regret of a study of its own: policies that plan for a "
         "horizon are told it. A line of slope p means that regret grows as T^p. Exponents are "
-        "least-squares slopes over all horizons. Bands: 95 % confidence intervals of the mean."
+        "least-squares slopes over all horizons, ± how far the marks are from a line; between the "
+        "last two, ± what the runs leave open. Bands: 95 % confidence intervals of the mean."
     )
     return caption, panels
 
@@ -87,7 +88,11 @@ def _exponents(series: Told) -> str:
     for label, line in series["lines"].items():
         for i, objective in enumerate(series["objectives"]):
             fit = line["exponents"][i] or {}
-            numbers = [number_text(line["regret"][-1][i]), _fitted(fit), _short(fit.get("last"))]
+            numbers = [
+                number_text(line["regret"][-1][i]),
+                _with_error(fit.get("exponent"), fit.get("standard_error")),
+                _with_error(fit.get("last"), fit.get("last_error")),
+            ]
             rows.append(
                 f"<tr><th scope=row>{escape(policy_name(label))}</th><td>{escape(objective)}</td>"
                 + "".join(f"<td class=number>{cell}</td>" for cell in numbers)
@@ -96,14 +101,9 @@ def _exponents(series: Told) -> str:
     return table(heads, rows, "results", numbers=(2, 3, 4))
 
 
-def _fitted(fit: Told) -> str:
-    error = fit.get("standard_error")
-    text = _short(fit.get("exponent"))
+def _with_error(value: float | None, error: float | None) -> str:
+    text = "–" if value is None else f"{value:.3f}".replace("-", "−")
     return text if error is None else f"{text} <small>± {error:.3f}</small>"
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("-", "−")
 
 
 def _which(series: Told) -> tuple[str, list[Panel]]:

@@ -157,4 +157,4 @@ def refuse_first(name: str, array: NDArray[Any], wrong: Booleans, allowed: str) 
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = ", ".join(map(str, place))
-        raise InvalidInput(f"{name}[{where}] is {array[place]!r}; {allowed}.")
+        raise InvalidInput(f"{name}[{where}] is {array[place].item()!r}; {allowed}.")

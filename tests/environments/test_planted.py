@@ -183,22 +183,20 @@ def test_the_assumption_decides_whether_every_objective_is_learned() -> None:
 def test_at_scale_1_every_regret_falls_under_the_assumption_and_one_stays_without() -> None:
     """The studies `rates-*` at two of their horizons: λ = ¼ told to all, and true or not."""
     regrets = {}
-    rules: list[tuple[str, dict[str, object]]] = [
-        ("moc-mab", {"horizon": True}), ("staged-lex", {"horizon": True}), ("lex-tree", {}),
-    ]  # fmt: skip
+    rules = ("moc-mab", "staged-lex", "lex-tree")
     for lam, horizon in itertools.product((0.25, math.inf), (100_000, 1_000_000)):
         ties = 2 if lam == math.inf else None
         environment = make(arms=4, dimension=1, assumption=lam, noise=0.1, ties=ties)
         assert environment.lipschitz <= 1.0  # so the default L is true
         rounds = environment.rounds(horizon, seed=1)
         truth = Truth(rounds.means)
-        for name, more in rules:
+        for name in rules:
+            planned = {} if name == "lex-tree" else {"horizon": horizon}
             policy = lexbandit.make_policy(
-                name, arms=4, objectives=3, dimension=1, lam=0.25, R=0.1,
-                **{key: horizon for key in more},
-            )  # fmt: skip
+                name, arms=4, objectives=3, dimension=1, lam=0.25, R=0.1, **planned
+            )
             regrets[name, lam, horizon] = regret(truth, policy.replay(rounds)) / horizon
-    for name, _ in rules:
+    for name in rules:
         early, late = (regrets[name, 0.25, T] for T in (100_000, 1_000_000))
         assert (late > 0).all()
         assert (late < 10**-0.2 * early)[:2].all()  # an exponent below 0.8

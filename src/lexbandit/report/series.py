@@ -16,11 +16,13 @@ Told = dict[str, Any]
 _BEND = 50.0
 
 
-def series_title(series: Told) -> str:
-    """Return the heading of a series."""
-    if series["kind"] == "growth":
-        return "How regret grows with the horizon"
-    return "Which policy when"
+_TITLES = {"growth": "How regret grows with the horizon", "which": "Which policy when"}
+
+
+def series_title(name: str, series: Told) -> str:
+    """Return the heading of a series: its kind, and its name where that says more."""
+    title = _TITLES[series["kind"]]
+    return title if name == series["kind"] else f"{title}: {name}"
 
 
 def series_figure(name: str, series: Told) -> Figure:

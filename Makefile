@@ -19,8 +19,8 @@ $(READY): requirements.lock pyproject.toml
 reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 4 minutes on 2 cores)
 	$(BIN)/lexbandit reproduce --out results
 
-evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md)
-	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'growth-*' 'which-*' 'objectives*' periodic bounds tree --out results-beyond
+evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md; TIME)
+	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'rates-*' 'growth-*' 'which-*' 'objectives*' periodic bounds 'tree*' --out results-beyond
 
 example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models
 	$(BIN)/python -m examples.$*

@@ -104,6 +104,10 @@ def test_the_error_of_the_last_slope_is_that_of_its_two_regrets() -> None:
 def test_where_there_is_no_exponent() -> None:
     assert fitted([100], [1.0], [0.1]) is None
     assert fitted([100, 1000], [1.0, -1.0], [0.1, 0.1]) is None
+    late = fitted([100, 1000, 10_000], [-1.0, 1.0, 10.0], [0.1, 0.1, 0.1])
+    assert late is not None
+    assert late["exponent"] is None
+    assert late["last"] == pytest.approx(1.0)
     two = fitted([100, 1000], [1.0, 10.0], [0.1, 0.1])
     assert two is not None
     assert two["standard_error"] is None

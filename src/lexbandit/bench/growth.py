@@ -50,14 +50,22 @@ def growth_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
 def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Numbers | None:
     """Return the least-squares slope of ln regret against ln T, with its standard error.
 
-    That error says how far the points are from a line. `last` is the slope between the two largest
+    That error says how far the points are from a line; two leave none. `exponent` is None where a
+    regret is not positive: a logarithm needs one. `last` is the slope between the two largest
     horizons, and `last_error` what the standard errors of their mean regrets make of it (the runs
-    are independent); None where there was one run only, NaN in `errors`. None altogether where
-    there are fewer than two horizons or a regret is not positive: a logarithm needs one. Two
-    horizons leave no error of the fit.
+    are independent), None where there was one run only, NaN in `errors`. None altogether where
+    there are fewer than two horizons, or one of the last two regrets is not positive.
     """
-    if len(set(horizons)) < 2 or min(regrets) <= 0:
+    if len(horizons) < 2 or horizons[-1] == horizons[-2] or min(regrets[-2:]) <= 0:
         return None
+    step = math.log(horizons[-1] / horizons[-2])
+    blur = math.hypot(*(e / r for e, r in zip(errors[-2:], regrets[-2:], strict=True)))
+    last = {
+        "last": math.log(regrets[-1] / regrets[-2]) / step,
+        "last_error": None if math.isnan(blur) else blur / step,
+    }
+    if min(regrets) <= 0:
+        return {"exponent": None, "standard_error": None, **last}
     x = [math.log(T) for T in horizons]
     y = [math.log(regret) for regret in regrets]
     n, mx, my = len(x), math.fsum(x) / len(x), math.fsum(y) / len(y)
@@ -67,11 +75,7 @@ def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Nu
     if n > 2:
         left = math.fsum((b - my - slope * (a - mx)) ** 2 for a, b in zip(x, y, strict=True))
         error = math.sqrt(left / (n - 2) / spread)
-    step = x[-1] - x[-2]
-    last = (y[-1] - y[-2]) / step if step > 0 else None
-    blur = math.hypot(*(e / r for e, r in zip(errors[-2:], regrets[-2:], strict=True)))
-    last_error = None if last is None or math.isnan(blur) else blur / step
-    return {"exponent": slope, "standard_error": error, "last": last, "last_error": last_error}
+    return {"exponent": slope, "standard_error": error, **last}
 
 
 def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None]:

@@ -53,7 +53,8 @@ def _growth(series: Told) -> tuple[str, list[Panel]]:
                 if regret[i] > 0
             ]
             fit = line["exponents"][i]
-            text = policy_name(label) + (f" T^{fit['exponent']:.2f}" if fit else "")
+            power = fit and fit["exponent"]
+            text = policy_name(label) + ("" if power is None else f" T^{power:.2f}")
             if rows:
                 lines.append(Line(text, looks[label], rows, marks=True))
         if lines:

@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 4 minutes on 2 cores)
 	$(BIN)/lexbandit reproduce --out results
 
-evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md; TIME)
+evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md; about half an hour on 2 cores)
 	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'rates-*' 'growth-*' 'which-*' 'objectives*' periodic bounds 'tree*' --out results-beyond
 
 example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models

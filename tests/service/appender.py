@@ -5,7 +5,7 @@
 Each line it prints is a list in JSON:
 ready PID                 the storage is open
 kept FIRST LAST SYNCS     append returned for these numbers, after so many more syncs of the disk
-failed FIRST LAST FINAL MESSAGE
+failed FIRST LAST FINAL MESSAGE    else it ends by itself, after 5000 batches
 refused FINAL             a later append, after the fault is gone
 """
 
@@ -39,7 +39,7 @@ async def main(url: str) -> None:
     await storage.open()
     say("ready", os.getpid())
     number = 1
-    while True:
+    for _ in range(5000):
         last = number + random.randint(0, 5)
         batch = [Event("router", "tick", body_of({"n": n})) for n in range(number, last + 1)]
         before = syncs()

@@ -13,5 +13,5 @@ def postgres() -> Postgres:
 
 @pytest.fixture
 def postgres_url(postgres: Postgres) -> str:
-    """The URL of an empty database."""
-    return postgres.new_database()
+    """The URL of an empty place in it."""
+    return postgres.new_schema()

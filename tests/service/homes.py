@@ -117,13 +117,13 @@ class SqliteHome(Home):
 
 
 class PostgresHome(Home):
-    """A log in a database of its own."""
+    """A log in a schema of its own."""
 
     log, snapshots = "lexbandit_log", "lexbandit_snapshots"
 
     def __init__(self, directory: Path) -> None:
         self.server = running()
-        self.url = self.server.new_database()
+        self.url = self.server.new_schema()
 
     def _sql(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
         return self.server.execute(statement, *values, url=self.url)

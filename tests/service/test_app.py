@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -284,7 +285,7 @@ def test_a_late_reward_is_noted_and_not_learned(tmp_path: Path) -> None:
 
 def test_a_caller_who_goes_away_leaves_no_trace(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
-        async def receive() -> dict[str, str]:
+        async def receive() -> dict[str, Any]:
             return {"type": "http.disconnect"}
 
         sent: list[object] = []
@@ -293,9 +294,9 @@ def test_a_caller_who_goes_away_leaves_no_trace(tmp_path: Path) -> None:
             sent.append(message)
 
         headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
-        scope = {"type": "http", "method": "POST", "path": "/v1/router/decisions"}
-        scope |= {"raw_path": b"/v1/router/decisions", "query_string": b"", "headers": headers}  # type: ignore[dict-item]
-        await s.app(scope, receive, send)  # type: ignore[arg-type]
+        scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/v1/router/decisions"}
+        scope |= {"raw_path": b"/v1/router/decisions", "query_string": b"", "headers": headers}
+        await s.app(scope, receive, send)
         assert sent == []
         assert s.engine.points["router"].counts["decisions"] == 0
 

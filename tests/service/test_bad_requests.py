@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -100,7 +101,7 @@ def test_sizes_and_media_types(tmp_path: Path) -> None:
             for kind in ("application/json; charset=utf-8", "Application/JSON"):
                 good = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
                 assert good.status_code == 200
-            rows = {"decisions": [{"context": {}}] * 10_001}
+            rows: dict[str, Any] = {"decisions": [{"context": {}}] * 10_001}
             async with served(tmp_path / "other", body=1_000_000) as other:
                 reply = await other.http.post("/v1/router/decisions:batch", json=rows)
                 assert "10000" in detail_of(reply, 422)

@@ -36,7 +36,7 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     format_of(path)
     if config is not None:
-        url = read_config(config, os.environ, {"storage": storage}).storage
+        url = read_config(config, flags={"storage": storage}).storage
     else:
         url = storage or os.environ.get("LEXBANDIT_STORAGE") or SETTINGS["storage"][0]
 

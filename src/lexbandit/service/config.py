@@ -21,6 +21,8 @@ docs/service.md explains all of it.
 """
 
 import dataclasses
+import difflib
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,6 +43,9 @@ from lexbandit.service.toml_file import TomlFile
 PREFIX = "LEXBANDIT_"
 # Not for a file: whoever reads it can make sessions.
 SECRET = "LEXBANDIT_SESSION_SECRET"
+
+# How like a setting's name another one must be to be a slip.
+_NEAR = 0.7
 
 LEVELS = ("debug", "info", "warning", "error")
 _FEATURES = {kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)}
@@ -116,7 +121,9 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
 
 
 def read_config(
-    path: Path, environment: Mapping[str, str], flags: Mapping[str, Any] | None = None
+    path: Path,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
 ) -> Config:
     """Read and check a configuration; an error names the file, the line and the key."""
     return _Reader(TomlFile(path), environment, flags or {}).config()
@@ -147,11 +154,17 @@ class _Reader:
         return Config(self._points(), **{**values, "keys": keys}, session_secret=secret)
 
     def _check_environment(self) -> None:
-        known = [PREFIX + name.upper() for name in SETTINGS]
+        """Refuse a variable that is nearly a setting's. Others may be anybody's: leave them."""
         for variable in self.environment:
-            own = variable.startswith((VARIABLE, "LEXBANDIT_CLIENT_")) or variable == SECRET
-            if variable.startswith(PREFIX) and not own and variable not in known:
-                raise unknown_name("environment variable", variable, [*known, SECRET])
+            name = variable.removeprefix(PREFIX).lower()
+            own = name in SETTINGS or variable == SECRET or variable.startswith(VARIABLE)
+            if variable.startswith(PREFIX) and not own:
+                near = difflib.get_close_matches(name, SETTINGS, 1, _NEAR)
+                if near:
+                    raise InvalidInput(
+                        f"unknown environment variable {variable}; did you mean "
+                        f"{PREFIX}{near[0].upper()}?"
+                    )
 
     def _setting(self, name: str) -> Any:
         """Return a setting: of the command line, the environment, the file, or the default."""
@@ -192,7 +205,7 @@ class _Reader:
         file.only(place, table, _POINT)
         with file.at(*place):
             point_name(name)
-            for key in ("arms", "objectives", "context"):
+            for key in ("arms", "objectives"):
                 if key not in table:
                     raise InvalidInput(f"the key {key!r} is missing.")
             if "settings" in table and not isinstance(table["settings"], dict):
@@ -203,7 +216,7 @@ class _Reader:
         ]
         context = [
             self._feature((*place, "context", n), one)
-            for n, one in enumerate(file.tables((*place, "context"), table["context"]))
+            for n, one in enumerate(file.tables((*place, "context"), table.get("context", [])))
         ]
         with file.at(*place):
             made = {**table, "name": name, "objectives": objectives, "context": context}

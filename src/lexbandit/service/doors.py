@@ -36,7 +36,7 @@ class Door:
         key = self.caller(headers)
         if key is None:
             raise Problem(UNAUTHENTICATED, "send the header Authorization: Bearer KEY.", _CHALLENGE)
-        if role not in key.roles and not key.may(role):
+        if not key.may(role):
             roles = ", ".join(sorted(key.roles))
             raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
         rate = key.rate or self.rate
@@ -54,11 +54,9 @@ class Door:
             return self.sessions.find(cookie_in(cookie.decode("latin-1")))
         return None
 
-    def _check_host(self, host: bytes) -> None:
-        name = (
-            host.decode("latin-1").rpartition("]")[0].lstrip("[")
-            or host.decode("latin-1").partition(":")[0]
-        )
+    def _check_host(self, header: bytes) -> None:
+        host = header.decode("latin-1")
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not is_loopback(name):
             raise Problem(
                 MISDIRECTED,

@@ -96,8 +96,6 @@ async def serve(config: Config, *, no_auth: bool, started: Callable[[str, Engine
     check_door(config, no_auth=no_auth)
     served = bound(config)
     try:
-        for definition in config.points.values():
-            warm_up(definition)
         engine = await Engine.start(
             config.points,
             make_storage(config.storage),
@@ -108,6 +106,8 @@ async def serve(config: Config, *, no_auth: bool, started: Callable[[str, Engine
         served.close()
         raise
     try:
+        for definition in config.points.values():
+            warm_up(definition)
         server = _Server(_uvicorn(make_app(engine, config, no_auth=no_auth), config))
         task = asyncio.create_task(server.serve([served]))
         while not server.started and not task.done():

@@ -10,13 +10,13 @@ import hashlib
 import logging
 import re
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
 import asyncpg
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.storage.base import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
@@ -65,6 +65,16 @@ SETTINGS = {
     "synchronous_commit": "on",
 }
 
+# Not by to_regclass: it may remember that there was none while another replica made it.
+EXISTS = """
+SELECT count(*) FROM pg_class WHERE relname = 'lexbandit_schema' AND pg_table_is_visible(oid)
+"""
+
+# Both in one statement, so that no batch comes between them.
+ENDS = """
+SELECT seq, (SELECT coalesce(max(seq), 0) FROM lexbandit_log) FROM lexbandit_clock
+"""
+
 APPEND = """
 WITH clock AS (
     UPDATE lexbandit_clock SET
@@ -103,6 +113,14 @@ WHERE point = $1 AND definition = $2 AND ($3::bigint IS NULL OR seq < $3)
 ORDER BY seq DESC LIMIT 1
 """
 
+# The last one is what the driver says when a connection breaks at a moment it did not think of.
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    OSError,
+    asyncpg.InternalClientError,
+)
+
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[^@/?#:,\[\]]*)(?::\d+)?"
 _URL = re.compile(
     r"postgres(?:ql)?://(?:[^@/?#:]*(?::[^@/?#]*)?@)?"
@@ -128,26 +146,24 @@ class PostgresStorage(Storage):
 
     async def open(self) -> None:
         """Connect; create or migrate the tables."""
+        self._pool = await asyncpg.create_pool(
+            self._url,
+            min_size=0,
+            max_size=CONNECTIONS,
+            timeout=self._patience,
+            command_timeout=self._patience,
+            server_settings=SETTINGS,
+            init=self._check_durable,
+            reset=_as_it_is,
+        )
         try:
-            self._pool = await asyncpg.create_pool(
-                self._url,
-                min_size=1,
-                max_size=CONNECTIONS,
-                timeout=self._patience,
-                command_timeout=self._patience,
-                server_settings=SETTINGS,
-                init=self._check_durable,
-                reset=_as_it_is,
-            )
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
-            raise self._failed("cannot be reached", error) from error
-        except ValueError:
-            raise _not_a_url() from None
-        try:
-            async with self._connection("did not make the tables") as connection:
+            async with self._connection("cannot be used") as connection:
                 await self._migrate(connection)
-        except BaseException:
+                await self._check_end(connection)
+        except BaseException as error:
             await self.close()
+            if type(error) is ValueError:
+                raise _not_a_url() from None
             raise
 
     async def close(self) -> None:
@@ -212,8 +228,13 @@ class PostgresStorage(Storage):
                 nullcontext() if first else self._others,
                 self._pool.acquire(timeout=self._patience) as connection,
             ):
-                yield connection
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                try:
+                    yield connection
+                except BaseException:
+                    with suppress(asyncpg.InterfaceError):  # it is gone already
+                        connection.terminate()  # its state is not known; that of a new one is
+                    raise
+        except FAILURES as error:
             raise self._failed(trouble, error) from error
 
     def _failed(self, trouble: str, error: Exception) -> StorageFailed:
@@ -239,9 +260,18 @@ class PostgresStorage(Storage):
                 await connection.execute(script)
             await connection.execute("UPDATE lexbandit_schema SET version = $1", len(MIGRATIONS))
 
+    async def _check_end(self, connection: Any) -> None:
+        """Refuse a log that lost its end."""
+        written, last = await connection.fetchrow(ENDS) or (None, None)
+        if written != last or written is None:
+            raise CorruptLog(
+                f"PostgreSQL at {self._place} is damaged: its log ends with event {last}, and "
+                f"event {written} was the last one written. Restore it from a backup."
+            )
+
     async def _version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse those of later versions."""
-        if await connection.fetchval("SELECT to_regclass('lexbandit_schema')") is None:
+        if not await connection.fetchval(EXISTS):
             return 0
         version = int(await connection.fetchval("SELECT version FROM lexbandit_schema"))
         if version > len(MIGRATIONS):

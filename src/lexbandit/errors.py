@@ -26,7 +26,7 @@ class UnknownDecision(InvalidInput):
 
 
 class Contradiction(InvalidInput):
-    """A reward was told before, with another value."""
+    """A reward was told before, with another value; or a decision was recorded before."""
 
 
 # The service, or a proxy before it, says: not now.

@@ -50,7 +50,13 @@ class Objective(_Settings):
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
-            object.__setattr__(self, "default", self.checked(self.default))
+            default = self.checked(self.default)
+            if self.is_outside(default):
+                raise InvalidInput(
+                    f"default of objective {self.name!r} must lie in its range from "
+                    f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}."
+                )
+            object.__setattr__(self, "default", default)
 
     @property
     def span(self) -> float:

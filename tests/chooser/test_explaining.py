@@ -227,7 +227,7 @@ def test_the_summary_needs_no_signs() -> None:
         "a  0.0084 worse (0.063 worse to 0.046 better)",
         "b  0.2 worse (0.1 to 0.3)",
         "c  0.2 better (0.1 to 0.3)",
-        "d  the same (0 to 0)",
+        "d  the same",
     ]
 
 
@@ -242,6 +242,16 @@ def test_a_single_winner_gains_and_gives_up_nothing(make: Make) -> None:
     gained = chooser.summary().gained
     assert gained["speed"].value == pytest.approx(0.0, abs=1e-9)
     assert gained["quality"].value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_one_reward_has_no_interval(make: Make) -> None:
+    chooser = make()
+    chooser.reward(chooser.choose(CONTEXT), quality=0.9)
+    assert "quality  on average 0.9, by one reward" in str(chooser.summary())
+    chooser.reward(chooser.choose(CONTEXT), quality=0.7)
+    mean = chooser.summary().received["quality"]  # s/√n = 0.1 with n − 1 in the variance
+    assert mean.low == pytest.approx(0.8 - 0.196)
+    assert mean.high == pytest.approx(0.8 + 0.196)
 
 
 def test_the_summary_of_nothing(make: Make) -> None:

@@ -83,6 +83,13 @@ class ChooserCore:
         self._prefix = secrets.token_hex(4)
         self._past = {self._prefix}  # whose decisions it learned from: none may count twice
 
+    def __repr__(self) -> str:
+        order = ", then ".join(objective.name for objective in self.objectives)
+        return (
+            f"<Chooser by {self.policy.name}: {order}; {len(self.arms)} arms, "
+            f"decisions: {self._ledger.made:,}>"
+        )
+
     @property
     def arms(self) -> tuple[str, ...]:
         """The names of the arms that can be chosen."""

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean:
-    """An average with a 95 % interval; None where nothing is known."""
+    """An average with a 95 % interval; None where nothing is known.
+
+    One reward gives an average, and no interval.
+    """
 
     value: float | None
     low: float | None
@@ -24,6 +27,8 @@ class Mean:
     def __str__(self) -> str:
         if self.value is None:
             return "nothing yet"
+        if self.low is None:
+            return f"{self.value:.4g}, by one reward"
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
@@ -63,6 +68,8 @@ def _gain(mean: Mean) -> str:
     if mean.value is None:
         return "nothing known yet"
     low, high = mean.low or 0.0, mean.high or 0.0
+    if low == high == 0.0:
+        return "the same"
     if low < 0.0 < high:
         return f"{_change(mean.value)} ({_change(low)} to {_change(high)})"
     near, far = sorted((abs(low), abs(high)))
@@ -100,8 +107,10 @@ def _received(count: float, total: float, squares: float) -> Mean:
     if count == 0:
         return Mean(None, None, None, 0)
     mean = total / count
+    if count == 1:
+        return Mean(mean, None, None, 1)
     variance = max(squares / count - mean**2, 0.0)
-    half = 1.96 * math.sqrt(variance / count)
+    half = 1.96 * math.sqrt(variance / (count - 1))
     return Mean(mean, mean - half, mean + half, int(count))
 
 

@@ -226,6 +226,16 @@ async def test_a_missing_event_is_noticed(home: Home) -> None:
             await storage.read_since(2, 1)
 
 
+@pytest.mark.parametrize("left", [0, 3])
+@in_loop
+async def test_a_log_that_lost_its_end_is_not_opened(home: Home, left: int) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 5))
+    home.sql(f"DELETE FROM {home.log} WHERE seq > {left}")
+    with pytest.raises(CorruptLog, match=rf"ends with event {left}, and event 5 was the last"):
+        await home.opened().__aenter__()
+
+
 @in_loop
 async def test_tables_of_a_newer_version_are_left_alone(home: Home) -> None:
     async with home.opened() as storage:

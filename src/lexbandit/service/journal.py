@@ -1,12 +1,11 @@
 """The log as a process uses it: events are written together, and taken in the log's order."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from lexbandit.service.events import Event, Stored
+from lexbandit.service.events import CorruptLog, Event, Stored
 from lexbandit.service.point import Outcome, Prepared
 from lexbandit.service.storage import Storage, StorageFailed
 
@@ -88,15 +87,18 @@ class Journal:
             self.trouble = None
         except Exception as error:  # whatever it is, those who wait must know
             self._note(error)
+            if isinstance(error, CorruptLog):
+                error = StorageFailed(str(error), final=True)
             for one in group:
                 if not one.done.done():
                     one.done.set_exception(error)
 
     def _note(self, error: Exception) -> None:
-        self.trouble = str(error)
-        if isinstance(error, StorageFailed):
-            self._broken |= error.final
-            log.error("not written: %s", error)
+        """Say what is wrong, once; after what is final nothing more is written."""
+        again, self.trouble = self.trouble == str(error), str(error)
+        if isinstance(error, StorageFailed | CorruptLog):
+            self._broken |= isinstance(error, CorruptLog) or error.final
+            log.log(logging.DEBUG if again else logging.ERROR, "the log has failed: %s", error)
         else:
             log.exception("not written: an error of ours")
 
@@ -127,7 +129,10 @@ class Journal:
         """Fold what other processes write, within `every` seconds, until cancelled."""
         while True:
             await asyncio.sleep(every)
-            with contextlib.suppress(StorageFailed):
+            try:
                 await self.catch_up()
+            except (StorageFailed, CorruptLog) as error:
+                self._note(error)
+            else:
                 if not self._broken:
                     self.trouble = None

@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.storage.base import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
@@ -68,6 +68,11 @@ SETTINGS = {
 # Not by to_regclass: it may remember that there was none while another replica made it.
 EXISTS = """
 SELECT count(*) FROM pg_class WHERE relname = 'lexbandit_schema' AND pg_table_is_visible(oid)
+"""
+
+# Both in one statement, so that no batch comes between them.
+ENDS = """
+SELECT seq, (SELECT coalesce(max(seq), 0) FROM lexbandit_log) FROM lexbandit_clock
 """
 
 APPEND = """
@@ -154,6 +159,7 @@ class PostgresStorage(Storage):
         try:
             async with self._connection("cannot be used") as connection:
                 await self._migrate(connection)
+                await self._check_end(connection)
         except BaseException as error:
             await self.close()
             if type(error) is ValueError:
@@ -253,6 +259,15 @@ class PostgresStorage(Storage):
             for script in MIGRATIONS[await self._version(connection) :]:
                 await connection.execute(script)
             await connection.execute("UPDATE lexbandit_schema SET version = $1", len(MIGRATIONS))
+
+    async def _check_end(self, connection: Any) -> None:
+        """Refuse a log that lost its end."""
+        written, last = await connection.fetchrow(ENDS) or (None, None)
+        if written != last or written is None:
+            raise CorruptLog(
+                f"PostgreSQL at {self._place} is damaged: its log ends with event {last}, and "
+                f"event {written} was the last one written. Restore it from a backup."
+            )
 
     async def _version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse those of later versions."""

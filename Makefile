@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce evidence test test-all check browser bench docs lock clean
+.PHONY: help serve reproduce evidence test test-all check browser bench docs lock clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ $(READY): requirements.lock pyproject.toml
 
 reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 4 minutes on 2 cores)
 	$(BIN)/lexbandit reproduce --out results
+
+serve: $(READY)  ## the decision service with a sample, at http://127.0.0.1:8080/
+	$(BIN)/lexbandit serve samples/router.toml --no-auth
 
 evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when (docs/beyond.md; about half an hour on 2 cores)
 	$(BIN)/lexbandit run 'beyond-*' 'threshold-*' 'rates-*' 'growth-*' 'which-*' 'objectives*' periodic bounds 'tree*' --out results-beyond

@@ -1,4 +1,4 @@
-"""`choose` + `reward` of one decision, beside MABWiser's and Vowpal Wabbit's Python.
+"""`choose` + `reward` of one decision, beside MABWiser's and Vowpal Wabbit's Python; many at once.
 
     python -m benchmarks.peers
 
@@ -12,6 +12,8 @@ import importlib.util
 import random
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from rich.table import Table
 
 import lexbandit as lb
 from benchmarks.timing import best_of
+from lexbandit.chooser import storing
 from lexbandit.rounds import Rounds
 
 ARMS = ["llama-8b", "mistral-large", "gemini-pro"]
@@ -46,8 +49,9 @@ def rewards(n: int) -> list[list[tuple[float, float]]]:
     ]
 
 
-def chooser() -> lb.Chooser:
+def chooser(policy: str | None = None) -> lb.Chooser:
     return lb.Chooser(
+        policy=policy,
         objectives=[
             lb.Objective("quality", range=(0, 1), tolerance=0.02),
             lb.Objective("cost", goal="min", range=(0, 0.05)),
@@ -67,6 +71,19 @@ def lexbandit_step() -> Step:
         decision = ours.choose(known[i])
         quality, cost = told[i][place[decision.arm]]
         ours.reward(decision, quality=quality, cost=cost)
+
+    return step
+
+
+def lexbandit_in_parts() -> Step:
+    known, told, ours = contexts(DECISIONS), rewards(DECISIONS), chooser()
+    place = {arm: k for k, arm in enumerate(ARMS)}
+
+    def step(i: int) -> None:
+        decision = ours.choose(known[i])
+        quality, cost = told[i][place[decision.arm]]
+        ours.reward(decision, quality=quality)
+        ours.reward(decision.id, cost=cost)
 
     return step
 
@@ -109,6 +126,7 @@ def vowpal_step() -> Step:
 
 PEERS: dict[str, tuple[str | None, Callable[[], Step]]] = {
     "lexbandit": (None, lexbandit_step),
+    "lexbandit, rewarded in two parts": (None, lexbandit_in_parts),
     "MABWiser, LinUCB": ("mabwiser", mabwiser_step),
     "Vowpal Wabbit, cb_explore_adf": ("vowpalwabbit", vowpal_step),
 }
@@ -146,29 +164,61 @@ def one_decision(console: Console) -> dict[str, float]:
     return micro
 
 
-def many_decisions(console: Console) -> float | None:
-    """Print ns a decision of `choose_many` beside `replay`, which learns too; return the ratio."""
-    ours = chooser()
-    if not hasattr(ours.policy, "select_many"):
-        console.print("choose_many: this version has no select_many, left out.")
-        return None
+def many_decisions(console: Console) -> dict[str, float]:
+    """Print µs a decision of what is done for many at once; return times `replay`'s."""
+    ours = {name: chooser(policy=name) for name in (None, "lex-thompson")}
     draw = np.random.default_rng(0)
     columns = {name: draw.random(MANY) for name in ("length", "hour", "load")}
-    points = np.column_stack(list(columns.values()))
-    rounds = Rounds(points, draw.random((MANY, 3, 2)))
-    ours.policy.replay(rounds[:1000])
-    ours.choose_many({name: column[:1000] for name, column in columns.items()})
-    twin = chooser().policy
-    least = best_of(
-        TURNS,
-        {"choose_many": lambda: ours.choose_many(columns), "replay": lambda: twin.replay(rounds)},
-    )
-    ratio = least["choose_many"] / least["replay"]
+    told = {"quality": draw.random(MANY), "cost": 0.05 * draw.random(MANY)}
+    rounds = Rounds(np.column_stack(list(columns.values())), draw.random((MANY, 3, 2)))
+    serial = count()
+    jobs: dict[str, Callable[[], object]] = {}
+    for name, one in ours.items():
+        one.reward_many(one.choose_many(columns), told)
+        jobs[f"{one.policy.name}: choose_many"] = partial(one.choose_many, columns)
+        jobs[f"{one.policy.name}: replay"] = partial(chooser(policy=name).policy.replay, rounds)
+    mine = ours[None]
+    proposed = mine.propose_many(columns)
+    ids: list[list[str]] = []
+
+    def record() -> None:
+        ids.append([f"{next(serial)}-{k}" for k in range(MANY)])
+        mine.record_many(ids[-1], proposed)
+
+    jobs["propose_many"] = lambda: mine.propose_many(columns)
+    jobs["record_many"] = record
+    jobs["reward_many"] = lambda: mine.reward_many(ids.pop(), told)
+    least = best_of(TURNS, jobs)
+    table = Table(title=f"{MANY:,} decisions at once: 3 arms, 3 features as columns")
+    table.add_column("what")
+    table.add_column("µs a decision", justify="right")
+    for name, taken in least.items():
+        table.add_row(name, f"{taken / MANY * 1e6:.2f}")
+    console.print(table)
+    ratios = {
+        one.policy.name: least[f"{one.policy.name}: choose_many"]
+        / least[f"{one.policy.name}: replay"]
+        for one in ours.values()
+    }
+    for name, ratio in ratios.items():
+        console.print(
+            f"{name}: choose_many takes {ratio:.2f} times as long as replay, which learns."
+        )
+    return ratios
+
+
+def snapshots(console: Console) -> None:
+    """Print ms of a snapshot with 100,000 decisions waiting: locked, and in all."""
+    ours = chooser()
+    columns = {
+        name: np.random.default_rng(0).random(100_000) for name in ("length", "hour", "load")
+    }
+    ours.choose_many(columns)
+    least = best_of(10, {"locked": lambda: storing.snapshot(ours), "all": ours.to_bytes})
     console.print(
-        f"{MANY:,} decisions at once: choose_many {least['choose_many'] / MANY * 1e9:.0f} ns, "
-        f"replay {least['replay'] / MANY * 1e9:.0f} ns a decision, {ratio:.2f} times."
+        f"A snapshot with {ours.waiting:,} decisions waiting: others wait "
+        f"{least['locked'] * 1e3:.0f} ms, to_bytes takes {least['all'] * 1e3:.0f} ms."
     )
-    return ratio
 
 
 def main() -> None:
@@ -176,6 +226,7 @@ def main() -> None:
     start = time.perf_counter()
     one_decision(console)
     many_decisions(console)
+    snapshots(console)
     console.print(
         f"Measured in {time.perf_counter() - start:.0f} s, the best of {TURNS} turns each."
     )

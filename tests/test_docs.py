@@ -11,6 +11,7 @@ import pytest
 
 from lexbandit.bench.study import read_study
 from lexbandit.policies import REGISTRY
+from lexbandit.service.config import read_config
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -47,9 +48,9 @@ def test_blocks_run_and_print_what_the_page_says(
             assert block.strip() == "\n".join(line.rstrip() for line in printed.strip().split("\n"))
             printed = ""
         elif language == "toml":
-            study = tmp_path / "study.toml"
-            study.write_text(block)
-            assert read_study(study).entries
+            file = tmp_path / "page.toml"
+            file.write_text(block)
+            assert read_config(file).points if "[points." in block else read_study(file).entries
             ran += 1
         else:
             pytest.fail(f"a block of {language} is neither run nor checked")
@@ -90,6 +91,7 @@ def test_the_examples_of_contributing_work() -> None:
     trial = """
 from lexbandit import make_environment, make_policy
 from lexbandit.policies import REGISTRY
+from lexbandit.service.config import read_config
 environment = make_environment("models")
 policy = make_policy("epsilon-greedy", arms=environment.arms, dimension=environment.dimension,
                      objectives=environment.objectives, horizon=500)

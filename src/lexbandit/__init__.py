@@ -10,11 +10,19 @@ Underneath, policies on arrays: lexbandit.make_policy("moc-mab", arms=4, dimensi
 from typing import TYPE_CHECKING, Any
 
 from lexbandit.decisions import Decision, Explanation
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
+from lexbandit.errors import (
+    Contradiction,
+    InvalidInput,
+    ServiceError,
+    UnknownDecision,
+    UnknownName,
+)
 from lexbandit.rounds import Rounds
 
 if TYPE_CHECKING:
-    from lexbandit.chooser import Choice, Chooser
+    from lexbandit.chooser import Choice, Chooser, KeptDecision, Proposal, Proposals
+    from lexbandit.client import AsyncClient as AsyncClient
+    from lexbandit.client import Client as Client
     from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
     from lexbandit.environments import make_environment
     from lexbandit.objectives import Objective
@@ -32,9 +40,13 @@ __all__ = [
     "Explanation",
     "Flag",
     "InvalidInput",
+    "KeptDecision",
     "Number",
     "Objective",
+    "Proposal",
+    "Proposals",
     "Rounds",
+    "ServiceError",
     "UnknownDecision",
     "UnknownName",
     "Vector",
@@ -42,15 +54,23 @@ __all__ = [
     "make_policy",
 ]
 
+# Not in `__all__`: they need an extra, and `from lexbandit import *` must not.
+_EXTRA = ["AsyncClient", "Client"]
+
 # The compiled parts are imported when first asked for: `import lexbandit` stays quick.
 _LATER = {
+    "AsyncClient": "lexbandit.client",
     "Category": "lexbandit.contexts",
     "Choice": "lexbandit.chooser",
     "Chooser": "lexbandit.chooser",
+    "Client": "lexbandit.client",
     "Cycle": "lexbandit.contexts",
     "Flag": "lexbandit.contexts",
+    "KeptDecision": "lexbandit.chooser",
     "Number": "lexbandit.contexts",
     "Objective": "lexbandit.objectives",
+    "Proposal": "lexbandit.chooser",
+    "Proposals": "lexbandit.chooser",
     "Vector": "lexbandit.contexts",
     "make_environment": "lexbandit.environments",
     "make_policy": "lexbandit.policies",
@@ -66,4 +86,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_EXTRA, "__version__"])

@@ -20,7 +20,8 @@ class ArmReport:
     """What a policy knows of one arm in the cell of a context; tuples have one entry an objective.
 
     `candidate`: the arm passed every test but the last comparison. `propensity`: the probability
-    that `select` returns it now; NaN where it has no closed form.
+    that `select` returns it now; NaN where it has no closed form. `prior`: the weight of what it
+    began with, which is part of the mean and not of the observations.
     """
 
     arm: int
@@ -32,6 +33,7 @@ class ArmReport:
     index: tuple[float, ...]
     candidate: bool
     propensity: float
+    prior: int = 0
 
     def knows(self, objective: int) -> bool:
         """Whether the mean of an objective is an estimate: observed, and so where it is used."""

@@ -26,4 +26,24 @@ class UnknownDecision(InvalidInput):
 
 
 class Contradiction(InvalidInput):
-    """A reward was told before, with another value."""
+    """A reward was told before, with another value; or a decision was recorded before."""
+
+
+# The service, or a proxy before it, says: not now.
+_PASSING = frozenset({429, 502, 503, 504})
+
+
+class ServiceError(Exception):
+    """The decision service did not answer, or not with what was asked for.
+
+    `status` is that of its answer; None if there was none.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may well be answered later."""
+        return self.status is None or self.status in _PASSING

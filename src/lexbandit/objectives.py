@@ -50,7 +50,13 @@ class Objective(_Settings):
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
-            object.__setattr__(self, "default", self.checked(self.default))
+            default = self.checked(self.default)
+            if self.is_outside(default):
+                raise InvalidInput(
+                    f"default of objective {self.name!r} must lie in its range from "
+                    f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}."
+                )
+            object.__setattr__(self, "default", default)
 
     @property
     def span(self) -> float:
@@ -65,18 +71,12 @@ class Objective(_Settings):
             return number
         if not math.isfinite(number):
             raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
+        if abs(number) > checks.LARGEST_REWARD:
+            most = f"{checks.LARGEST_REWARD:g}"
+            raise InvalidInput(f"{self.name} must be at most {most} in size, got {value!r}.")
         if self.outside == "refuse":
             raise InvalidInput(f"{self.name} must lie between {low:g} and {high:g}, got {value!r}.")
         return number
-
-    def taken(self, value: Any) -> tuple[float, float]:
-        """Return a value as `checked` does, and its share."""
-        low, high = self.range
-        if value.__class__ is float and low <= value <= high:
-            share = (value - low) / (high - low)
-            return value, share if self.goal == "max" else 1.0 - share
-        number = self.checked(value)
-        return number, self.share(number)
 
     def is_outside(self, value: float) -> bool:
         """Tell whether a value lies outside the range."""

@@ -67,10 +67,12 @@ def test_a_prior_is_where_an_arm_starts(make: Make) -> None:
     known, unknown = make(), make()
     known.add_arm("new", prior={"quality": 0.9, "cost": 0.01}, weight=50)
     unknown.add_arm("new")
-    told = known.policy.explain(known.contexts.point(CONTEXT)).arms[3]
+    told = known.policy.explain(known.contexts.encode(CONTEXT)[0]).arms[3]
     assert told.mean[0] == pytest.approx(0.9, abs=0.05)
     assert told.mean[1] == pytest.approx(0.8, abs=0.05)  # a cost of 0.01 in (0, 0.05)
-    assert told.width[0] < unknown.policy.explain(known.contexts.point(CONTEXT)).arms[3].width[0]
+    assert (
+        told.width[0] < unknown.policy.explain(known.contexts.encode(CONTEXT)[0]).arms[3].width[0]
+    )
     assert of(known, "new").plays == 0
 
 

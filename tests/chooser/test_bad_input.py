@@ -25,7 +25,6 @@ Make = Callable[..., lb.Chooser]
         ({"arms": ["a", "b", "a"]}, "two arms are called 'a'"),
         ({"arms": ["a", ""]}, "must be text"),
         ({"arms": ["a", 3]}, "must be text"),
-        ({"context": []}, "list of features"),
         ({"context": None}, "list of features"),
         ({"context": [lb.Number("x"), lb.Flag("x")]}, "two context features are called 'x'"),
         ({"policy": "lex-linuc"}, "did you mean 'lex-linucb'"),

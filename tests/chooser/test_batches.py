@@ -273,7 +273,7 @@ def test_frames_that_are_not_collected_say_so(make: Make) -> None:
 def test_categories_and_booleans_of_frames(make: Make) -> None:
     features = [lb.Category("task", ["code", "chat"]), lb.Flag("new", missing="middle")]
     columns = {"task": ["code", "chat", None], "new": [True, None, False]}
-    expected = make(context=features).contexts.points(columns)
+    expected = make(context=features).contexts.encode_many(columns)[0]
     frames = []
     if pl := pytest.importorskip("polars"):
         frames += [
@@ -289,5 +289,5 @@ def test_categories_and_booleans_of_frames(make: Make) -> None:
 
     for frame in frames:
         chooser = make(context=features)
-        points = chooser.contexts.points(columns_of(frame, ["task", "new"]))
+        points = chooser.contexts.encode_many(columns_of(frame, ["task", "new"]))[0]
         np.testing.assert_array_equal(points, expected)

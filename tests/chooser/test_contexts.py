@@ -8,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit import Category, Cycle, Flag, InvalidInput, Number, UnknownName, Vector
+from lexbandit import (
+    Category,
+    Chooser,
+    Cycle,
+    Flag,
+    InvalidInput,
+    Number,
+    Objective,
+    UnknownName,
+    Vector,
+)
 from lexbandit.contexts import Contexts, Feature
 
 
 def one(feature: Feature, value: Any, *, smooth: bool = True) -> list[float]:
-    return [float(x) for x in Contexts([feature], smooth=smooth).point({feature.name: value})]
+    return [float(x) for x in Contexts([feature], smooth=smooth).encode({feature.name: value})[0]]
 
 
 def test_numbers() -> None:
@@ -55,9 +65,12 @@ def test_flags_and_vectors() -> None:
 
 def test_what_was_taken_otherwise_is_counted() -> None:
     contexts = Contexts([Number("x", 0, 1), Category("k", ["a"]), Number("y", missing="middle")])
-    contexts.point({"x": 2, "k": "b"})
-    contexts.point({"x": 0.5, "k": "a", "y": 0.1})
-    contexts.points({"x": [0.1, -3.0], "k": ["a", None], "y": [0.2, None]})
+    assert contexts.encode({"x": 0.5, "k": "a", "y": 0.1})[1] == ()
+    _, single = contexts.encode({"x": 2, "k": "b"})
+    _, many = contexts.encode_many({"x": [0.1, -3.0], "k": ["a", None], "y": [0.2, None]})
+    assert contexts.counts == {"x": {}, "k": {}, "y": {}}  # a look counts nothing
+    contexts.count(single)
+    contexts.count(many)
     assert contexts.counts == {
         "x": {"outside its range": 2},
         "k": {"unknown": 1, "missing": 1},
@@ -72,17 +85,18 @@ def test_columns_give_what_single_contexts_give(rows: list[tuple[float, str, boo
         Category("k", ["a", "b"]),
         Flag("f"),
         Number("l", 1, 9, scale="log"),
+        Cycle("c", 3),
     ]
     columns: dict[str, Any] = {
         "x": np.array([r[0] for r in rows]), "k": [r[1] for r in rows], "f": [r[2] for r in rows],
-        "l": [1 + abs(r[0]) / 2 for r in rows],
+        "l": [1 + abs(r[0]) / 2 for r in rows], "c": [r[0] for r in rows],
     }  # fmt: skip
-    points = Contexts(features).points(columns)
+    points = Contexts(features).encode_many(columns)[0]
     single = [
-        Contexts(features).point({name: column[n] for name, column in columns.items()})
+        Contexts(features).encode({name: column[n] for name, column in columns.items()})[0]
         for n in range(len(rows))
     ]
-    np.testing.assert_allclose(points, single, rtol=1e-15)
+    np.testing.assert_array_equal(points, single)  # to the last bit: a replay may come in batches
 
 
 @pytest.mark.parametrize(
@@ -107,7 +121,7 @@ def test_columns_give_what_single_contexts_give(rows: list[tuple[float, str, boo
 def test_wrong_values_are_refused_and_not_counted(feature: Feature, value: Any, words: str) -> None:
     contexts = Contexts([feature])
     with pytest.raises(InvalidInput, match=words):
-        contexts.point({"x": value})
+        contexts.encode({"x": value})
     assert contexts.counts == {"x": {}}
 
 
@@ -123,7 +137,8 @@ def test_wrong_values_are_refused_and_not_counted(feature: Feature, value: Any, 
         (lambda: Cycle("x", 0), "period"),
         (lambda: Vector("x", 0), "length"),
         (lambda: Number("x", missing="zero"), "missing of feature"),  # type: ignore[arg-type]
-        (lambda: Contexts([]), "list of features"),
+        (lambda: Contexts(Number("x")), "list of features"),  # type: ignore[arg-type]
+        (lambda: Contexts("x"), "list of features"),  # type: ignore[arg-type]
         (lambda: Contexts([Number("x"), Flag("x")]), "two context features"),
         (lambda: Contexts(["x"]), "is a Number"),  # type: ignore[list-item]
     ],
@@ -136,10 +151,32 @@ def test_wrong_features_are_refused(make: Any, words: str) -> None:
 def test_an_unknown_feature_gets_the_nearest_name() -> None:
     contexts = Contexts([Number("tokens", 0, 9)])
     with pytest.raises(UnknownName, match="did you mean 'tokens'"):
-        contexts.point({"token": 3})
+        contexts.encode({"token": 3})
     with pytest.raises(UnknownName, match="did you mean 'tokens'"):
-        contexts.points({"token": [3]})
+        contexts.encode_many({"token": [3]})
     with pytest.raises(InvalidInput, match="must be a mapping"):
-        contexts.point([3])  # type: ignore[arg-type]
+        contexts.encode([3])  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="differ in length"):
-        Contexts([Number("a"), Number("b")]).points({"a": [0.1], "b": [0.1, 0.2]})
+        Contexts([Number("a"), Number("b")]).encode_many({"a": [0.1], "b": [0.1, 0.2]})
+
+
+def test_a_tree_tells_categories_apart_as_it_splits() -> None:
+    """Not from the first on, as a grid does: values share a cube until so many came to it."""
+    chooser = Chooser(
+        objectives=Objective("clicks"), arms=["a", "b"], policy="lex-tree",
+        context=[Category("task", ["code", "maths", "chat"])],
+    )  # fmt: skip
+    partition: Any = getattr(chooser.policy, "partition", None)
+
+    def cubes() -> int:
+        tasks = ("code", "maths", "chat", "poetry")
+        return len({partition.locate(chooser.contexts.encode({"task": t})[0]) for t in tasks})
+
+    seen = [cubes()]
+    for n in range(40):
+        task = ("code", "maths", "chat", "poetry")[n % 4]
+        chooser.reward(chooser.choose({"task": task}), clicks=n % 2)
+        seen.append(cubes())
+    assert seen[0] == 1  # nothing came yet
+    assert seen[-1] == 4
+    assert seen == sorted(seen)

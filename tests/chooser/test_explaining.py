@@ -1,5 +1,7 @@
 """Explanations: an object, a text, a picture; and the summary."""
 
+import logging
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser.summary import Mean, Summary
 
 Make = Callable[..., lb.Chooser]
 
@@ -58,9 +61,60 @@ def test_it_says_why(make: Make) -> None:
 def test_what_it_says_before_anything_is_known(make: Make) -> None:
     told = make(explore=0.1).explain(CONTEXT)
     assert all(arm.estimates["quality"].value is None for arm in told.arms)
-    assert "nothing is known of it yet" in told.reason
+    assert "nothing is known of small, medium and large yet, so one of them is tried, each as " in (
+        told.reason
+    )
     assert "One in 10 choices" in told.reason
     assert "not observed" in str(told)
+
+
+def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
+    chooser = taught(make)
+    chooser.add_arm("new")
+    reason = chooser.explain(CONTEXT).reason
+    assert "new may be the best and nothing is known of it yet, so it is tried; cost does" in reason
+
+
+@pytest.mark.parametrize("policy", ["lex-linucb", "moc-mab"])
+def test_a_prior_is_said_to_be_one(make: Make, policy: str) -> None:
+    chooser = make(policy=policy, horizon=1000)
+    chooser.add_arm("new", prior={"quality": 0.9, "cost": 0.01}, weight=30)
+    told = chooser.explain(CONTEXT)
+    estimate = told.arms[3].estimates["quality"]
+    assert estimate.value == pytest.approx(0.9, abs=0.01)
+    assert estimate.observations == 0
+    line = str(told).splitlines()[4]
+    assert line.startswith("new")
+    assert line.count("by its prior") == 2
+    assert "not observed" not in line
+    chooser.reward(chooser.choose(CONTEXT, ["new"]), quality=0.9)
+    assert str(chooser.explain(CONTEXT)).splitlines()[4].count("by its prior") == 1
+
+
+@pytest.mark.parametrize("policy", ["linucb", "random", "cd-ucb1"])
+def test_a_tolerance_that_nobody_reads_is_said(
+    make: Make, policy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        make(policy=policy, horizon=1000)
+    assert f"{policy!r} does not read the objectives' tolerances (quality 0.02)" in caplog.text
+
+
+def test_a_tolerance_that_is_read_or_absent_is_not_said(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    objectives = [lb.Objective("quality"), lb.Objective("cost", goal="min", range=(0, 0.05))]
+    given = {"arms": 3, "dimension": 6, "objectives": 2}
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        for policy in (None, "moc-mab", "staged-lex", "lex-tree", "lex-thompson"):
+            make(policy=policy, horizon=1000)
+        make(policy="linucb", objectives=objectives)
+        make(policy=lb.make_policy("lex-linucb", tolerance=[0.02, 0], **given))
+        make(policy=lb.make_policy("linucb", **given), objectives=objectives)
+    assert not caplog.records
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        make(policy=lb.make_policy("lex-linucb", **given))
+    assert "does not read the objectives' tolerances" in caplog.text
 
 
 def test_what_is_not_allowed_is_said(make: Make) -> None:
@@ -160,8 +214,21 @@ def test_the_summary_tells_what_was_gained_and_given_up(make: Make) -> None:
     assert received.value == pytest.approx(0.85)
     assert received.count == 900
     text = str(summary)
-    assert "gave up 0.01" in text
-    assert "gained 0.026" in text
+    assert re.search(r"quality  0\.01\d* worse \(.* worse to .* better\)$", text, re.M)
+    assert re.search(r"cost     0\.026\d* better \(0\.02\d* to 0\.02\d*\)$", text, re.M)
+
+
+def test_the_summary_needs_no_signs() -> None:
+    mean = Mean(-0.0084, -0.063, 0.046, 9)
+    told = {"a": mean, "b": Mean(-0.2, -0.3, -0.1, 9), "c": Mean(0.2, 0.1, 0.3, 9)}
+    told["d"] = Mean(0.0, 0.0, 0.0, 9)
+    lines = str(Summary(dict.fromkeys(told, mean), told, {"x": 1}, 1, 1)).splitlines()[-4:]
+    assert lines == [
+        "a  0.0084 worse (0.063 worse to 0.046 better)",
+        "b  0.2 worse (0.1 to 0.3)",
+        "c  0.2 better (0.1 to 0.3)",
+        "d  the same",
+    ]
 
 
 def test_a_single_winner_gains_and_gives_up_nothing(make: Make) -> None:
@@ -175,6 +242,16 @@ def test_a_single_winner_gains_and_gives_up_nothing(make: Make) -> None:
     gained = chooser.summary().gained
     assert gained["speed"].value == pytest.approx(0.0, abs=1e-9)
     assert gained["quality"].value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_one_reward_has_no_interval(make: Make) -> None:
+    chooser = make()
+    chooser.reward(chooser.choose(CONTEXT), quality=0.9)
+    assert "quality  on average 0.9, by one reward" in str(chooser.summary())
+    chooser.reward(chooser.choose(CONTEXT), quality=0.7)
+    mean = chooser.summary().received["quality"]  # s/√n = 0.1 with n − 1 in the variance
+    assert mean.low == pytest.approx(0.8 - 0.196)
+    assert mean.high == pytest.approx(0.8 + 0.196)
 
 
 def test_the_summary_of_nothing(make: Make) -> None:

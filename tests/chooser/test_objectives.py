@@ -46,6 +46,7 @@ def test_the_best_end_is_one() -> None:
         ({"outside": "ignore"}, "outside of objective"),
         ({"default": math.nan}, "finite number"),
         ({"default": 3, "outside": "refuse"}, "between 0 and 1"),
+        ({"default": 3}, "must lie in its range from 0 to 1"),
     ],
 )
 def test_wrong_objectives_are_refused(given: dict[str, Any], words: str) -> None:

@@ -165,3 +165,9 @@ def test_rewards_outside_the_range_can_be_refused(make: Make) -> None:
     with pytest.raises(lb.InvalidInput, match=r"quality must lie between 0 and 1, got 1\.7"):
         chooser.reward(decision, quality=1.7)
     chooser.reward(decision, quality=0.7)
+
+
+def test_it_says_what_it_is(make: Make) -> None:
+    chooser = make()
+    chooser.choose(CONTEXT)
+    assert repr(chooser) == "<Chooser by lex-linucb: quality, then cost; 3 arms, decisions: 1>"

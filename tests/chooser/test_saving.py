@@ -143,7 +143,7 @@ def test_settings_that_are_no_plain_values_cannot_be_saved(make: Make, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("step", ["_pack", "fsync", "replace"])
+@pytest.mark.parametrize("step", ["pack", "fsync", "replace"])
 def test_a_crash_leaves_the_old_file(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -156,7 +156,7 @@ def test_a_crash_leaves_the_old_file(
 
     chooser = make()
     use(chooser, 5)
-    monkeypatch.setattr(saving if step == "_pack" else os, step, crash)
+    monkeypatch.setattr(saving if step == "pack" else os, step, crash)
     with pytest.raises(KeyboardInterrupt):
         chooser.save(path)
     monkeypatch.undo()
@@ -302,14 +302,14 @@ def test_choosing_goes_on_while_a_file_is_written(
 ) -> None:
     chooser = make()
     begun, go_on = threading.Event(), threading.Event()
-    pack = saving._pack
+    pack = saving.pack
 
-    def slow(*given: Any) -> None:
+    def slow(*given: Any) -> bytes:
         begun.set()
         assert go_on.wait(30)
-        pack(*given)
+        return pack(*given)
 
-    monkeypatch.setattr(saving, "_pack", slow)
+    monkeypatch.setattr(saving, "pack", slow)
     thread = threading.Thread(target=chooser.save, args=(tmp_path / "it",))
     thread.start()
     assert begun.wait(30)

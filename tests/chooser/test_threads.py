@@ -51,6 +51,31 @@ def test_no_reward_is_lost(make: Make, policy: str) -> None:
     assert int(chooser.policy.state()["counts"].sum()) == 2 * total
 
 
+def test_what_many_threads_record_is_what_is_kept(make: Make) -> None:
+    chooser = make(explore=0.2)
+
+    def work(thread: int) -> None:
+        for n in range(EACH):
+            context = {**CONTEXT, "tokens": (thread * 997 + n * 13) % 8000}
+            if n % 2:
+                chooser.record(f"{thread}-{n}", chooser.propose(context))
+            else:
+                chooser.record_many([f"{thread}-{n}"], chooser.propose_many([context]))
+            chooser.reward(f"{thread}-{n}", quality=0.5)
+            assert chooser.decision(f"{thread}-{n}").rewards == {"quality": 0.5}
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        jobs = [pool.submit(work, thread) for thread in range(THREADS)]
+        while not all(job.done() for job in jobs):
+            state = lb.Chooser.from_bytes(chooser.to_bytes())  # at any moment a whole one
+            assert sum(state.summary().plays.values()) <= state.summary().decisions
+        for job in jobs:
+            job.result(120)
+    kept = {one.id for one in chooser.decisions()}
+    assert kept == {f"{thread}-{n}" for thread in range(THREADS) for n in range(EACH)}
+    assert sum(chooser.summary().plays.values()) == THREADS * EACH
+
+
 def test_everything_at_once(make: Make, tmp_path: Path) -> None:
     """Arms come and go, files are written, summaries read, while others choose."""
     chooser, other = make(), make()

@@ -128,7 +128,7 @@ def test_categories_have_cells_of_their_own() -> None:
     assert made.policy.margin == pytest.approx(math.sqrt(2) / m)
     keys = {
         made.policy.partition.locate(
-            made.contexts.point({"size": 3, "task": task, "new": new, "hour": 1})
+            made.contexts.encode({"size": 3, "task": task, "new": new, "hour": 1})[0]
         )
         for task in [*"abcdefghi", "other"]
         for new in (True, False)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.kernels.linear_thompson import chances
+from lexbandit.kernels.normal_chances import chances
 from lexbandit.kernels.random import normal, seeded, unit
 
 
@@ -48,6 +48,15 @@ def test_two_arms_have_a_closed_form(
     assert found.sum() == pytest.approx(1.0, abs=1e-14)
     expected = phi((means[0] - origin) / math.hypot(first, second))
     assert found[0] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("second", [1.0, 0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize("difference", [0.0, 0.4, 2.0])
+def test_a_third_that_has_no_chance_changes_nothing(difference: float, second: float) -> None:
+    """By points that are even where deviations are alike, and by panels where they are not."""
+    found = chances(np.array([difference, 0.0, -40.0]), np.array([1.0, second, 1.0]))
+    expected = phi(difference / math.hypot(1.0, second))
+    np.testing.assert_allclose(found, [expected, 1 - expected, 0.0], atol=1e-10)
 
 
 @pytest.mark.parametrize("arms", [1, 2, 3, 10, 300])

@@ -35,8 +35,8 @@ from lexbandit.bench import components
 from lexbandit.bench.components import Component
 from lexbandit.bench.entries import Entry, number, points, tunable
 from lexbandit.bench.series import Series, series_from
-from lexbandit.bench.toml_lines import line_of
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.toml_lines import line_of
 
 CHECKPOINTS = 60
 

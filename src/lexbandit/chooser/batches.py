@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.frames import Columns, columns_of, length_of, plain
+from lexbandit.chooser.ledger import Ledger
+from lexbandit.chooser.proposals import Proposals, propensity_of
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.contexts import no_value
 from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
+from lexbandit.objectives import Objective
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
@@ -28,64 +32,109 @@ class Choices(NamedTuple):
 
 def choose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Choices:
     """Choose for every context of a frame."""
+    arms, made = propose_many(chooser, contexts, allowed)
+    ledger, n = chooser._ledger, len(arms)
+    first = ledger.made + 1
+    ids = [f"{chooser._prefix}-{k:x}" for k in range(first, first + n)]
+    standing = chooser._arms.standing
+    masks = (
+        [standing] * n
+        if made.masks is None
+        else [standing if mask is None else mask for mask in made.masks]
+    )
+    ledger.keep_many(ids, arms.tolist(), made.propensities.tolist(), made.points, masks, made.notes)
+    return Choices(ids, made.arms, made.propensities)
+
+
+def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integers, Proposals]:
+    """Return the arms to play in every context of a frame, by number and as proposals."""
+    arms_known = chooser._arms
     columns = columns_of(contexts, chooser.contexts.names)
-    masks = _masks(chooser, allowed, length_of(columns))
-    points = chooser.contexts.points(columns)
-    arms, propensities = chooser.policy.select_many(points, masks)
+    n = length_of(columns, contexts)
+    masks = _masks(chooser, allowed, n)
+    points, notes = chooser.contexts.encode_many(columns, n)
+    table = _table(arms_known, masks, n)
+    arms, propensities = chooser.policy.select_many(points, table)
     if chooser.explore > 0.0:
         arms, propensities = arms.copy(), propensities.copy()
-        for n, point in enumerate(points):
-            mask = None if masks is None else masks[n]
-            arms[n], propensities[n] = chooser._explored(
-                point, mask, int(arms[n]), float(propensities[n])
+        for row, point in enumerate(points):
+            mask = None if table is None else table[row]
+            arms[row], propensities[row] = chooser._explored(
+                point, mask, int(arms[row]), float(propensities[row])
             )
-    noted = [
-        chooser._note(arm, propensity, points[n], None if masks is None else masks[n])
-        for n, (arm, propensity) in enumerate(
-            zip(arms.tolist(), propensities.tolist(), strict=True)
-        )
-    ]
-    return Choices([c.id for c in noted], [c.arm for c in noted], propensities)
+    names = arms_known.names
+    return arms, Proposals([names[k] for k in arms.tolist()], propensities, points, masks, notes)
 
 
-def _masks(chooser: "Chooser", allowed: Any, n: int) -> Booleans | None:
-    """Return bool[n, K]: one list of arms for all, or one (or None) for each context."""
+def proposals(
+    chooser: "Chooser", arms: Any, propensities: Any, contexts: Any, allowed: Any
+) -> Proposals:
+    """Return decisions made elsewhere as proposals."""
+    columns = columns_of(contexts, chooser.contexts.names)
+    n = length_of(columns, contexts)
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise InvalidInput(f"arms must be a list of names, got {arms!r}.")
+    names = list(arms)
+    chances = checks.floats("propensities", propensities, (n,))
+    if len(names) != n:
+        raise InvalidInput(f"there are {len(names)} arms for {n} contexts.")
+    masks = _masks(chooser, allowed, n, retired=True)
+    for row, (name, chance) in enumerate(zip(names, chances.tolist(), strict=True)):
+        try:
+            arm = chooser._arms.place(name)
+            propensity_of(chance)
+            if masks is not None:
+                chooser._arms.chosen_from(arm, masks[row])
+        except InvalidInput as error:
+            raise type(error)(f"row {row}: {error}") from None
+    points, notes = chooser.contexts.encode_many(columns, n)
+    return Proposals(names, chances, points, masks, notes)
+
+
+def _masks(
+    chooser: "Chooser", allowed: Any, n: int, *, retired: bool = False
+) -> list[Booleans | None] | None:
+    """Return a mask for each context: one list of arms for all, or one (or None) for each."""
     if allowed is None:
-        mask = chooser._mask(None)
-        return None if mask is None else np.tile(mask, (n, 1))
+        return None
     if isinstance(allowed, str) or not isinstance(allowed, Iterable):
         raise InvalidInput(f"allowed must be a list of arms, or one for each, got {allowed!r}.")
     listed = list(allowed)
     if all(isinstance(arm, str) for arm in listed):
-        mask = chooser._mask(listed)
-        return np.tile(chooser._active if mask is None else mask, (n, 1))
+        return [chooser._arms.mask(listed, retired=retired)] * n
     if len(listed) != n:
         raise InvalidInput(f"allowed has {len(listed)} lists for {n} contexts.")
-    rows = []
+    masks = []
     for row, arms in enumerate(listed):
         try:
-            mask = chooser._mask(arms)
+            masks.append(chooser._arms.mask(arms, retired=retired))
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-        rows.append(chooser._active if mask is None else mask)
-    return np.array(rows)
+    return masks
+
+
+def _table(arms: Arms, masks: Sequence[Booleans | None] | None, n: int) -> Booleans | None:
+    """Return masks as the policy reads them, bool[n, K]; None for all arms in all contexts."""
+    if masks is None:
+        return None if arms.standing is None else np.tile(arms.standing, (n, 1))
+    rows = [arms.active if mask is None else mask for mask in masks]
+    return np.array(rows, np.bool_).reshape(n, len(arms))
 
 
 def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) -> None:
     """Tell the rewards of many decisions; all are checked before the first is learned."""
     listed = ids_of(ids)
-    columns = columns_of(rewards, list(chooser._index))
+    ledger = chooser._ledger
+    columns = columns_of(rewards, list(ledger.index))
     for name in columns:
-        if name not in chooser._index:
-            raise unknown_name("objective", name, chooser._index)
+        if name not in ledger.index:
+            raise unknown_name("objective", name, ledger.index)
     if length_of(columns) != len(listed):
         raise InvalidInput(f"there are {length_of(columns)} rewards for {len(listed)} decisions.")
-    told = [dict[str, Any]() for _ in listed]
-    for name, column in columns.items():
-        for row, value in zip(told, plain(column), strict=True):
-            if not no_value(value):
-                row[name] = value
-    _tell_all(chooser, _fresh_rows(chooser, _waiting_rows(chooser, listed), told))
+    values = _values(ledger.objectives, columns, len(listed))
+    waiting = _waiting_rows(ledger, listed)
+    _forget_known(ledger, waiting, values)
+    _tell_all(ledger, waiting, values)
 
 
 def ids_of(ids: Any) -> list[Any]:
@@ -97,112 +146,133 @@ def ids_of(ids: Any) -> list[Any]:
     return [getattr(one, "id", one) for one in ids]
 
 
-def _waiting_rows(chooser: "Chooser", ids: Sequence[Any]) -> list[Waiting]:
-    chooser._let_go()
+def _waiting_rows(ledger: Ledger, ids: Sequence[Any]) -> list[Waiting]:
+    ledger.tick()
     waiting = []
     for row, id in enumerate(ids):
         if not isinstance(id, str):
             raise InvalidInput(f"row {row}: the id of a decision is a text, got {id!r}.")
         try:
-            waiting.append(chooser._room.get(id))
+            waiting.append(ledger.room.get(id))
         except UnknownDecision as error:
             raise UnknownDecision(f"row {row}: {error}") from None
     return waiting
 
 
-def _fresh_rows(
-    chooser: "Chooser", waiting: Sequence[Waiting], told: Sequence[Mapping[str, Any]]
-) -> list[tuple[Waiting, list[tuple[int, float, float]]]]:
-    """Return what is new for each decision; where one comes twice, its rows are taken together."""
-    fresh: dict[str, tuple[Waiting, list[tuple[int, float, float]], dict[int, float]]] = {}
-    for row, (one, values) in enumerate(zip(waiting, told, strict=True)):
-        _, new, earlier = fresh.setdefault(one.id, (one, [], {}))
+def _forget_known(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
+    """Make NaN what was told before; a contradiction is refused. A decision may come twice."""
+    earlier: dict[str, dict[int, float]] = {}
+    twice = len({one.id for one in waiting}) < len(waiting)
+    for row, one in enumerate(waiting):
+        if one.rewards is ledger.no_rewards and not twice:
+            continue
+        before = earlier.setdefault(one.id, {})
+        told = {
+            o.name: value
+            for o, value in zip(ledger.objectives, values[row].tolist(), strict=True)
+            if not no_value(value)
+        }
         try:
-            for i, value, share in chooser._fresh(one, values, earlier):
-                new.append((i, value, share))
-                earlier[i] = value
+            fresh = {i: value for i, value, _ in ledger.fresh(one, told, before)}
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-    return [(one, new) for one, new, _ in fresh.values()]
+        before.update(fresh)
+        for i in range(len(ledger.objectives)):
+            if i not in fresh:
+                values[row, i] = np.nan
 
 
-def _tell_all(
-    chooser: "Chooser", fresh: list[tuple[Waiting, list[tuple[int, float, float]]]]
+def _tell_all(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
+    """Let the policy learn what is new, in order; plays it does not know of in one go.
+
+    The order is that of single rewards, so the outcome is the same bit for bit.
+    """
+    shares = np.empty_like(values)
+    for i, objective in enumerate(ledger.objectives):
+        shares[:, i] = objective.shares(values[:, i])
+    together: list[int] = []
+    inside: set[str] = set()
+    for row in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
+        one = waiting[row]
+        if ledger.in_parts and not one.learned and one.id not in inside:
+            together.append(row)
+            inside.add(one.id)
+            continue
+        _tell_together(ledger, waiting, values, shares, together)
+        together, inside = [], set()
+        told = zip(values[row].tolist(), shares[row].tolist(), strict=True)
+        ledger.tell(one, [(i, v, share) for i, (v, share) in enumerate(told) if not no_value(v)])
+    _tell_together(ledger, waiting, values, shares, together)
+
+
+def _tell_together(
+    ledger: Ledger,
+    waiting: Sequence[Waiting],
+    values: Floats,
+    shares: Floats,
+    rows: Sequence[int],
 ) -> None:
-    """Let the policy learn checked rewards: the plays it does not know of yet all at once."""
-    first = [(one, new) for one, new in fresh if new and not one.learned]
-    if chooser._in_parts and first:
-        shares = np.full((len(first), len(chooser.objectives)), np.nan)
-        for row, (_, new) in enumerate(first):
-            for i, _, share in new:
-                shares[row, i] = share
-        points = np.array([one.point for one, _ in first])
-        arms = np.array([one.arm for one, _ in first], np.int64)
-        chooser.policy.update_many(points, arms, shares, _masks_of(chooser, first))
-        for one, new in first:
-            one.learned = True
-            chooser._record(one, new)
-        done = {one.id for one, _ in first}
-        fresh = [(one, new) for one, new in fresh if one.id not in done]
-    for one, new in fresh:
-        chooser._tell(one, new)
-
-
-def _masks_of(chooser: "Chooser", told: Sequence[tuple[Waiting, Any]]) -> Booleans | None:
-    if all(one.mask is None for one, _ in told):
-        return None
-    every = np.ones(len(chooser._arms), np.bool_)
-    return np.array([every if one.mask is None else one.mask for one, _ in told])
+    """Let the policy learn of plays that it was not told of, in one compiled loop."""
+    if not rows:
+        return
+    first = [waiting[row] for row in rows]
+    points = np.concatenate([one.point for one in first]).reshape(len(rows), -1)
+    arms = np.array([one.arm for one in first], np.int64)
+    masks = None
+    if any(one.mask is not None for one in first):
+        every = np.ones(ledger.policy.arms, np.bool_)
+        masks = np.array([every if one.mask is None else one.mask for one in first])
+    ledger.policy.update_many(points, arms, shares[rows], masks)
+    ledger.note_many(first, values[rows])
 
 
 def learn(chooser: "Chooser", frame: Any) -> int:
     """Learn from a log: nothing is learned if anything in it is wrong."""
-    columns = columns_of(frame, [*chooser.contexts.names, _ARM, *chooser._index])
+    columns = columns_of(frame, [*chooser.contexts.names, _ARM, *chooser._ledger.index])
     if _ARM not in columns:
         raise InvalidInput(
             f"a log needs a column {_ARM!r}; it has {', '.join(columns) or 'none at all'}."
         )
-    known = {*chooser.contexts.names, _ARM, *chooser._index}
+    known = {*chooser.contexts.names, _ARM, *chooser._ledger.index}
     for name in columns:
         if name not in known:
             raise unknown_name("column of a log:", name, known)
     names = plain(columns.pop(_ARM))
-    rewards, outside = _logged(chooser, columns, len(names))
-    places = np.array([chooser._place(name) for name in names], np.int64)
+    values = _values(chooser.objectives, columns, len(names))
+    if len(names) and np.isnan(values).all():
+        raise InvalidInput(
+            f"the log holds no reward of any objective ({', '.join(chooser._ledger.index)})."
+        )
+    places = np.array([chooser._arms.place(name) for name in names], np.int64)
     nothing = [None] * len(names)
-    points = chooser.contexts.points(
-        {name: columns.get(name, nothing) for name in chooser.contexts.names}
+    points, notes = chooser.contexts.encode_many(
+        {name: columns.get(name, nothing) for name in chooser.contexts.names}, len(names)
     )
-    chooser.policy.update_many(points, places, rewards)
-    for i, values in outside:
-        for value in values.tolist():
-            chooser._warn_outside(i, value)
+    shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
+    chooser.policy.update_many(points, places, np.column_stack(shares))
+    chooser.contexts.count(notes)
+    for i in range(len(chooser.objectives)):
+        chooser._ledger.warn_outside(i, values[:, i])
     return len(places)
 
 
-def _logged(
-    chooser: "Chooser", columns: Columns, n: int
-) -> tuple[Floats, list[tuple[int, Floats]]]:
-    """Return the rewards of a log as shares[n, D], and the values outside their ranges."""
-    rewards = np.full((n, len(chooser.objectives)), np.nan)
-    outside = []
-    for i, objective in enumerate(chooser.objectives):
+def _values(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
+    """Return the rewards of a frame as values[n, D], checked; NaN where there is none."""
+    table = np.full((n, len(objectives)), np.nan)
+    for i, objective in enumerate(objectives):
         if objective.name not in columns:
             continue
         values = _numbers(objective.name, columns[objective.name])
-        out = (values < objective.range[0]) | (values > objective.range[1])
-        for row in np.flatnonzero(np.isinf(values) | (out & (objective.outside == "refuse"))):
+        wrong = np.isinf(values)
+        if objective.outside == "refuse":
+            wrong |= (values < objective.range[0]) | (values > objective.range[1])
+        for row in np.flatnonzero(wrong):
             try:
                 objective.checked(values[row])
             except InvalidInput as error:
                 raise InvalidInput(f"row {row}: {error}") from None
-        outside.append((i, values[out]))
-        rewards[:, i] = objective.shares(values)
-    if n and np.isnan(rewards).all():
-        raise InvalidInput(
-            f"the log holds no reward of any objective ({', '.join(chooser._index)})."
-        )
-    return rewards, outside
+        table[:, i] = values
+    return table
 
 
 def _numbers(name: str, column: Any) -> Floats:

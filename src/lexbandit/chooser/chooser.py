@@ -1,57 +1,25 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
-import logging
-import math
-import secrets
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from lexbandit import checks
-from lexbandit.checks import Booleans, Floats
-from lexbandit.chooser import batches, merging, storing
+from lexbandit.chooser import batches, merging, proposals, saving, storing
 from lexbandit.chooser.batches import Choices
-from lexbandit.chooser.doors import arms_of, id_of, objectives_of, prior_of, told_of
+from lexbandit.chooser.core import ChooserCore
+from lexbandit.chooser.doors import id_of, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
-from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for, takes_parts
+from lexbandit.chooser.proposals import Choice, Proposal, Proposals
 from lexbandit.chooser.summary import Summary, summarized
-from lexbandit.chooser.waiting import Waiting, WaitingRoom
-from lexbandit.contexts import Feature
-from lexbandit.errors import Contradiction, InvalidInput, unknown_name
-from lexbandit.kernels.random import below, seeded
-from lexbandit.objectives import Objective, named
+from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy
 
-log = logging.getLogger("lexbandit")
-
-# Sets the chooser's own draws apart from those of its policy.
-_OWN_DRAWS = 0x5EED
-_PARTS = 2**53
-# So many of the last contexts are kept for `summary`.
-_RECENT = 256
-_NOTHING: Mapping[int, float] = {}
-
-
-# What is told of a decision for the first time: objective, value and its share of the range.
-Fresh = list[tuple[int, float, float]]
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
 
-class Choice(NamedTuple):
-    """A decision: the arm to play, the exact probability it had, and the id to reward it by."""
-
-    id: str
-    arm: str
-    propensity: float
-
-
-class Chooser:
+class Chooser(ChooserCore):
     """Chooses among named arms by objectives in order of priority, and learns from rewards.
 
     objectives   one `Objective` or several, the most important first
@@ -69,132 +37,50 @@ class Chooser:
     A chooser may be used from many threads: every method takes its lock.
     """
 
-    def __init__(
-        self,
-        *,
-        objectives: Objective | Sequence[Objective],
-        arms: Iterable[str],
-        context: Sequence[Feature],
-        policy: str | Policy | None = None,
-        explore: float = 0.0,
-        wait: float | None = None,
-        keep: int = 100_000,
-        horizon: int | None = None,
-        seed: int = 0,
-        clock: Callable[[], float] = time.time,
-        **settings: Any,
-    ) -> None:
-        self.objectives = objectives_of(objectives)
-        self._arms = arms_of(arms)
-        self._places = {arm: n for n, arm in enumerate(self._arms)}
-        self.explore = checks.at_least_zero("explore", explore)
-        if self.explore > 1.0:
-            raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
-        if not callable(clock):
-            raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
-        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
-        # With the default's own, so that a file and a merge know them.
-        self._settings = {**CAREFUL, **settings} if policy is None else settings
-        self._horizon = horizon
-        self._seed = checks.whole("seed", seed, least=0)
-        self.policy, self.contexts = policy_for(
-            policy,
-            objectives=self.objectives,
-            arms=len(self._arms),
-            context=context,
-            horizon=horizon,
-            seed=self._seed,
-            settings=self._settings,
-        )
-        self._in_parts = takes_parts(self.policy)
-        self._standing: Booleans | None
-        self._active = np.ones(len(self._arms), np.bool_)
-        self._room = WaitingRoom(
-            checks.whole("keep", keep, least=1),
-            None if wait is None else checks.positive("wait", wait),
-        )
-        self._clock = clock
-        self._lock = threading.RLock()
-        self._random = seeded(self._seed ^ _OWN_DRAWS)
-        self._prefix = secrets.token_hex(4)
-        self._past = {self._prefix}  # whose decisions it learned from: none may count twice
-        self._save_lock = threading.Lock()
-        self._made = 0
-        self._index = {objective.name: i for i, objective in enumerate(self.objectives)}
-        self._no_rewards: list[float | None] = [None] * len(self.objectives)
-        self._defaults = any(objective.default is not None for objective in self.objectives)
-        self.outside = dict.fromkeys(self._index, 0)
-        """How many rewards of each objective lay outside its range, and were clipped."""
-        self._unknown: Floats = np.full(len(self.objectives), np.nan)
-        # count, sum and sum of squares of the rewards of each objective
-        self._received = [(0.0, 0.0, 0.0)] * len(self.objectives)
-        self._recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=_RECENT)
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """The names of the arms that can be chosen."""
-        with self._lock:
-            return tuple(arm for arm, on in zip(self._arms, self._active, strict=True) if on)
-
-    @property
-    def _active(self) -> Booleans:
-        """Which arms can be chosen; `_standing` says the same as the policy reads it."""
-        return self._in_use
-
-    @_active.setter
-    def _active(self, active: Booleans) -> None:
-        self._in_use = active
-        self._standing = None if active.all() else active
-
-    @property
-    def waiting(self) -> int:
-        """How many decisions are kept for their rewards."""
-        return len(self._room)
-
     def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
-            mask = self._standing if allowed is None else self._mask(allowed)
-            point = self.contexts.point(context)
-            arm, propensity = self.policy.select(point, mask)
-            if self.explore > 0.0:
-                arm, propensity = self._explored(point, mask, arm, propensity)
-            return self._note(arm, propensity, point, mask)
+            ledger = self._ledger
+            arm, propensity, point, mask, notes = self._decide(context, allowed)
+            id = f"{self._prefix}-{ledger.made + 1:x}"
+            ledger.keep(id, arm, propensity, point, mask, notes)
+            return _tuple(Choice, (id, self._arms.names[arm], propensity))
 
-    def _note(self, arm: int, propensity: float, point: Floats, mask: Booleans | None) -> Choice:
-        """Keep a decision for its rewards."""
-        self._made = made = self._made + 1
-        id = f"{self._prefix}-{made:x}"
-        self._recent.append((point, mask))
-        now, room = self._clock(), self._room
-        if room.wait is not None:
-            self._expire(now)
-        if len(room.held) >= room.room:
-            self._make_room()
-        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self._no_rewards.copy())
-        return _tuple(Choice, (id, self._arms[arm], propensity))
+    def propose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Proposal:
+        """Return what `choose` would, and keep nothing: only random state moves.
 
-    def _make_room(self) -> None:
-        """Let the oldest decision go; say so the first time."""
-        room = self._room
-        self._leave(room.drop())
-        if room.dropped == 1:
-            log.warning(
-                "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
-                "leave from now on, and their rewards will be refused.",
-                room.room,
-                room.room,
-            )
+        `record` keeps it, under an id of yours, once you want it to count.
+        """
+        with self._lock:
+            arm, propensity, point, mask, notes = self._decide(context, allowed)
+            given = None if allowed is None else mask
+            return Proposal(self._arms.names[arm], propensity, point, given, notes)
 
-    def _explored(
-        self, point: Floats, mask: Booleans | None, arm: int, propensity: float
-    ) -> tuple[int, float]:
-        """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
-        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
-        if below(self._random, _PARTS) < self.explore * _PARTS:
-            arm = int(allowed[below(self._random, len(allowed))])
-            propensity = self.policy.explain(point, mask).arms[arm].propensity
-        return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)
+    def proposal(
+        self,
+        arm: str,
+        propensity: float,
+        context: Mapping[str, Any],
+        allowed: Iterable[str] | None = None,
+    ) -> Proposal:
+        """Return a decision that was made elsewhere, such as one of a log, to `record` it here.
+
+        The arm, and those allowed, may have been retired since.
+        """
+        with self._lock:
+            place = self._arms.place(arm)
+            mask = self._arms.mask(allowed, retired=True)
+            self._arms.chosen_from(place, mask)
+            point, notes = self.contexts.encode(context)
+            return Proposal(arm, proposals.propensity_of(propensity), point, mask, notes)
+
+    def record(self, id: str, proposal: Proposal) -> None:
+        """Keep a decision under an id of yours, for its rewards; its time is the clock's.
+
+        An id that is kept already is a `Contradiction`.
+        """
+        with self._lock:
+            proposals.record(self, id, proposal)
 
     def reward(
         self,
@@ -210,119 +96,24 @@ class Chooser:
         told = named_values if values is None else told_of(values, named_values)
         id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
-            room = self._room
+            ledger = self._ledger
+            room = ledger.room
             if room.wait is not None:
-                self._expire(self._clock())
+                ledger.tick()
             waiting = room.held.get(id) if id.__class__ is str else None
             if waiting is None:
                 waiting = room.get(id_of(decision))
-            self._tell(waiting, self._fresh(waiting, told))
-
-    def _let_go(self) -> None:
-        """Let decisions go whose time is over now."""
-        if self._room.wait is not None:
-            self._expire(self._clock())
-
-    def _learn(self, waiting: Waiting, told: Mapping[str, Any]) -> None:
-        """Check all that is told, then tell the policy what is new."""
-        self._tell(waiting, self._fresh(waiting, told))
-
-    def _fresh(
-        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NOTHING
-    ) -> Fresh:
-        """Return what is told for the first time, as (objective, value, share).
-
-        `earlier` has what came in the same batch.
-        """
-        fresh: Fresh = []
-        for name, given in told.items():
-            i = self._index.get(name, -1)
-            if i < 0:
-                raise unknown_name("objective", name, self._index)
-            value, share = self.objectives[i].taken(given)
-            before = waiting.rewards[i]
-            if before is None:
-                before = earlier.get(i)
-            if before is None:
-                fresh.append((i, value, share))
-            elif before != value:
-                raise Contradiction(
-                    f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
-                    f"{value!r}."
-                )
-        return fresh
-
-    def _tell(self, waiting: Waiting, fresh: Fresh) -> None:
-        """Let the policy learn checked rewards."""
-        if not fresh:
-            return
-        shares = self._unknown.copy()
-        for i, _, share in fresh:
-            shares[i] = share
-        if self._in_parts or waiting.learned:
-            learn = self.policy.amend if waiting.learned else self.policy.update
-            learn(waiting.point, waiting.arm, shares, waiting.mask)
-            waiting.learned = True
-        self._record(waiting, fresh)
-        if not waiting.learned and None not in waiting.rewards:
-            self._tell_at_once(waiting)
-
-    def _record(self, waiting: Waiting, fresh: Fresh) -> None:
-        """Note rewards that were learned, or are held back until all are there."""
-        for i, value, share in fresh:
-            waiting.rewards[i] = value
-            count, total, squares = self._received[i]
-            self._received[i] = (count + 1.0, total + value, squares + value * value)
-            # What lies outside was taken as an end.
-            if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
-                self._warn_outside(i, value)
-
-    def _tell_at_once(self, waiting: Waiting) -> None:
-        """Let a policy that cannot learn in parts learn all that came of a decision."""
-        told = [
-            o.share(v) if v is not None else math.nan
-            for o, v in zip(self.objectives, waiting.rewards, strict=True)
-        ]
-        self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
-        waiting.learned = True
-
-    def _leave(self, waiting: Waiting) -> None:
-        """Let a decision go: what is held back of it is learned."""
-        if not waiting.learned and any(value is not None for value in waiting.rewards):
-            self._tell_at_once(waiting)
-
-    def _warn_outside(self, i: int, value: float) -> None:
-        objective = self.objectives[i]
-        self.outside[objective.name] += 1
-        if self.outside[objective.name] == 1:
-            log.warning(
-                "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
-                "further ones are only counted (chooser.outside).",
-                objective.name,
-                value,
-                *objective.range,
-            )
-
-    def _expire(self, now: float) -> None:
-        """Let decisions go whose time is over; what is missing takes its default, if it has one."""
-        for waiting in self._room.leave(now):
-            if self._defaults:
-                told = {
-                    objective.name: objective.default
-                    for objective, value in zip(self.objectives, waiting.rewards, strict=True)
-                    if value is None and objective.default is not None
-                }
-                self._learn(waiting, told)
-            self._leave(waiting)
+            ledger.tell(waiting, ledger.fresh(waiting, told))
 
     def explain(
         self, context: Mapping[str, Any], allowed: Iterable[str] | None = None
     ) -> ChooserExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         with self._lock:
-            mask = self._mask(allowed)
-            told = self.policy.explain(self.contexts.point(context, count=False), mask)
-            return explained(told, self._arms, self._active, self.objectives, self.explore)
+            arms = self._arms
+            mask = arms.standing if allowed is None else arms.mask(allowed)
+            told = self.policy.explain(self.contexts.encode(context)[0], mask)
+            return explained(told, arms.names, arms.active, self.objectives, self.explore)
 
     def summary(self) -> Summary:
         """Say what was learned so far, and what the order of priority gained and gave up."""
@@ -331,11 +122,9 @@ class Chooser:
 
     def save(self, path: str | Path) -> None:
         """Write the chooser to a file; one that is there is replaced whole or not at all."""
-        place = storing.place_of(path)
-        with self._save_lock:  # choosing goes on while the file is written
-            with self._lock:
-                contents = storing.contents(self)
-            storing.write(place, contents)
+        place = saving.place_of(path)
+        with self._save_lock:  # the one who asked last writes last
+            saving.write(place, self.to_bytes())
 
     @classmethod
     def load(
@@ -346,7 +135,46 @@ class Chooser:
         clock: Callable[[], float] = time.time,
     ) -> "Chooser":
         """Read a chooser from a file; `policy` only if it was made with a policy object."""
-        return storing.load(cls, storing.place_of(path), policy, clock)
+        place = saving.place_of(path)
+        return storing.load(cls, str(place), saving.read(place), policy, clock)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, to be kept elsewhere, such as in a database.
+
+        Others wait only while a snapshot is taken, not while it is packed.
+        """
+        return self.packer()()
+
+    def packer(self) -> Callable[[], bytes]:
+        """Take a snapshot and return a function that packs it, for another thread to call."""
+        with self._lock:
+            taken = storing.snapshot(self)
+        return lambda: saving.pack(*storing.laid_out(taken))
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        policy: Policy | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> "Chooser":
+        """Return a chooser from what `to_bytes` returned, or from the contents of a file."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidInput(f"from_bytes takes what to_bytes returned, got {data!r}.")
+        return storing.load(cls, "what was given", bytes(data), policy, clock)
+
+    def digest(self) -> str:
+        """Return a hash of what was learned from decisions and rewards, as hex.
+
+        Choosers of one definition that recorded the same decisions and were told the same rewards,
+        in the same order, have the same digest, whoever proposed the decisions. With a `wait`, the
+        times must be the same too. Random states, the seed and the ids' prefix do not count; but a
+        policy that draws while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
+        """
+        with self._lock:
+            taken = storing.snapshot(self)
+        return storing.digest(storing.laid_out(taken))
 
     def merge(self, other: "Chooser") -> None:
         """Add what another chooser of the same definition learned on other traffic."""
@@ -364,10 +192,31 @@ class Chooser:
         with self._lock:
             return batches.choose_many(self, contexts, allowed)
 
+    def propose_many(self, contexts: Any, allowed: Any = None) -> Proposals:
+        """Return what `choose_many` would, and keep nothing: only random state moves."""
+        with self._lock:
+            return batches.propose_many(self, contexts, allowed)[1]
+
+    def proposals(
+        self, arms: Iterable[str], propensities: Any, contexts: Any, allowed: Any = None
+    ) -> Proposals:
+        """Return many decisions that were made elsewhere, to `record_many` them here."""
+        with self._lock:
+            return batches.proposals(self, arms, propensities, contexts, allowed)
+
+    def record_many(self, ids: Sequence[str], proposed: Proposals) -> None:
+        """Keep many decisions under ids of yours; nothing is kept if anything is wrong.
+
+        The outcome is that of `record` for one after the other.
+        """
+        with self._lock:
+            proposals.record_many(self, ids, proposed)
+
     def reward_many(self, ids: Choices | Iterable[str], rewards: Any) -> None:
         """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none.
 
-        `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned.
+        `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned. The
+        outcome is that of `reward` for one after the other.
         """
         with self._lock:
             batches.reward_many(self, ids, rewards)
@@ -379,78 +228,3 @@ class Chooser:
         """
         with self._lock:
             return batches.learn(self, frame)
-
-    def _mask(self, allowed: Iterable[str] | None) -> Booleans | None:
-        """Return which arms can be played, as the policy reads it; None for all."""
-        if allowed is None:
-            return self._standing
-        mask = np.zeros(len(self._arms), np.bool_)
-        if isinstance(allowed, str) or not isinstance(allowed, Iterable):
-            raise InvalidInput(f"allowed must be a list of arms, got {allowed!r}.")
-        for arm in allowed:
-            place = self._place(arm)
-            if not self._active[place]:
-                raise InvalidInput(f"arm {arm!r} is retired; it cannot be allowed.")
-            mask[place] = True
-        if not mask.any():
-            raise InvalidInput("allowed is empty; at least one arm is needed.")
-        return mask
-
-    def _place(self, arm: Any) -> int:
-        try:
-            return self._places[arm]
-        except (KeyError, TypeError):
-            raise unknown_name("arm", arm, self._arms) from None
-
-    def add_arm(
-        self, arm: str, *, prior: Mapping[str, float] | None = None, weight: int | None = None
-    ) -> None:
-        """Add an arm that nothing is known of, or take a retired one back with all it learned.
-
-        With a `prior`, such as prior={"quality": 0.9, "cost": 0.01}, weight=20, a new arm starts as
-        if so many rewards of these averages had come, spread evenly over all contexts.
-        """
-        with self._lock:
-            named("arm", arm)
-            known = prior_of(arm, prior, weight, self.objectives)
-            if arm in self._places:
-                if self._active[self._places[arm]]:
-                    raise InvalidInput(f"there is an arm {arm!r} already.")
-                if known is not None:
-                    raise InvalidInput(
-                        f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
-                    )
-                active = self._active.copy()
-                active[self._places[arm]] = True
-                self._active = active
-                return
-            if known is None:
-                self.policy.add_arm()
-            else:
-                self.policy.add_arm(known)
-            self._places[arm] = len(self._arms)
-            self._arms.append(arm)
-            # What was chosen before could not be the new arm.
-            before = np.append(np.ones(len(self._active), np.bool_), False)
-            old = self._active
-            self._active = np.append(old, True)
-            for waiting in self._room:
-                mask = waiting.mask
-                waiting.mask = before if mask is None else np.append(mask, False)
-            recent = [
-                (p, None if mask is None else np.append(mask, bool((mask == old).all())))
-                for p, mask in self._recent
-            ]
-            self._recent = deque(recent, maxlen=_RECENT)
-
-    def retire_arm(self, arm: str) -> None:
-        """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
-        with self._lock:
-            place = self._place(arm)
-            if not self._active[place]:
-                raise InvalidInput(f"arm {arm!r} is retired already.")
-            if self._active.sum() == 1:
-                raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
-            active = self._active.copy()
-            active[place] = False
-            self._active = active

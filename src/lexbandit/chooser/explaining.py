@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from lexbandit.checks import Booleans
-from lexbandit.decisions import Explanation
+from lexbandit.decisions import ArmReport, Explanation
 from lexbandit.objectives import Objective
 
 
@@ -15,7 +15,7 @@ from lexbandit.objectives import Objective
 class Estimate:
     """What is known of one objective of an arm: the estimate, and an interval around it.
 
-    All three are None while nothing was observed.
+    All three are None while nothing was observed, unless the arm began with a prior.
     """
 
     value: float | None
@@ -147,9 +147,7 @@ def explained(
             retired=not active[report.arm],
             plays=report.plays,
             estimates={
-                objective.name: _estimate(
-                    objective, report.observations[i], report.mean[i], report.width[i]
-                )
+                objective.name: _estimate(objective, report, i)
                 for i, objective in enumerate(objectives)
             },
             as_good=report.candidate,
@@ -164,8 +162,9 @@ def explained(
     return ChooserExplanation(told, tuple(objectives), reason)
 
 
-def _estimate(objective: Objective, observations: int, mean: float, width: float) -> Estimate:
-    if observations == 0:
+def _estimate(objective: Objective, report: ArmReport, i: int) -> Estimate:
+    observations, mean, width = report.observations[i], report.mean[i], report.width[i]
+    if observations == 0 and report.prior == 0:
         return Estimate(None, None, None, 0)
     lower, value, upper = (
         min(max(objective.value(share), objective.range[0]), objective.range[1])
@@ -214,7 +213,8 @@ def _xml(text: str) -> str:
 def _told(estimate: Estimate) -> str:
     if estimate.value is None:
         return "not observed"
-    return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g})"
+    prior = "" if estimate.observations else ", by its prior"
+    return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g}){prior}"
 
 
 def _reason(
@@ -239,21 +239,41 @@ def _reason(
                 f"{objective.name}: {top.name} leads with {_told(estimate)}; {as_good}."
             )
         elif explanation.unsure:
+            likely = [arms[a] for a in explanation.likely]
             later = [o.name for o in objectives[i + 1 :]]
-            known = (
-                "nothing is known of it yet"
-                if estimate.value is None
-                else (f"too little is known of it yet, {_told(estimate)}")
-            )
-            ignored = f"; {_listed(later)} does not count yet" if later else ""
-            tried = f"{top.name} may be the best and {known}, so it is tried{ignored}"
-            sentences.append(f"{objective.name}: {tried}.")
+            ignored = f"; {_listed(later)} {_do(later)} not count yet" if later else ""
+            tried = _tried(likely if len(likely) > 1 else [top], objective)
+            sentences.append(f"{objective.name}: {tried}{ignored}.")
         else:
-            likely = [arms[a].name for a in explanation.likely]
+            likely = [arms[a] for a in explanation.likely]
             among = "Of these, " if i else ""
             best = "most promising" if i else "best"
-            sentences.append(f"{among}{_listed(likely)} is {best} in {objective.name}.")
+            verb, drawn = ("is", "") if len(likely) == 1 else ("are", "; one of them is drawn")
+            names = _listed([arm.name for arm in likely])
+            sentences.append(f"{among}{names} {verb} {best} in {objective.name}{drawn}.")
     return " ".join(sentences)
+
+
+def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
+    """Say which arms may be played to learn about them, and why."""
+    names = _listed([arm.name for arm in arms])
+    unknown = all(arm.estimates[objective.name].value is None for arm in arms)
+    if len(arms) == 1:
+        estimate = _told(arms[0].estimates[objective.name])
+        known = (
+            "nothing is known of it yet"
+            if unknown
+            else f"too little is known of it yet: {estimate}"
+        )
+        return f"{names} may be the best and {known}, so it is tried"
+    alike = len({arm.propensity for arm in arms}) == 1
+    chance = ", each as likely as the others" if alike else ""
+    known = "nothing" if unknown else "too little"
+    return f"{known} is known of {names} yet, so one of them is tried{chance}"
+
+
+def _do(names: Sequence[str]) -> str:
+    return "does" if len(names) == 1 else "do"
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -33,9 +33,11 @@ def columns_of(frame: Any, names: Sequence[str]) -> Columns:
     return columns
 
 
-def length_of(columns: Columns) -> int:
-    """Return the number of rows."""
-    return next((len(column) for column in columns.values()), 0)
+def length_of(columns: Columns, frame: Any = ()) -> int:
+    """Return the number of rows; of a list or an array without columns, those it has itself."""
+    if columns or isinstance(frame, Mapping) or not hasattr(frame, "__len__"):
+        return next((len(column) for column in columns.values()), 0)
+    return len(frame)
 
 
 def plain(column: Any) -> list[Any]:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lexbandit.chooser.storing import definition, triples
+from lexbandit.chooser.definition import definition
+from lexbandit.chooser.storing import triples
 from lexbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
         )
     chooser.policy.merge(other.policy.state())
     chooser._past |= other._past
-    chooser._made += other._made
-    chooser._received = triples(np.add(chooser._received, other._received))
-    for name, count in other.outside.items():
-        chooser.outside[name] += count
+    into, source = chooser._ledger, other._ledger
+    into.made += source.made
+    into.defaulted += source.defaulted
+    into.received = triples(np.add(into.received, source.received))
+    for name, count in source.outside.items():
+        into.outside[name] += count
     for name, counts in other.contexts.counts.items():
-        for note, count in counts.items():
-            chooser.contexts.add_count(name, note, count)
-    chooser._room.take(other._room)
+        chooser.contexts.count(tuple((name, note, count) for note, count in counts.items()))
+    into.room.take(source.room)

@@ -1,5 +1,6 @@
 """Which policy a chooser gets, and in which coordinates it sees contexts."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from typing import Any
@@ -14,7 +15,10 @@ from lexbandit.policies import REGISTRY, Policy, make_policy
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import checked_sides
 from lexbandit.policies.linear_policy import LinearPolicy
+from lexbandit.policies.making import parameters_of
 from lexbandit.policies.phases import PhasedPolicy
+
+log = logging.getLogger("lexbandit")
 
 DEFAULT = "lex-linucb"
 
@@ -43,11 +47,17 @@ def policy_for(
             raise InvalidInput(
                 f"{', '.join(settings)}: settings are for a policy by name; this one is made."
             )
-        return policy, _contexts_of(policy, objectives, arms, context)
+        contexts = _contexts_of(policy, objectives, arms, context)
+        mine = [objective.tolerance / objective.span for objective in objectives]
+        if not np.allclose(getattr(policy, "tolerances", 0.0), mine, rtol=1e-9, atol=0.0):
+            _warn_unread(f"{policy!r}, made with tolerances of its own or none,", objectives)
+        return policy, contexts
     name = DEFAULT if policy is None else policy
     taken = REGISTRY.parameters(name)
     contexts = Contexts(context, smooth="features" in taken)
     shares = [objective.tolerance / objective.span for objective in objectives]
+    if "tolerance" not in parameters_of(name, settings.get("policy")):
+        _warn_unread(f"the policy {name!r}", objectives)
     known: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
     planned = "horizon" in taken and taken["horizon"].default is Parameter.empty
     if planned and horizon is None:
@@ -69,6 +79,18 @@ def policy_for(
     return made, contexts
 
 
+def _warn_unread(policy: str, objectives: Sequence[Objective]) -> None:
+    """Say which tolerances have no effect."""
+    told = ", ".join(f"{o.name} {o.tolerance:g}" for o in objectives if o.tolerance)
+    if told:
+        log.warning(
+            "%s does not read the objectives' tolerances (%s): arms will not count as tied within "
+            "them. Policies that do are the lexicographic ones, such as the default.",
+            policy,
+            told,
+        )
+
+
 def cells_of(contexts: Contexts, given: Any) -> list[int | None]:
     """Return how many cells each coordinate has, so that the values of a category do not share any.
 
@@ -80,6 +102,8 @@ def cells_of(contexts: Contexts, given: Any) -> list[int | None]:
     for feature in contexts.features:
         own = feature.values_in_cells
         sides += [Exact(own)] if own else [None] * feature.size(smooth=False)
+    if not sides:
+        sides = [Exact(1)]  # without features all contexts are one
     if given is None:
         return sides
     listed = checked_sides(given)

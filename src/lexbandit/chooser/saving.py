@@ -46,21 +46,43 @@ _DAMAGE = (
 )
 
 
-def write(path: Path, document: dict[str, Any], arrays: Arrays) -> None:
-    """Write a file, whole or not at all."""
+def place_of(path: Any) -> Path:
+    """Return the path of a file."""
+    try:
+        return Path(os.fsdecode(path))
+    except TypeError:
+        raise InvalidInput(f"path must be a text or a Path, got {path!r}.") from None
+
+
+def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
+    """Return the bytes of a file. They are not compressed: what was learned hardly gets smaller."""
     head = {"format": FORMAT, "version": VERSION, **document}
     try:
-        text = json.dumps(head, indent=1, allow_nan=False)
+        text = json.dumps(head, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"this chooser cannot be saved: {error}; settings of the policy must be plain numbers, "
             "texts and lists."
         ) from error
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("chooser.json", text)
+        for key, array in arrays.items():
+            member = io.BytesIO()
+            np.save(member, array, allow_pickle=False)
+            archive.writestr(f"{key}.npy", member.getbuffer())
+    return buffer.getvalue()
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file, whole or not at all."""
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.parent / f".{path.name}.{secrets.token_hex(6)}"
     try:
         with open(beside, "xb") as file:
-            _pack(file, text, arrays)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):
@@ -70,15 +92,6 @@ def write(path: Path, document: dict[str, Any], arrays: Arrays) -> None:
         beside.unlink(missing_ok=True)
         raise
     _settle(path.parent)
-
-
-def _pack(file: Any, text: str, arrays: Arrays) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("chooser.json", text)
-        for key, array in arrays.items():
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            archive.writestr(f"{key}.npy", buffer.getbuffer())
 
 
 def _settle(folder: Path) -> None:
@@ -91,14 +104,22 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-def read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    """Read a file; one that is damaged, foreign or of a newer version is refused."""
+def read(path: Path) -> bytes:
+    """Read a file."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def unpack(where: str, data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Return the document and the arrays; what is damaged, foreign or newer is refused."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if "chooser.json" not in archive.namelist():
-                raise InvalidInput(f"{path} is not a saved chooser: it has no chooser.json.")
+                raise InvalidInput(f"{where} is not a saved chooser: it has no chooser.json.")
             document = json.loads(archive.read("chooser.json"))
-            _check(path, document)
+            _check(where, document)
             arrays = {
                 name.removesuffix(".npy"): np.load(
                     io.BytesIO(archive.read(name)), allow_pickle=False
@@ -106,23 +127,21 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
     except InvalidInput:
         raise
-    except _DAMAGE as error:
-        raise InvalidInput(f"{path} is not a saved chooser, or is damaged: {error}.") from error
+    except (OSError, *_DAMAGE) as error:
+        raise InvalidInput(f"{where} is not a saved chooser, or is damaged: {error}.") from error
     return document, arrays
 
 
-def _check(path: Path, document: Any) -> None:
+def _check(where: str, document: Any) -> None:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidInput(f"{path} is not a saved chooser: its format is another.")
+        raise InvalidInput(f"{where} is not a saved chooser: its format is another.")
     version = document.get("version")
     if version.__class__ is not int or version < 1:
-        raise InvalidInput(f"{path} is damaged: its version is {version!r}.")
+        raise InvalidInput(f"{where} is damaged: its version is {version!r}.")
     if version > VERSION:
         raise InvalidInput(
-            f"{path} was saved in version {version!r} of the format; this lexbandit reads versions "
-            f"up to {VERSION}: install a newer one."
+            f"{where} was saved in version {version!r} of the format; this lexbandit reads "
+            f"versions up to {VERSION}: install a newer one."
         )

@@ -1,28 +1,40 @@
-"""A chooser to a file and back."""
+"""A chooser as contents of a file, and back; and the digest of what it learned."""
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from pathlib import Path
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import saving
+from lexbandit.chooser.definition import defined, definition
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
-from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
-from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.objectives import Objective
+from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
 
-FEATURES: dict[str, type[Feature]] = {
-    kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)
-}
+
+class Snapshot(NamedTuple):
+    """A chooser at one moment. What can change later is copied, all else only referred to.
+
+    Taking one is quick, so that a chooser is locked for a short time; `laid_out` makes it arrays.
+    """
+
+    document: dict[str, Any]
+    dimension: int
+    arrays: Arrays
+    recent: list[tuple[Floats, Booleans | None]]
+    waiting: list[Waiting]
+    masks: list[Booleans | None]
+    rewards: list[tuple[float | None, ...]]
+    learned: list[bool]
 
 
 class Contents(NamedTuple):
@@ -32,120 +44,125 @@ class Contents(NamedTuple):
     arrays: Arrays
 
 
-def place_of(path: Any) -> Path:
-    """Return the path of a file."""
-    try:
-        return Path(os.fsdecode(path))
-    except TypeError:
-        raise InvalidInput(f"path must be a text or a Path, got {path!r}.") from None
-
-
-def definition(chooser: "Chooser") -> dict[str, Any]:
-    """Return what a chooser was made with, as plain numbers, texts and lists."""
-    told: dict[str, Any] = _plain(
-        {
-            "objectives": [asdict(objective) for objective in chooser.objectives],
-            "arms": list(chooser._arms),
-            "context": [{"kind": f.kind, **asdict(f)} for f in chooser.contexts.features],
-            "policy": chooser._policy_name,
-            "settings": chooser._settings,
-            "horizon": chooser._horizon,
-            "seed": chooser._seed,
-            "explore": chooser.explore,
-            "wait": chooser._room.wait,
-            "keep": chooser._room.room,
-        }
-    )
-    return told
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays and tuples as Python's own numbers and lists."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def objective_of(told: Mapping[str, Any]) -> Objective:
-    """Return an objective from its plain form."""
-    return Objective(**{**told, "range": tuple(told["range"])})
-
-
-def feature_of(told: Mapping[str, Any]) -> Feature:
-    """Return a context feature from its plain form."""
-    values = dict(told)
-    kind = values.pop("kind", None)
-    if kind not in FEATURES:
-        raise unknown_name("kind of context feature", kind, FEATURES)
-    return FEATURES[kind](**values)
-
-
-def contents(chooser: "Chooser") -> Contents:
+def snapshot(chooser: "Chooser") -> Snapshot:
     """Return all that a chooser is and learned, and the decisions that wait for rewards."""
-    waiting = list(chooser._room)
+    ledger = chooser._ledger
+    waiting = list(ledger.room)
     document = {
         "definition": definition(chooser),
-        "active": chooser._active.tolist(),
+        "active": chooser._arms.active.tolist(),
         "past": sorted(chooser._past),
-        "made": chooser._made,
-        "outside": dict(chooser.outside),
+        "made": ledger.made,
+        "outside": dict(ledger.outside),
         "counts": {name: dict(counts) for name, counts in chooser.contexts.counts.items()},
-        "room": {"expired": chooser._room.expired, "dropped": chooser._room.dropped},
-        "received": [list(received) for received in chooser._received],
-        "waiting": [decision.id for decision in waiting],
+        "room": {"expired": ledger.room.expired, "dropped": ledger.room.dropped},
+        "defaulted": ledger.defaulted,
+        "received": [list(received) for received in ledger.received],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
     arrays["random"] = chooser._random.copy()
-    arrays.update(_places("recent", chooser, list(chooser._recent)))
-    arrays.update(_places("waiting", chooser, [(one.point, one.mask) for one in waiting]))
-    rewards = [[np.nan if r is None else r for r in decision.rewards] for decision in waiting]
-    arrays |= {
-        "waiting/arms": np.array([decision.arm for decision in waiting], np.int64),
-        "waiting/propensities": np.array([decision.propensity for decision in waiting], np.float64),
-        "waiting/since": np.array([decision.since for decision in waiting], np.float64),
-        "waiting/rewards": np.array(rewards, np.float64).reshape(-1, len(chooser.objectives)),
-        "waiting/learned": np.array([decision.learned for decision in waiting], np.bool_),
+    return Snapshot(
+        document,
+        chooser.contexts.dimension,
+        arrays,
+        list(ledger.recent),
+        waiting,
+        [one.mask for one in waiting],
+        [one.rewards for one in waiting],
+        [one.learned for one in waiting],
+    )
+
+
+def laid_out(taken: Snapshot) -> Contents:
+    """Return a snapshot as a document and arrays."""
+    waiting = taken.waiting
+    told = taken.document["definition"]
+    arms, depth = len(told["arms"]), len(told["objectives"])
+    recent = [point for point, _ in taken.recent], [mask for _, mask in taken.recent]
+    arrays = {
+        **taken.arrays,
+        **_places("recent", *recent, taken.dimension, arms),
+        **_places("waiting", [one.point for one in waiting], taken.masks, taken.dimension, arms),
+        "waiting/arms": np.array([one.arm for one in waiting], np.int64),
+        "waiting/propensities": np.array([one.propensity for one in waiting], np.float64),
+        "waiting/since": np.array([one.since for one in waiting], np.float64),
+        "waiting/rewards": _told(taken.rewards, depth),
+        "waiting/learned": np.array(taken.learned, np.bool_),
     }
-    return Contents(document, arrays)
+    return Contents({**taken.document, "waiting": [one.id for one in waiting]}, arrays)
 
 
-def _places(kind: str, chooser: "Chooser", told: list[tuple[Any, Any]]) -> Arrays:
+def _places(
+    kind: str,
+    points: Sequence[Floats],
+    masks: Sequence[Booleans | None],
+    dimension: int,
+    arms: int,
+) -> Arrays:
     """Return points and masks as arrays; `masked` says where there was a mask."""
-    every = np.ones(len(chooser._arms), np.bool_)
-    points = np.array([point for point, _ in told], np.float64)
-    masks = np.array([every if mask is None else mask for _, mask in told], np.bool_)
+    masked = np.array([mask is not None for mask in masks], np.bool_)
+    every = np.ones((len(masks), arms), np.bool_)
+    if masked.any():
+        every[masked] = _rows([mask for mask in masks if mask is not None], arms, np.bool_)
     return {
-        f"{kind}/points": points.reshape(-1, chooser.contexts.dimension),
-        f"{kind}/masks": masks.reshape(-1, len(every)),
-        f"{kind}/masked": np.array([mask is not None for _, mask in told], np.bool_),
+        f"{kind}/points": _rows(points, dimension, np.float64),
+        f"{kind}/masks": every,
+        f"{kind}/masked": masked,
     }
 
 
-def write(path: Path, contents: Contents) -> None:
-    """Write a chooser's contents to a file."""
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
-    saving.write(path, *contents)
+def _rows(arrays: Sequence[Any], length: int, dtype: type) -> np.ndarray:
+    """Return arrays of one length as the rows of a table; joining their bytes is the quickest."""
+    return np.frombuffer(b"".join(arrays), dtype).reshape(-1, length)
+
+
+def _told(rewards: Sequence[tuple[float | None, ...]], depth: int) -> Floats:
+    """Return rewards as a table; None becomes NaN."""
+    flat = np.fromiter(chain.from_iterable(rewards), object, len(rewards) * depth)
+    return flat.astype(np.float64).reshape(-1, depth)
+
+
+# What two choosers may differ in that folded the same decisions and rewards.
+_OF_ITS_OWN = ("random", "policy/random")
+
+
+def digest(contents: Contents) -> str:
+    """Return a hash of what was learned: not of random states, the seed and who proposed."""
+    document = {key: value for key, value in contents.document.items() if key != "past"}
+    told = dict(document["definition"])
+    del told["seed"]
+    document["definition"] = told
+    arrays = {name: a for name, a in contents.arrays.items() if name not in _OF_ITS_OWN}
+    if told["wait"] is None:
+        del arrays["waiting/since"]  # without a wait, time has no effect
+    hashed = hashlib.sha256(json.dumps(document, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        hashed.update(array.tobytes())
+    return hashed.hexdigest()
 
 
 def load(
-    make: "type[Chooser]", path: Path, policy: Policy | None, clock: Callable[[], float]
+    make: "type[Chooser]",
+    where: str,
+    data: bytes,
+    policy: Policy | None,
+    clock: Callable[[], float],
 ) -> "Chooser":
-    """Read a chooser from a file.
+    """Return a chooser from the bytes of a file; `where` they are from is for messages.
 
     Its decisions to come get ids of their own: those made after the file was saved may have been
     lost, and their late rewards must not be taken for others'.
     """
-    document, arrays = saving.read(path)
+    document, arrays = saving.unpack(where, data)
     try:
-        chooser = _made(make, document["definition"], policy, clock)
+        chooser = defined(make, document["definition"], policy, clock)
         _fill(chooser, document, arrays)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise InvalidInput(f"{path} is damaged: {type(error).__name__} {error}.") from error
+        raise InvalidInput(f"{where} is damaged: {type(error).__name__} {error}.") from error
     except ValueError as error:
-        raise InvalidInput(f"{path} cannot be loaded: {error}") from error
+        raise InvalidInput(f"{where} cannot be loaded: {error}") from error
     return chooser
 
 
@@ -157,52 +174,23 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
             if name.startswith("policy/")
         }
     )
-    arms = len(chooser._arms)
-    chooser._active = checks.allowed_arms(document["active"], (arms,))
+    chooser._arms.active = checks.allowed_arms(document["active"], (len(chooser._arms),))
     chooser._past |= {str(past) for past in document["past"]}
-    chooser._made = checks.whole("made", document["made"], least=0)
-    chooser.outside.update({name: int(document["outside"][name]) for name in chooser.outside})
+    chooser._random = _array(arrays, "random", "u", (2,))
     chooser.contexts.counts.update(
         {name: dict(document["counts"][name]) for name in chooser.contexts.counts}
     )
+    ledger = chooser._ledger
+    ledger.made = checks.whole("made", document["made"], least=0)
+    ledger.defaulted = checks.whole("defaulted", document.get("defaulted", 0), least=0)
+    ledger.outside.update({name: int(document["outside"][name]) for name in ledger.outside})
     room = document["room"]
-    chooser._room.expired, chooser._room.dropped = int(room["expired"]), int(room["dropped"])
+    ledger.room.expired, ledger.room.dropped = int(room["expired"]), int(room["dropped"])
     received = checks.floats("received", document["received"], (len(chooser.objectives), 3))
-    chooser._received = triples(received)
-    chooser._random = _array(arrays, "random", "u", (2,))
-    chooser._recent.extend(_places_in(chooser, "recent", arrays))
+    ledger.received = triples(received)
+    ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
-        chooser._room.add(decision)
-
-
-def _made(
-    make: "type[Chooser]",
-    told: Mapping[str, Any],
-    policy: Policy | None,
-    clock: Callable[[], float],
-) -> "Chooser":
-    if told["policy"] is None and policy is None:
-        raise InvalidInput(
-            "it was saved with a policy object; pass one of the same kind: load(path, policy=...)."
-        )
-    if told["policy"] is not None and policy is not None:
-        raise InvalidInput(
-            f"it was saved with the policy {told['policy']!r}, so load makes one itself: leave "
-            "policy out."
-        )
-    return make(
-        objectives=[objective_of(objective) for objective in told["objectives"]],
-        arms=told["arms"],
-        context=[feature_of(feature) for feature in told["context"]],
-        policy=policy if policy is not None else told["policy"],
-        explore=told["explore"],
-        wait=told["wait"],
-        keep=told["keep"],
-        horizon=told["horizon"],
-        seed=told["seed"],
-        clock=clock,
-        **told["settings"],
-    )
+        ledger.room.held[decision.id] = decision
 
 
 def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -213,7 +201,9 @@ def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.n
     return array
 
 
-def _places_in(chooser: "Chooser", kind: str, arrays: Arrays) -> list[tuple[Any, Any]]:
+def _places_in(
+    chooser: "Chooser", kind: str, arrays: Arrays
+) -> list[tuple[Floats, Booleans | None]]:
     """Return (point, mask) of a file's decisions."""
     n, arms = len(arrays[f"{kind}/points"]), len(chooser._arms)
     points = _array(arrays, f"{kind}/points", "f", (n, chooser.contexts.dimension))
@@ -246,7 +236,7 @@ def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting
             mask=mask,
             propensity=propensity,
             since=since,
-            rewards=[None if r != r else r for r in values],  # noqa: PLR0124  NaN: none yet
+            rewards=tuple(None if r != r else r for r in values),  # noqa: PLR0124  NaN: none yet
             learned=learned,
         )
         for id, (point, mask), arm, propensity, since, values, learned in told

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean:
-    """An average with a 95 % interval; None where nothing is known."""
+    """An average with a 95 % interval; None where nothing is known.
+
+    One reward gives an average, and no interval.
+    """
 
     value: float | None
     low: float | None
@@ -24,6 +27,8 @@ class Mean:
     def __str__(self) -> str:
         if self.value is None:
             return "nothing yet"
+        if self.low is None:
+            return f"{self.value:.4g}, by one reward"
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
@@ -47,9 +52,9 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [f"{self.decisions:,} decisions, {self.waiting:,} kept for their rewards."]
-        total = max(sum(self.plays.values()), 1)
-        shares = ", ".join(f"{arm} {n / total:.1%}" for arm, n in self.plays.items())
-        lines.append(f"Rewarded plays: {shares}.")
+        total = sum(self.plays.values())
+        shares = [f"{arm} {n / total:.1%}" for arm, n in self.plays.items()] if total else []
+        lines.append(f"Rewarded plays: {', '.join(shares) or 'none yet'}.")
         wide = max(len(name) for name in self.received)
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
@@ -62,8 +67,20 @@ class Summary:
 def _gain(mean: Mean) -> str:
     if mean.value is None:
         return "nothing known yet"
-    word = "gained" if mean.value >= 0 else "gave up"
-    return f"{word} {abs(mean.value):.4g} ({mean.low:.4g} to {mean.high:.4g})"
+    low, high = mean.low or 0.0, mean.high or 0.0
+    if low == high == 0.0:
+        return "the same"
+    if low < 0.0 < high:
+        return f"{_change(mean.value)} ({_change(low)} to {_change(high)})"
+    near, far = sorted((abs(low), abs(high)))
+    return f"{_change(mean.value)} ({near:.4g} to {far:.4g})"
+
+
+def _change(gain: float) -> str:
+    """Return a gain in words, so that no sign has to be read."""
+    if gain == 0.0:
+        return "the same"
+    return f"{abs(gain):.4g} {'better' if gain > 0.0 else 'worse'}"
 
 
 def summarized(chooser: "Chooser") -> Summary:
@@ -71,13 +88,13 @@ def summarized(chooser: "Chooser") -> Summary:
     plays = _plays(chooser)
     return Summary(
         received={
-            objective.name: _received(*chooser._received[i])
+            objective.name: _received(*chooser._ledger.received[i])
             for i, objective in enumerate(chooser.objectives)
         },
         gained=_gained(chooser),
-        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms)},
-        decisions=chooser._made,
-        waiting=len(chooser._room),
+        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms.names)},
+        decisions=chooser._ledger.made,
+        waiting=len(chooser._ledger.room),
     )
 
 
@@ -90,8 +107,10 @@ def _received(count: float, total: float, squares: float) -> Mean:
     if count == 0:
         return Mean(None, None, None, 0)
     mean = total / count
+    if count == 1:
+        return Mean(mean, None, None, 1)
     variance = max(squares / count - mean**2, 0.0)
-    half = 1.96 * math.sqrt(variance / count)
+    half = 1.96 * math.sqrt(variance / (count - 1))
     return Mean(mean, mean - half, mean + half, int(count))
 
 
@@ -99,7 +118,7 @@ def _gained(chooser: "Chooser") -> dict[str, Mean]:
     """Return the difference between what is chosen and the best for the first objective alone."""
     depth = len(chooser.objectives)
     gains, halves = [], []
-    for point, mask in list(chooser._recent):
+    for point, mask in list(chooser._ledger.recent):
         told = chooser.policy.explain(point, mask)
         known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
         chosen = [(arm, _chance(arm)) for arm in known if arm.arm in told.likely]

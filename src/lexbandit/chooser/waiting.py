@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from lexbandit.checks import Booleans, Floats
-from lexbandit.errors import UnknownDecision
+from lexbandit.errors import Contradiction, UnknownDecision
 
 
 @dataclass(slots=True)
 class Waiting:
     """A decision, and the rewards that came so far, in the objectives' own units (None: none yet).
 
-    `learned`: the policy was told of the play.
+    `learned`: the policy was told of the play. What has parts is replaced, never changed in place,
+    so a snapshot needs no copies.
     """
 
     id: str
@@ -21,12 +22,8 @@ class Waiting:
     mask: Booleans | None
     propensity: float
     since: float
-    rewards: list[float | None]
+    rewards: tuple[float | None, ...]
     learned: bool = False
-
-    def copy(self) -> "Waiting":
-        """Return a decision whose rewards are its own."""
-        return replace(self, rewards=self.rewards.copy())
 
 
 @dataclass
@@ -52,12 +49,6 @@ class WaitingRoom:
     def __contains__(self, id: object) -> bool:
         return id in self.held
 
-    def add(self, decision: Waiting) -> None:
-        """Take a decision in; the oldest leaves if there is no room."""
-        if len(self.held) >= self.room:
-            self.drop()
-        self.held[decision.id] = decision
-
     def drop(self) -> Waiting:
         """Let the oldest decision go for want of room; returns it."""
         _, oldest = self.held.popitem(last=False)
@@ -75,12 +66,33 @@ class WaitingRoom:
                 + ("." if self.wait is None else f" or than {self.wait:g} seconds.")
             ) from None
 
+    def refuse(self, id: str) -> Contradiction:
+        """Return the error for an id that is kept already."""
+        return Contradiction(
+            f"decision {id!r} is kept already: every decision needs an id of its own, and is "
+            "recorded once."
+        )
+
     def take(self, other: "WaitingRoom") -> None:
         """Take in copies of another room's decisions; the oldest of all come first."""
-        both = sorted([*self, *(one.copy() for one in other)], key=lambda one: one.since)
+        both = sorted([*self, *(replace(one) for one in other)], key=lambda one: one.since)
         self.held = OrderedDict((one.id, one) for one in both[-self.room :])
         self.dropped += other.dropped + len(both) - len(self.held)
         self.expired += other.expired
+
+    @property
+    def due(self) -> float | None:
+        """When the oldest decision's time is over."""
+        if self.wait is None or not self.held:
+            return None
+        return next(iter(self.held.values())).since + self.wait
+
+    def overdue(self, now: float) -> Iterator[Waiting]:
+        """Yield the decisions whose time is over, the oldest first; they stay."""
+        for waiting in self if self.wait is not None else ():
+            if self.wait is None or waiting.since + self.wait > now:
+                return
+            yield waiting
 
     def leave(self, now: float) -> Iterator[Waiting]:
         """Yield the decisions whose time is over, and let them go, the oldest first."""

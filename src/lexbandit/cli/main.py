@@ -19,6 +19,10 @@ VERBS = {
     "run": "Run a study of your own.",
     "report": "Write the report of a results folder.",
     "compare": "Compare two results folders.",
+    "demo": "Watch a decision service learn, in the browser.",
+    "serve": "Serve decisions over HTTP.",
+    "key": "Make an API key for the service.",
+    "export": "Write a decision point's log to a file.",
 }
 
 _WORDS = {

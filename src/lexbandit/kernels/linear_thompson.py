@@ -9,16 +9,10 @@ from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.linear_lexicographic import LAM, START, gamma_at, threshold_at
+from lexbandit.kernels.normal_chances import chances
 from lexbandit.kernels.random import RandomState, below, normal
 from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array, Mask
 from lexbandit.kernels.ties import ONLY_ROW, row_of
-
-# Gauss and Legendre's rule on [−1, 1], used on panels of one standard deviation.
-_NODES, _FACTORS = np.polynomial.legendre.leggauss(12)
-# A normal variable is never seen farther out, in standard deviations: 10⁻¹⁹.
-_REACH = 9.0
-# Below this share of the whole range a standard deviation counts as this share.
-_NARROWEST = 1e-10
 
 
 @inlined
@@ -97,60 +91,6 @@ def draw(stats: Array, level: int, left: Mask, random: RandomState) -> int:
                 highest = value
                 best = arm
     return best
-
-
-@kernel
-def chances(means: Array, deviations: Array) -> Array:
-    """Return the probability of each of independent normal variables to be the largest.
-
-    P(a) = ∫ (1/σ_a) φ((x − μ_a)/σ_a) Π_{b≠a} Φ((x − μ_b)/σ_b) dx, by Gauss and Legendre's rule on
-    panels no wider than the smallest σ that matters there. Accurate to about 10⁻¹⁰, where
-    deviations differ by no more than a factor of 10⁶.
-    """
-    n = means.shape[0]
-    if n == 1:
-        return np.ones(1)
-    origin = means.max()
-    widest = deviations.max()
-    reach = origin - means.min() + 2.0 * _REACH * widest
-    if reach == 0.0:  # all are one and the same number
-        return np.full(n, 1.0 / n)
-    sigmas = np.maximum(deviations, _NARROWEST * reach)
-    low = -math.inf
-    high = -math.inf
-    for a in range(n):
-        low = max(low, means[a] - origin - _REACH * sigmas[a])
-        high = max(high, means[a] - origin + _REACH * sigmas[a])
-    below_, above = np.empty(n + 1), np.empty(n + 1)
-    density, out = np.empty(n), np.zeros(n)
-    x = low
-    while x < high:
-        step = high - x
-        for a in range(n):
-            start = means[a] - origin - _REACH * sigmas[a]
-            if start > x:
-                step = min(step, start - x)
-            elif x < means[a] - origin + _REACH * sigmas[a]:
-                step = min(step, sigmas[a])
-        step = max(step, 0.25 * _NARROWEST * reach)
-        for node in range(_NODES.shape[0]):
-            y = x + 0.5 * step * (1.0 + _NODES[node])
-            weight = 0.5 * step * _FACTORS[node]
-            below_[0] = 1.0
-            above[n] = 1.0
-            for a in range(n):
-                z = (y - (means[a] - origin)) / sigmas[a]
-                density[a] = math.exp(-0.5 * z * z) / (sigmas[a] * math.sqrt(2.0 * math.pi))
-                above[a] = 0.5 * math.erfc(-z * math.sqrt(0.5))
-                below_[a + 1] = below_[a] * above[a]
-            for a in range(n - 1, -1, -1):
-                out[a] += weight * density[a] * below_[a] * above[a + 1]
-                above[a] *= above[a + 1]
-        x += step
-    total = out.sum()
-    for a in range(n):
-        out[a] /= total
-    return out
 
 
 @kernel

@@ -187,6 +187,7 @@ class CellPolicy(CellState):
                 index=tuple(cell[:, statistics.INDEX, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
+                prior=int(self._memory.priors[arm, 0]),
             )
             for arm in range(self.arms)
         )

@@ -71,6 +71,28 @@ class LinearPolicy(LinearState):
             checks.in_unit_cube("context", point)
         return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
 
+    # What a kernel does not take, and so did not do, is left to the doors.
+
+    def _select_checked(self, point: Floats, allowed: Booleans | None) -> tuple[int, float]:
+        if allowed is None and self._known:
+            decision = self._select(point, self._no_ceiling)
+            if decision[0] >= 0:
+                return decision
+        return self.select(point, allowed)
+
+    def _update_checked(
+        self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
+    ) -> None:
+        if not (self._known and self._update(self._kind, point, arm, rewards) == kernel.DONE):
+            self.update(point, arm, rewards, allowed)
+
+    def _amend_checked(
+        self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
+    ) -> None:
+        one_stage = self._known and self.stages == 1
+        if not (one_stage and self._amend(point, arm, rewards) == kernel.DONE):
+            self.amend(point, arm, rewards, allowed)
+
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed".
 
@@ -243,6 +265,7 @@ class LinearPolicy(LinearState):
                 index=tuple(stats[0, :, INDEX, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
+                prior=int(self._memory.priors[arm * self.stages, 0]),
             )
             for arm in range(self.arms)
         )

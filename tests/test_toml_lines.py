@@ -2,7 +2,7 @@
 
 import pytest
 
-from lexbandit.bench.toml_lines import line_of
+from lexbandit.toml_lines import line_of
 
 TEXT = """\
 # a comment

@@ -1,0 +1,226 @@
+"""The parts of a chooser: what it was made with, its arms, and the decisions it keeps."""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.doors import id_of, objectives_of, prior_of
+from lexbandit.chooser.ledger import Ledger
+from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for
+from lexbandit.chooser.proposals import KeptDecision, kept
+from lexbandit.chooser.waiting import WaitingRoom
+from lexbandit.contexts import Feature, Notes
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels.random import below, seeded
+from lexbandit.objectives import Objective, named
+from lexbandit.policies import Policy
+
+# Sets the chooser's own draws apart from those of its policy.
+_OWN_DRAWS = 0x5EED
+_PARTS = 2**53
+
+
+class ChooserCore:
+    """What a `Chooser` is made of; use that."""
+
+    def __init__(
+        self,
+        *,
+        objectives: Objective | Sequence[Objective],
+        arms: Iterable[str],
+        context: Sequence[Feature],
+        policy: str | Policy | None = None,
+        explore: float = 0.0,
+        wait: float | None = None,
+        keep: int = 100_000,
+        horizon: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> None:
+        self.objectives = objectives_of(objectives)
+        self._arms = Arms(arms)
+        self.explore = checks.at_least_zero("explore", explore)
+        if self.explore > 1.0:
+            raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
+        if not callable(clock):
+            raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
+        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
+        # With the default's own, so that a file and a merge know them.
+        self._settings = {**CAREFUL, **settings} if policy is None else settings
+        self._horizon = horizon
+        self._seed = checks.whole("seed", seed, least=0)
+        self.policy, self.contexts = policy_for(
+            policy,
+            objectives=self.objectives,
+            arms=len(self._arms),
+            context=context,
+            horizon=horizon,
+            seed=self._seed,
+            settings=self._settings,
+        )
+        room = WaitingRoom(
+            checks.whole("keep", keep, least=1),
+            None if wait is None else checks.positive("wait", wait),
+        )
+        self._ledger = Ledger(
+            objectives=self.objectives,
+            policy=self.policy,
+            contexts=self.contexts,
+            room=room,
+            clock=clock,
+        )
+        self._lock = threading.RLock()
+        self._save_lock = threading.Lock()
+        self._random = seeded(self._seed ^ _OWN_DRAWS)
+        self._prefix = secrets.token_hex(4)
+        self._past = {self._prefix}  # whose decisions it learned from: none may count twice
+
+    def __repr__(self) -> str:
+        order = ", then ".join(objective.name for objective in self.objectives)
+        return (
+            f"<Chooser by {self.policy.name}: {order}; {len(self.arms)} arms, "
+            f"decisions: {self._ledger.made:,}>"
+        )
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms that can be chosen."""
+        with self._lock:
+            arms = self._arms
+            return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if on)
+
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """The names of the arms that were retired."""
+        with self._lock:
+            arms = self._arms
+            return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if not on)
+
+    @property
+    def waiting(self) -> int:
+        """How many decisions are kept for their rewards."""
+        return len(self._ledger.room)
+
+    @property
+    def expired(self) -> int:
+        """How many decisions left when their time was over (`wait`)."""
+        return self._ledger.room.expired
+
+    @property
+    def dropped(self) -> int:
+        """How many decisions left for want of room (`keep`)."""
+        return self._ledger.room.dropped
+
+    @property
+    def defaulted(self) -> int:
+        """How many rewards did not come in time and took their objective's default."""
+        return self._ledger.defaulted
+
+    @property
+    def outside(self) -> dict[str, int]:
+        """How many rewards of each objective lay outside its range, and were clipped."""
+        return self._ledger.outside
+
+    def tick(self) -> int:
+        """Let decisions go whose time is over now (`wait`); returns how many.
+
+        Recording and rewarding do it too. It matters if neither happens for a while.
+        """
+        with self._lock:
+            before = self.expired
+            self._ledger.tick()
+            return self.expired - before
+
+    def __contains__(self, id: object) -> bool:
+        """Tell whether a decision of this id is kept."""
+        return id in self._ledger.room
+
+    def decision(self, id: str) -> KeptDecision:
+        """Return a decision that is kept for its rewards, and those that came."""
+        with self._lock:
+            return kept(self, self._ledger.room.get(id_of(id)))
+
+    def decisions(self) -> Iterator[KeptDecision]:
+        """Return all decisions that are kept now, the oldest first."""
+        with self._lock:
+            listed = [kept(self, waiting) for waiting in self._ledger.room]
+        return iter(listed)
+
+    def overdue(self, now: float) -> list[KeptDecision]:
+        """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
+        with self._lock:
+            return [kept(self, waiting) for waiting in self._ledger.room.overdue(now)]
+
+    @property
+    def due(self) -> float | None:
+        """When the time of the oldest kept decision is over; None if none waits for a time."""
+        with self._lock:
+            return self._ledger.room.due
+
+    def add_arm(
+        self, arm: str, *, prior: Mapping[str, float] | None = None, weight: int | None = None
+    ) -> None:
+        """Add an arm that nothing is known of, or take a retired one back with all it learned.
+
+        With a `prior`, such as prior={"quality": 0.9, "cost": 0.01}, weight=20, a new arm starts as
+        if so many rewards of these averages had come, spread evenly over all contexts.
+        """
+        with self._lock:
+            named("arm", arm)
+            known = prior_of(arm, prior, weight, self.objectives)
+            arms = self._arms
+            if arm in arms.places:
+                if arms.active[arms.places[arm]]:
+                    raise InvalidInput(f"there is an arm {arm!r} already.")
+                if known is not None:
+                    raise InvalidInput(
+                        f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
+                    )
+                arms.set_active(arms.places[arm], True)
+                return
+            if known is None:
+                self.policy.add_arm()
+            else:
+                self.policy.add_arm(known)
+            self._ledger.widen(arms.active)
+            arms.add(arm)
+
+    def retire_arm(self, arm: str) -> None:
+        """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
+        with self._lock:
+            arms = self._arms
+            place = arms.place(arm)
+            if not arms.active[place]:
+                raise InvalidInput(f"arm {arm!r} is retired already.")
+            if arms.active.sum() == 1:
+                raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
+            arms.set_active(place, False)
+
+    def _decide(
+        self, context: Mapping[str, Any], allowed: Iterable[str] | None
+    ) -> tuple[int, float, Floats, Booleans | None, Notes]:
+        """Return the arm, its probability, the point, the arms it was chosen from, and notes."""
+        mask = self._arms.standing if allowed is None else self._arms.mask(allowed)
+        point, notes = self.contexts.encode(context)
+        arm, propensity = self.policy._select_checked(point, mask)
+        if self.explore > 0.0:
+            arm, propensity = self._explored(point, mask, arm, propensity)
+        return arm, propensity, point, mask, notes
+
+    def _explored(
+        self, point: Floats, mask: Booleans | None, arm: int, propensity: float
+    ) -> tuple[int, float]:
+        """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
+        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
+        if below(self._random, _PARTS) < self.explore * _PARTS:
+            arm = int(allowed[below(self._random, len(allowed))])
+            propensity = self.policy.explain(point, mask).arms[arm].propensity
+        return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)

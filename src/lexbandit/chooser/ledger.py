@@ -1,0 +1,270 @@
+"""What decisions and rewards lead to: the kept decisions, the sums, and what the policy learns.
+
+All that is here follows from `keep`, `tell` and the clock, in their order. So the same decisions
+and rewards, folded again at the same times, lead to the same state bit for bit.
+"""
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.policy_for import takes_parts
+from lexbandit.chooser.waiting import Waiting, WaitingRoom
+from lexbandit.contexts import Contexts, Notes
+from lexbandit.errors import Contradiction, unknown_name
+from lexbandit.objectives import Objective
+from lexbandit.policies import Policy
+
+log = logging.getLogger("lexbandit")
+
+# So many of the last contexts are kept for `summary`.
+RECENT = 256
+_NOTHING: Mapping[int, float] = {}
+
+# What is told of a decision for the first time: objective, value and its share of the range.
+Fresh = list[tuple[int, float, float]]
+
+
+class Ledger:
+    """Keeps decisions for their rewards, and lets the policy learn what is told of them."""
+
+    def __init__(
+        self,
+        *,
+        objectives: Sequence[Objective],
+        policy: Policy,
+        contexts: Contexts,
+        room: WaitingRoom,
+        clock: Callable[[], float],
+    ) -> None:
+        self.objectives = objectives
+        self.policy = policy
+        self.contexts = contexts
+        self.room = room
+        self.clock = clock
+        self.index = {objective.name: i for i, objective in enumerate(objectives)}
+        self.made = 0
+        self.defaulted = 0
+        self.outside = dict.fromkeys(self.index, 0)
+        # count, sum and sum of squares of the rewards of each objective
+        self.received = [(0.0, 0.0, 0.0)] * len(objectives)
+        self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
+        self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
+        self.in_parts = takes_parts(policy)
+        self._defaults = any(objective.default is not None for objective in objectives)
+        self._lines = [(*o.range, o.span, o.goal == "max") for o in objectives]
+        self._unknown: Floats = np.full(len(objectives), np.nan)
+
+    def keep(
+        self,
+        id: str,
+        arm: int,
+        propensity: float,
+        point: Floats,
+        mask: Booleans | None,
+        notes: Notes,
+    ) -> None:
+        """Keep a checked decision for its rewards."""
+        now, room = self.clock(), self.room
+        if room.wait is not None:
+            self.expire(now)
+        if id in room.held:
+            raise room.refuse(id)
+        if len(room.held) >= room.room:
+            self.make_room()
+        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self.no_rewards)
+        self.made += 1
+        self.recent.append((point, mask))
+        if notes:
+            self.contexts.count(notes)
+
+    def keep_many(
+        self,
+        ids: Sequence[str],
+        arms: Sequence[int],
+        propensities: Sequence[float],
+        points: Floats,
+        masks: Sequence[Booleans | None],
+        notes: Notes,
+    ) -> None:
+        """Keep many checked decisions, whose ids differ: as `keep`, one after the other."""
+        now, room = self.clock(), self.room
+        if room.wait is not None:
+            self.expire(now)
+        held, nothing = room.held, self.no_rewards
+        if not held.keys().isdisjoint(ids):
+            raise room.refuse(next(id for id in ids if id in held))
+        full = room.room - len(held)
+        rows = list(points)
+        for n, (id, arm, propensity, point, mask) in enumerate(
+            zip(ids, arms, propensities, rows, masks, strict=True)
+        ):
+            if n >= full:
+                self.make_room()
+            held[id] = Waiting(id, arm, point, mask, propensity, now, nothing)
+        self.made += len(ids)
+        self.recent.extend(zip(rows[-RECENT:], masks[-RECENT:], strict=True))
+        self.contexts.count(notes)
+
+    def make_room(self) -> None:
+        """Let the oldest decision go; say so the first time."""
+        room = self.room
+        self._leave(room.drop())
+        if room.dropped == 1:
+            log.warning(
+                "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
+                "leave from now on, and their rewards will be refused.",
+                room.room,
+                room.room,
+            )
+
+    def tick(self) -> None:
+        """Let decisions go whose time is over now."""
+        if self.room.wait is not None:
+            self.expire(self.clock())
+
+    def expire(self, now: float) -> None:
+        """Let decisions go whose time is over; what is missing takes its default, if it has one."""
+        for waiting in self.room.leave(now):
+            if self._defaults:
+                told = {
+                    objective.name: objective.default
+                    for objective, value in zip(self.objectives, waiting.rewards, strict=True)
+                    if value is None and objective.default is not None
+                }
+                self.defaulted += len(told)
+                self.tell(waiting, self.fresh(waiting, told))
+            self._leave(waiting)
+
+    def fresh(
+        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NOTHING
+    ) -> Fresh:
+        """Return what is told for the first time, as (objective, value, share).
+
+        `earlier` has what came in the same batch.
+        """
+        fresh: Fresh = []
+        rewards = waiting.rewards
+        for name, given in told.items():
+            i = self.index.get(name, -1)
+            if i < 0:
+                raise unknown_name("objective", name, self.index)
+            low, high, span, most = self._lines[i]
+            if given.__class__ is float and low <= given <= high:  # the usual case needs no call
+                value, share = given, (given - low) / span
+                if not most:
+                    share = 1.0 - share
+            else:
+                value = self.objectives[i].checked(given)
+                share = self.objectives[i].share(value)
+            before = rewards[i]
+            if before is None:
+                before = earlier.get(i)
+            if before is None:
+                fresh.append((i, value, share))
+            elif before != value:
+                raise Contradiction(
+                    f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
+                    f"{value!r}."
+                )
+        return fresh
+
+    def tell(self, waiting: Waiting, fresh: Fresh) -> None:
+        """Let the policy learn checked rewards."""
+        if not fresh:
+            return
+        shares = self._unknown.copy()
+        for i, _, share in fresh:
+            shares[i] = share
+        if self.in_parts or waiting.learned:
+            policy = self.policy
+            learn = policy._amend_checked if waiting.learned else policy._update_checked
+            learn(waiting.point, waiting.arm, shares, waiting.mask)
+            waiting.learned = True
+        self.note(waiting, fresh)
+        if not waiting.learned and None not in waiting.rewards:
+            self._tell_at_once(waiting)
+
+    def note(self, waiting: Waiting, fresh: Fresh) -> None:
+        """Note rewards that were learned, or are held back until all are there."""
+        rewards, received = list(waiting.rewards), self.received
+        for i, value, share in fresh:
+            rewards[i] = value
+            count, total, squares = received[i]
+            received[i] = (count + 1.0, total + value, squares + value * value)
+            # What lies outside was taken as an end.
+            if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
+                self.warn_outside(i, np.array([value]))
+        waiting.rewards = tuple(rewards)
+
+    def _tell_at_once(self, waiting: Waiting) -> None:
+        """Let a policy that cannot learn in parts learn all that came of a decision."""
+        told = [
+            o.share(v) if v is not None else math.nan
+            for o, v in zip(self.objectives, waiting.rewards, strict=True)
+        ]
+        self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
+        waiting.learned = True
+
+    def _leave(self, waiting: Waiting) -> None:
+        """Let a decision go: what is held back of it is learned."""
+        if not waiting.learned and waiting.rewards != self.no_rewards:
+            self._tell_at_once(waiting)
+
+    def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
+        """Note the first rewards of many decisions, values[n, D]; NaN is none.
+
+        As `note`, one after the other: `accumulate` adds in order.
+        """
+        for i in range(len(self.objectives)):
+            told = values[:, i][~np.isnan(values[:, i])]
+            count, total, squares = self.received[i]
+            self.received[i] = (
+                count + len(told),
+                float(np.add.accumulate(np.append(total, told))[-1]),
+                float(np.add.accumulate(np.append(squares, told * told))[-1]),
+            )
+            self.warn_outside(i, told)
+        rows = values.tolist()
+        if np.isnan(values).any():
+            rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN
+        for waiting, row in zip(first, rows, strict=True):
+            waiting.rewards = tuple(row)
+            waiting.learned = True
+
+    def warn_outside(self, i: int, values: Floats) -> None:
+        """Count the rewards outside their range; say so the first time."""
+        objective = self.objectives[i]
+        low, high = objective.range
+        outside = (values < low) | (values > high)
+        count = int(outside.sum())
+        if count and not self.outside[objective.name]:
+            log.warning(
+                "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
+                "further ones are only counted (chooser.outside).",
+                objective.name,
+                values[outside][0],
+                low,
+                high,
+            )
+        self.outside[objective.name] += count
+
+    def widen(self, active: Booleans) -> None:
+        """Make room for an arm that was added; `active` says which could be chosen before.
+
+        What was chosen before could not be the new arm.
+        """
+        before = np.append(np.ones(len(active), np.bool_), False)
+        for waiting in self.room:
+            mask = waiting.mask
+            waiting.mask = before if mask is None else np.append(mask, False)
+        recent = [
+            (point, None if mask is None else np.append(mask, bool((mask == active).all())))
+            for point, mask in self.recent
+        ]
+        self.recent = deque(recent, maxlen=RECENT)

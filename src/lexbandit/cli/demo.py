@@ -1,0 +1,211 @@
+"""`lexbandit demo`: a service with simulated traffic, to watch it learn in the browser."""
+
+import asyncio
+import heapq
+import math
+import random
+import signal
+import tempfile
+import threading
+import time
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lexbandit.cli.extras import needs
+from lexbandit.errors import InvalidInput, ServiceError
+
+if TYPE_CHECKING:
+    from lexbandit.client import Client
+
+POINT = "router"
+# The price of 4,000 tokens, and how hard a prompt may be before quality falls.
+_MODELS = {"small": (0.0012, 0.32), "medium": (0.006, 0.62), "large": (0.02, math.inf)}
+_HARDNESS = {"chat": 0.0, "extract": 0.2, "code": 0.45}
+# Requests a second that the simulated users make.
+_RATE = 80.0
+_AT_ONCE = 20
+# How often it is said how things stand, in seconds.
+_EVERY = 10.0
+
+CONFIG = """\
+[service]
+storage = "sqlite:demo.db"
+log_level = "warning"
+
+[points.router]
+arms = ["small", "medium", "large"]
+policy = "lex-linucb"
+settings = { scale = 0.15, threshold = 0.2 }
+explore = 0.02
+wait = 20
+
+[[points.router.objectives]]
+name = "quality"
+range = [0, 1]
+tolerance = 0.03
+
+[[points.router.objectives]]
+name = "cost"
+goal = "min"
+range = [0, 0.06]
+
+[[points.router.context]]
+kind = "number"
+name = "prompt_tokens"
+low = 50
+high = 8000
+scale = "log"
+
+[[points.router.context]]
+kind = "category"
+name = "task"
+values = ["chat", "extract", "code"]
+
+[[points.router.context]]
+kind = "cycle"
+name = "hour"
+period = 24
+"""
+"""The decision point of the demo: which language model answers, quality first, then cost."""
+
+
+class World:
+    """Prompts, and how three models answer them: the larger, the dearer, and the more it can do."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._random = random.Random(seed)
+
+    def prompt(self) -> dict[str, Any]:
+        """Return the context of the next prompt."""
+        draw = self._random
+        return {
+            "prompt_tokens": round(50 * 160 ** draw.random()),
+            "task": draw.choice(("chat", "chat", "extract", "code")),
+            "hour": round(draw.uniform(0, 24), 2),
+        }
+
+    def answer(self, prompt: dict[str, Any], arm: str) -> dict[str, float]:
+        """Return quality and cost of an answer."""
+        draw, (price, limit) = self._random, _MODELS[arm]
+        hardness = _HARDNESS[prompt["task"]] + 0.45 * prompt["prompt_tokens"] / 8000
+        quality = draw.gauss(0.9 - 1.2 * max(0.0, hardness - limit), 0.12)
+        busy = 1 + 0.3 * math.sin((prompt["hour"] - 9) / 12 * math.pi)
+        cost = price * (0.4 + prompt["prompt_tokens"] / 4000) * busy * draw.uniform(0.8, 1.2)
+        return {"quality": min(max(quality, 0.0), 1.0), "cost": min(cost, 0.06)}
+
+    def delay(self) -> float:
+        """Return how many seconds pass until the quality of an answer is known; ∞ for never."""
+        draw = self._random.random()
+        if draw < 0.01:
+            return 25.0  # after the 20 that the service waits
+        return math.inf if draw < 0.05 else self._random.uniform(0.5, 4.0)
+
+
+class Traffic(threading.Thread):
+    """Users who ask for decisions, and tell cost at once and quality some seconds later."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        super().__init__(name="traffic", daemon=True)
+        self._url = url
+        self._seconds = seconds
+        self._world = World()
+        self._over = threading.Event()
+        self._due: list[tuple[float, str, float]] = []
+
+    def stop(self) -> None:
+        """End, and wait for it."""
+        self._over.set()
+        self.join(10)
+
+    def run(self) -> None:
+        """Make traffic until it is enough, or somebody ends it."""
+        from lexbandit.client import Client  # noqa: PLC0415 - httpx is loaded for a demo only
+
+        begin = time.monotonic()
+        made, told = 0, _EVERY
+        with Client(self._url, retries=0) as client:
+            while not self._over.wait(0.05):
+                now = time.monotonic() - begin
+                if now >= self._seconds:
+                    return
+                try:
+                    behind = int(now * _RATE) - made
+                    for _ in range(min(behind, _AT_ONCE)):
+                        self._ask(client, now)
+                    made += behind  # on a slow machine there is less traffic, and no backlog
+                    self._tell(client, now)
+                    if now >= told:
+                        click.echo(standing(now, client.summary(POINT)))
+                        told += _EVERY
+                except ServiceError as error:
+                    if not self._over.wait(1.0):
+                        click.echo(f"the service does not answer: {error}", err=True)
+
+    def _ask(self, client: "Client", now: float) -> None:
+        prompt = self._world.prompt()
+        decision = client.decide(POINT, prompt)
+        answer = self._world.answer(prompt, decision.arm)
+        client.reward(POINT, decision, cost=answer["cost"])
+        due = now + self._world.delay()
+        if due < math.inf:
+            heapq.heappush(self._due, (due, decision.id, answer["quality"]))
+
+    def _tell(self, client: "Client", now: float) -> None:
+        rewards = []
+        while self._due and self._due[0][0] <= now:
+            _, id, quality = heapq.heappop(self._due)
+            rewards.append((id, {"quality": quality}))
+        if rewards:
+            client.reward_many(POINT, rewards)
+
+
+def standing(seconds: float, summary: dict[str, Any]) -> str:
+    """Return a line that says how things stand."""
+    received, gained = summary["received"], summary["gained"]
+    line = f"{seconds:4.0f} s  {summary['decisions']:6,} decisions"
+    for name in ("quality", "cost"):
+        mean, gain = received[name]["value"], gained[name]["value"]
+        if mean is not None and gain is not None:
+            line += f"   {name} {mean:.4f} ({'gained' if gain >= 0 else 'gave up'} {abs(gain):.4f})"
+    return line
+
+
+@click.command("demo")
+@click.option("--seconds", type=float, default=600.0, show_default=True, help="When it ends.")
+@click.option("--port", type=int, default=0, help="Port to serve on.  [default: a free one]")
+@click.option("--no-browser", is_flag=True, help="Open no browser.")
+def command(seconds: float, port: int, no_browser: bool) -> None:
+    """Start a service with simulated traffic, and show its dashboard.
+
+    Which of three language models answers a prompt: quality first, then cost. Everything is in a
+    temporary folder that is removed at the end.
+    """
+    if not 0 < seconds <= 86_400:
+        raise InvalidInput(f"--seconds must be above 0 and at most 86400, got {seconds:g}.")
+    with needs("service,client"):
+        from lexbandit.client import Client  # noqa: F401, PLC0415
+        from lexbandit.service.config import read_config  # noqa: PLC0415
+        from lexbandit.service.server import run  # noqa: PLC0415
+    traffic: list[Traffic] = []
+
+    def started(url: str, _: Any) -> None:
+        click.echo(f"Watch it learn: {url}/\nIt ends after {seconds:g} s, or by Ctrl-C.")
+        traffic.append(Traffic(url, seconds))
+        traffic[0].start()
+        asyncio.get_running_loop().call_later(seconds, signal.raise_signal, signal.SIGINT)
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
+
+    with tempfile.TemporaryDirectory(prefix="lexbandit-demo-") as folder:
+        place = Path(folder) / "demo.toml"
+        place.write_text(CONFIG, encoding="utf-8")
+        click.echo("Starting…")
+        try:
+            run(read_config(place, {}, {"port": port}), no_auth=True, started=started)
+        finally:
+            for one in traffic:
+                one.stop()
+    click.echo("The demo is over. `lexbandit serve --sample` prints a configuration to begin with.")

@@ -1,0 +1,55 @@
+"""`lexbandit export POINT --to FILE.parquet`: what was decided and what came of it, as a table."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import click
+
+from lexbandit.cli.extras import needs, storage_words
+
+
+@click.command("export")
+@click.argument("point")
+@click.option(
+    "--to",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write: .parquet, .csv or .jsonl.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="The service's configuration, for its storage.",
+)
+@click.option("--storage", help="sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE.")
+def command(point: str, path: Path, config: Path | None, storage: str | None) -> None:
+    """Write the decisions of POINT to a file, one row each, with their rewards.
+
+    The service may go on meanwhile. Without --config or --storage, LEXBANDIT_STORAGE says where the
+    log is, or else it is the file decisions.db here.
+    """
+    with needs("service"):
+        from lexbandit.service.config import SETTINGS, read_config  # noqa: PLC0415
+        from lexbandit.service.exporting import Exported, export, format_of  # noqa: PLC0415
+        from lexbandit.service.storage import make_storage  # noqa: PLC0415
+    format_of(path)
+    if config is not None:
+        url = read_config(config, flags={"storage": storage}).storage
+    else:
+        url = storage or os.environ.get("LEXBANDIT_STORAGE") or SETTINGS["storage"][0]
+
+    async def work() -> Exported:
+        opened = make_storage(url, reading=True)
+        await opened.open()
+        try:
+            return await export(opened, point, path)
+        finally:
+            await opened.close()
+
+    with storage_words():
+        done = asyncio.run(work())
+    click.echo(f"{done.rows:,} decisions of {point} are in {path}.", err=True)
+    if done.repeated:
+        click.echo(f"{done.repeated:,} more had an id that was used before: left out.", err=True)

@@ -1,0 +1,32 @@
+"""What is said when an optional part of lexbandit is not installed."""
+
+import contextlib
+from collections.abc import Iterator
+
+from lexbandit.errors import InvalidInput
+
+
+@contextlib.contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Turn a missing package into a line that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("lexbandit"):
+            raise
+        raise InvalidInput(
+            f"this needs the package {error.name!r}: pip install 'lexbandit[{extra}]'."
+        ) from None
+
+
+@contextlib.contextmanager
+def storage_words() -> Iterator[None]:
+    """Turn what a storage says into one line, without passwords."""
+    from lexbandit.service.events import CorruptLog  # noqa: PLC0415
+    from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
+    from lexbandit.service.storage import StorageFailed, StorageInUse  # noqa: PLC0415
+
+    try:
+        yield
+    except (CorruptLog, StorageFailed, StorageInUse) as error:
+        raise InvalidInput(without_password(str(error))) from None

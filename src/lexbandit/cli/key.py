@@ -1,0 +1,68 @@
+"""`lexbandit key NAME --role ROLE`: a new API key for the decision service."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from lexbandit.cli.extras import needs
+
+
+@click.command("key")
+@click.argument("name")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    type=click.Choice(["decide", "reward", "read", "admin"]),
+    help="What the key is for; may be given several times.",
+)
+@click.option(
+    "--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Add it to this file."
+)
+def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
+    """Make an API key called NAME. It is printed once; only its hash is kept.
+
+    With --to the hash is added to a file of keys; without, it is printed to be put there.
+    """
+    with needs("service"):
+        from lexbandit.service.auth import (  # noqa: PLC0415
+            VARIABLE,
+            Keys,
+            hash_of,
+            keys_in_file,
+            new_secret,
+            roles_of,
+        )
+    secret = new_secret()
+    listed = sorted(roles_of(roles))
+    entry = f"[[keys]]\nname = {_quoted(name)}\nroles = {_list(listed)}\nsha256 = "
+    entry += f'"{hash_of(secret)}"\n'
+    if path is None:
+        variable = VARIABLE + "".join(c if c.isalnum() else "_" for c in name.upper())
+        click.echo(f"To allow it, add to the file of keys:\n\n{entry}", err=True)
+        click.echo(f'or set {variable}="{",".join(listed)}:{hash_of(secret)}"\n', err=True)
+    else:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        beside = path.with_name(f".{path.name}.new")
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
+            Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
+        click.echo(f"Its hash is in {path}; start the service again to allow it.", err=True)
+    click.echo("The key, shown this once:", err=True)
+    click.echo(secret)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _list(texts: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(text) for text in texts) + "]"

@@ -1,0 +1,75 @@
+"""`lexbandit serve CONFIG.toml`: the decision service."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lexbandit.cli.extras import needs, storage_words
+
+if TYPE_CHECKING:
+    from lexbandit.service.config import Config
+
+SAMPLE = "router.toml"
+
+
+def sample() -> Path:
+    """Return the sample configuration that comes with lexbandit."""
+    installed = Path(__file__).parents[1] / "samples"
+    folder = installed if installed.is_dir() else Path(__file__).parents[3] / "samples"
+    return folder / SAMPLE
+
+
+@click.command("serve")
+@click.argument("config", metavar="CONFIG.toml", type=click.Path(path_type=Path), required=False)
+@click.option("--check", is_flag=True, help="Check the configuration and end.")
+@click.option("--sample", "show", is_flag=True, help="Print a configuration to begin with and end.")
+@click.option("--host", help="Address to serve on.")
+@click.option("--port", type=int, help="Port to serve on; 0 takes a free one.")
+@click.option("--storage", help="sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE.")
+@click.option("--no-auth", is_flag=True, help="Ask for no API keys; for this machine only.")
+@click.option("--tls-cert", help="Certificate chain (PEM), to serve https.")
+@click.option("--tls-key", help="The certificate's private key (PEM).")
+@click.option("--log-level", help="debug, info, warning or error.")
+def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags: Any) -> None:
+    """Serve the decision points of CONFIG.toml over HTTP.
+
+    An option counts before a LEXBANDIT_... variable, and that before the file.
+    """
+    if show:
+        click.echo(sample().read_text(encoding="utf-8"), nl=False)
+        return
+    if config is None:
+        raise click.UsageError("name a configuration; `lexbandit serve --sample` prints one.")
+    with needs("service"):
+        from lexbandit.service.config import read_config  # noqa: PLC0415
+        from lexbandit.service.server import check_door, run  # noqa: PLC0415
+    found = read_config(config, flags=flags)
+    check_door(found, no_auth=no_auth)
+    if check:
+        click.echo(f"{config} is fine: {_told(found)}.")
+        return
+    with storage_words():
+        run(found, no_auth=no_auth, started=lambda url, _: _welcome(url, found, no_auth))
+
+
+def _told(config: "Config") -> str:
+    points = ", ".join(config.points)
+    one = len(config.points) == 1
+    return f"{len(config.points)} decision point{'' if one else 's'} ({points})"
+
+
+def _welcome(url: str, config: "Config", no_auth: bool) -> None:
+    from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
+
+    point = next(iter(config.points))
+    key = "" if no_auth else ' -H "Authorization: Bearer $KEY"'
+    click.echo(
+        f"lexbandit serves {_told(config)} at {url}\n"
+        f"  dashboard  {url}/\n"
+        f"  API        {url}/openapi.json\n"
+        f"  try        curl {url}/v1/{point}{key}\n"
+        f"  storage    {without_password(config.storage)}\n"
+        "Ctrl-C ends it; nothing is lost.",
+        err=True,
+    )

@@ -1,0 +1,76 @@
+"""When a request is sent again, and after how long."""
+
+import random
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from time import time
+
+from lexbandit import checks
+from lexbandit.client.wire import Answer, error_of
+from lexbandit.errors import InvalidInput, ServiceError
+
+_FIRST = 0.1
+_LONGEST = 10.0
+# Who is asked to wait for longer is told so, instead of waiting.
+_PATIENT = 30.0
+
+
+class Patience:
+    """The attempts at one request: at most `retries` after the first.
+
+    The waits double from 0.1 s up to 10 s, each shortened by up to a half at random so that many
+    clients do not come back at the same moment; a Retry-After is waited out in full.
+    """
+
+    def __init__(self, retries: int) -> None:
+        self.left = retries
+        self.tried = 0
+
+    def after_silence(self, error: Exception, url: str) -> float:
+        """Return how long to wait after no answer; raise if it was the last attempt."""
+        if self.left == 0:
+            told = str(error) or type(error).__name__
+            raise ServiceError(
+                f"no answer from {url} in {self.tried + 1} attempts, at last: {told}. Whether the "
+                "request arrived is not known; sending it again with the same id is safe."
+            ) from error
+        return self._next()
+
+    def after(self, answer: Answer) -> float:
+        """Return how long to wait after an answer that is not good; raise if that is no use."""
+        error, asked = error_of(answer), _asked(answer.headers)
+        passing = isinstance(error, ServiceError) and error.passing
+        if not passing or self.left == 0 or asked > _PATIENT:
+            raise error
+        return max(self._next(), asked)
+
+    def _next(self) -> float:
+        wait = min(_FIRST * 2.0**self.tried, _LONGEST)
+        self.left -= 1
+        self.tried += 1
+        return wait * random.uniform(0.5, 1.0)
+
+
+def retries_of(retries: int) -> int:
+    """Return a checked number of retries."""
+    return checks.whole("retries", retries, least=0)
+
+
+def url_of(url: str) -> str:
+    """Return the service's address, without a slash at its end."""
+    if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"url must begin with http:// or https://, got {url!r}.")
+    return url.rstrip("/")
+
+
+def _asked(headers: Mapping[str, str]) -> float:
+    """Return the seconds that a Retry-After asks for."""
+    told = headers.get("retry-after", "")
+    try:
+        return max(float(told), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(told).timestamp() - time(), 0.0)
+    except (TypeError, ValueError):
+        return 0.0

@@ -1,0 +1,291 @@
+"""What goes over the wire: each question as a request, and how its answer is read.
+
+Nothing here waits or sends, so the client and its asynchronous twin share all of it.
+"""
+
+import json
+import math
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from lexbandit.errors import (
+    Contradiction,
+    InvalidInput,
+    ServiceError,
+    UnknownDecision,
+    UnknownName,
+)
+
+T = TypeVar("T")
+
+
+class Decided(NamedTuple):
+    """A decision: the id to reward it by, the arm to play and the exact probability it had.
+
+    `policy_version` is the place in the log of the last thing the policy knew. The propensity is
+    NaN for a policy whose probabilities have no closed form.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    policy_version: int
+
+
+class Rewarded(NamedTuple):
+    """What became of a reward.
+
+    `learned`: the policy learned from it. `late`: the decision's wait time was over; the reward is
+    in the log and was not learned. Neither: it had been told before, with the same value.
+    """
+
+    id: str
+    learned: bool
+    late: bool
+
+
+class Answer(NamedTuple):
+    """What the service answered, as far as the client reads it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def good(self) -> bool:
+        """Whether the service did what was asked."""
+        return 200 <= self.status < 300
+
+    def json(self) -> Any:
+        """Return the body as JSON; something that is not the service may have answered."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise ServiceError(
+                f"the answer is not JSON: {_shown(self.body)}. Is this the address of a lexbandit "
+                "service?",
+                status=self.status,
+            ) from None
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request, safe to send again, and how its answer is read."""
+
+    method: str
+    path: str
+    read: Callable[[Answer], T]
+    body: bytes | None = None
+
+
+Context = Mapping[str, Any]
+Reward = tuple["Decided | str", Mapping[str, float]]
+
+
+def decide(
+    point: str, context: Context, allowed: Iterable[str] | None, id: str | None
+) -> Call[Decided]:
+    """Ask for a decision. It has its id from here, so that asking again gives the same one."""
+    body = {"context": context, "id": new_id() if id is None else id}
+    if allowed is not None:
+        body["allowed"] = _listed("allowed", allowed)
+    return _post(_path(point, "decisions"), body, lambda answer: _decided(answer.json()))
+
+
+def decide_many(
+    point: str,
+    contexts: Sequence[Context],
+    allowed: Iterable[str] | None,
+    ids: Iterable[str] | None,
+) -> Call[list[Decided]]:
+    """Ask for many decisions at once: all of them, or none if one is refused."""
+    rows = _listed("contexts", contexts)
+    given = [new_id() for _ in rows] if ids is None else _listed("ids", ids)
+    if len(given) != len(rows):
+        raise InvalidInput(f"there are {len(rows)} contexts and {len(given)} ids.")
+    common = {} if allowed is None else {"allowed": _listed("allowed", allowed)}
+    body = {
+        "decisions": [
+            {"context": context, "id": id, **common}
+            for context, id in zip(rows, given, strict=True)
+        ]
+    }
+    return _post(
+        _path(point, "decisions:batch"),
+        body,
+        lambda answer: [_decided(row) for row in answer.json()["decisions"]],
+    )
+
+
+def reward(point: str, decision: Decided | str, values: Mapping[str, float]) -> Call[Rewarded]:
+    """Tell rewards of a decision."""
+    path = _path(point, "decisions", id_of(decision), "rewards")
+    return _post(path, dict(values), lambda answer: _rewarded(answer.json()))
+
+
+def reward_many(point: str, rewards: Iterable[Reward]) -> Call[list[Rewarded]]:
+    """Tell rewards of many decisions: all of them, or none if one is refused."""
+    rows = [{"id": id_of(decision), "values": dict(values)} for decision, values in rewards]
+    return _post(
+        _path(point, "rewards:batch"),
+        {"rewards": rows},
+        lambda answer: [_rewarded(row) for row in answer.json()["rewards"]],
+    )
+
+
+def explain(point: str, context: Context, allowed: Iterable[str] | None) -> Call[dict[str, Any]]:
+    """Ask what is known of every arm in a context."""
+    body: dict[str, Any] = {"context": context}
+    if allowed is not None:
+        body["allowed"] = _listed("allowed", allowed)
+    return _post(_path(point, "explain"), body, _object)
+
+
+def summary(point: str) -> Call[dict[str, Any]]:
+    """Ask what was learned so far."""
+    return Call("GET", _path(point, "summary"), _object)
+
+
+def arms(point: str) -> Call[list[dict[str, Any]]]:
+    """Ask for the arms, the retired ones among them."""
+    return Call("GET", _path(point, "arms"), lambda answer: list(answer.json()["arms"]))
+
+
+def add_arm(
+    point: str, arm: str, prior: Mapping[str, float] | None, weight: int | None
+) -> Call[dict[str, Any]]:
+    """Add an arm, or take a retired one back; one that is there stays as it is."""
+    body: dict[str, Any] = {}
+    if prior is not None:
+        body = {"prior": dict(prior), "weight": weight}
+    return Call("PUT", _path(point, "arms", arm), _object, _encoded(body))
+
+
+def retire_arm(point: str, arm: str) -> Call[dict[str, Any]]:
+    """Let an arm be chosen no more."""
+    return Call("DELETE", _path(point, "arms", arm), _object)
+
+
+class Page(NamedTuple):
+    """A part of the log, and after which event the next one begins."""
+
+    events: list[dict[str, Any]]
+    next: int
+
+
+def log(point: str, since: int, limit: int) -> Call[Page]:
+    """Ask for the events of a point after `since`."""
+
+    def read(answer: Answer) -> Page:
+        events = [json.loads(line) for line in answer.body.splitlines() if line]
+        return Page(events, int(answer.headers.get("next-since", since)))
+
+    return Call("GET", f"{_path(point, 'log')}?since={since:d}&limit={limit:d}", read)
+
+
+def new_id() -> str:
+    """Return a new decision's id: 96 random bits, so that no two clients or forks make the same."""
+    return secrets.token_hex(12)
+
+
+def id_of(decision: Decided | str) -> str:
+    """Return the id of a decision."""
+    if isinstance(decision, Decided):
+        return decision.id
+    if isinstance(decision, str) and decision:
+        return decision
+    raise InvalidInput(f"a decision is what `decide` returned, or its id, got {decision!r}.")
+
+
+def values_of(
+    values: Mapping[str, float] | None, named: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return rewards that were given as a mapping or by name."""
+    if values is None:
+        return named
+    if named:
+        raise InvalidInput(
+            f"rewards are given as a mapping or by name, not both, got {values!r} and {named!r}."
+        )
+    return values
+
+
+_REFUSALS: dict[int, type[InvalidInput]] = {
+    400: InvalidInput,
+    409: Contradiction,
+    422: InvalidInput,
+}
+_KINDS: dict[str, type[InvalidInput]] = {
+    "unknown-decision": UnknownDecision,
+    "unknown": UnknownName,
+}
+
+
+def error_of(answer: Answer) -> Exception:
+    """Return the error that an answer other than 2xx tells of, with the service's own words."""
+    try:
+        told = json.loads(answer.body)
+        detail, kind = str(told["detail"]), str(told.get("type", "")).rpartition(":")[2]
+    except (ValueError, TypeError, KeyError, AttributeError):  # a proxy's page, say
+        return ServiceError(
+            f"the service answered {answer.status}: {_shown(answer.body)}.", status=answer.status
+        )
+    known = _KINDS.get(kind) if answer.status == 404 else _REFUSALS.get(answer.status)
+    return ServiceError(detail, status=answer.status) if known is None else known(detail)
+
+
+def _shown(body: bytes) -> str:
+    return repr(body[:200].decode(errors="replace")) if body else "nothing"
+
+
+def _path(*parts: str) -> str:
+    for part in parts:
+        if not isinstance(part, str) or part in ("", ".", ".."):
+            raise InvalidInput(f"a name in an address must be a text, got {part!r}.")
+    return "/v1/" + "/".join(quote(part, safe=":") for part in parts)
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False, separators=(",", ":"), default=_plain).encode()
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"this cannot be sent as JSON: {error}.") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers and arrays, or a frame's, as plain ones."""
+    for way in ("item", "tolist") if getattr(value, "ndim", 0) == 0 else ("tolist",):
+        if hasattr(value, way):
+            return getattr(value, way)()
+    raise TypeError(f"{value!r} is of {type(value).__name__}")
+
+
+def _listed(name: str, values: Iterable[Any]) -> list[Any]:
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{name} must be a list, got {values!r}.")
+    return list(values)
+
+
+def _post(path: str, body: Any, read: Callable[[Answer], T]) -> Call[T]:
+    return Call("POST", path, read, _encoded(body))
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    return dict(answer.json())
+
+
+def _decided(row: Mapping[str, Any]) -> Decided:
+    propensity = row["propensity"]
+    return Decided(
+        row["id"],
+        row["arm"],
+        math.nan if propensity is None else propensity,
+        row["policy_version"],
+    )
+
+
+def _rewarded(row: Mapping[str, Any]) -> Rewarded:
+    return Rewarded(row["id"], row["learned"], row["late"])

@@ -1,0 +1,1 @@
+"""The dashboard: pages and the figures they show; everything comes from this process."""

@@ -1,0 +1,88 @@
+// The page: asks every two seconds, and not while nobody looks.
+
+import { Failed, askIfNew } from "./asking.js";
+import { by, el, say } from "./dom.js";
+import * as figures from "./figures.js";
+import * as map from "./map.js";
+import * as recent from "./recent.js";
+
+const EVERY = 2000;
+const points = document.body.dataset.points.split(" ").filter(Boolean);
+let paused = false;
+let told = null; // the last answer
+let behind = 0; // seconds that this clock is behind the service's
+let timer = 0;
+let failures = 0;
+
+const current = () => (points.includes(location.hash.slice(1)) ? location.hash.slice(1) : points[0]);
+
+function navigation() {
+  by("points").replaceChildren(...points.map((name) =>
+    el("a", { href: `#${name}`, "aria-current": name === current() ? "page" : null }, name)));
+  by("points").hidden = points.length < 2;
+}
+
+async function turn() {
+  clearTimeout(timer);
+  const name = current();
+  if (!name) return say(by("headline"), "The service has no decision points.");
+  try {
+    const news = await askIfNew(`/v1/${name}/history?series=${by("series").value}`);
+    if (name !== current()) return turn();
+    if (news) {
+      told = news;
+      behind = news.now - Date.now() / 1000;
+      figures.show(news);
+      if (news.totals.decisions) map.prepare(name, news.context);
+    }
+    if (told.totals.decisions) {
+      await map.refresh(figures.looksOf(told));
+      await recent.refresh(name, told, figures.looksOf(told), Date.now() / 1000 + behind);
+    }
+    if (failures) say(by("status"), "Connected again.");
+    failures = 0;
+  } catch (error) {
+    failed(error);
+  }
+  document.body.dataset.turns = Number(document.body.dataset.turns ?? 0) + 1;
+  if (!paused && !document.hidden) timer = setTimeout(turn, EVERY * Math.min(2 ** failures, 15));
+}
+
+function failed(error) {
+  failures += 1;
+  if (!(error instanceof Failed)) console.error(error);
+  if (error.status === 401 || error.status === 403) {
+    by("status").replaceChildren("Your session is over. ", el("a", { href: "/login" }, "Sign in again"), ".");
+  } else {
+    say(by("status"), `${error.message} What you see may be out of date; trying again.`);
+  }
+}
+
+function pause() {
+  paused = !paused;
+  by("pause").setAttribute("aria-pressed", String(paused));
+  say(by("pause"), paused ? "Go on" : "Pause");
+  say(by("status"), paused ? "Updates are paused." : "Updates go on.");
+  if (paused) clearTimeout(timer);
+  else turn();
+}
+
+function theme() {
+  const chosen = by("theme").value;
+  if (chosen) document.documentElement.dataset.theme = chosen;
+  else delete document.documentElement.dataset.theme;
+  try {
+    localStorage.setItem("lexbandit-theme", chosen);
+  } catch { /* storage may be forbidden: the choice lasts as long as the page */ }
+}
+
+by("theme").value = document.documentElement.dataset.theme ?? "";
+by("theme").addEventListener("change", theme);
+by("pause").addEventListener("click", pause);
+by("series").addEventListener("change", turn);
+addEventListener("hashchange", () => { navigation(); turn(); });
+document.addEventListener("visibilitychange", () => (document.hidden || paused ? clearTimeout(timer) : turn()));
+map.listen(() => { if (told) map.refresh(figures.looksOf(told)).catch(failed); });
+recent.listen();
+navigation();
+turn();

@@ -1,0 +1,37 @@
+// Asking the service. What went wrong is an error with a `status`; 0 means that nobody answered.
+
+const tags = new Map();
+
+export class Failed extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+// Returns what was told, or null if it is what was told before.
+export async function askIfNew(url) {
+  const before = tags.get(url);
+  const response = await send(url, before ? { "If-None-Match": before } : {});
+  if (response.status === 304) return null;
+  const told = await response.json();
+  tags.clear();
+  tags.set(url, response.headers.get("ETag"));
+  return told;
+}
+
+export async function ask(url) {
+  return (await send(url, {})).json();
+}
+
+async function send(url, headers) {
+  let response;
+  try {
+    response = await fetch(url, { headers: { Accept: "application/json", ...headers }, cache: "no-store", signal: AbortSignal.timeout(15000) });
+  } catch {
+    throw new Failed(0, "The service does not answer.");
+  }
+  if (response.ok || response.status === 304) return response;
+  const told = await response.json().catch(() => ({}));
+  throw new Failed(response.status, told.detail ?? `The service answered with status ${response.status}.`);
+}

@@ -1,0 +1,131 @@
+// Drawing by Vega-Lite. Its expressions are interpreted, not compiled, so the page's policy holds.
+
+const AXIS = {
+  labelColor: "currentColor", titleColor: "currentColor", domainColor: "currentColor", tickColor: "currentColor",
+  gridColor: "currentColor", gridOpacity: 0.12, domainOpacity: 0.5, tickOpacity: 0.5,
+  labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelLimit: 110, titleLimit: 300,
+};
+const CONFIG = {
+  aria: false, // the figure's own words and table speak for it
+  font: "system-ui, sans-serif", background: "transparent", axis: AXIS,
+  text: { color: "currentColor", fontSize: 12 }, view: { stroke: null },
+};
+const OPTIONS = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
+const drawn = new Map();
+// Words and tables do not wait for it.
+const vega = import(document.body.dataset.vega);
+
+// Draws rows at a place, with words for those who do not see it. While `key` stays, only the rows
+// are changed.
+export function draw(place, key, spec, rows, label) {
+  const before = drawn.get(place);
+  const work = (before?.work ?? Promise.resolve()).then(() => paint(place, key, spec, rows)).then(() => {
+    place.setAttribute("role", "img");
+    place.setAttribute("aria-label", label);
+  }).catch((error) => {
+    place.textContent = `This chart could not be drawn: ${error.message}`;
+  });
+  drawn.set(place, { ...before, work });
+  return work;
+}
+
+async function paint(place, key, spec, rows) {
+  await vega;
+  const now = drawn.get(place);
+  if (now.key === key && now.view) {
+    for (const [name, values] of Object.entries(rows)) now.view.data(name, values);
+    await now.view.runAsync();
+    return;
+  }
+  now.view?.finalize();
+  const whole = {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json", // a name; nothing is fetched
+    width: "container", autosize: { type: "fit-x", contains: "padding", resize: true }, height: 170, padding: 4,
+    config: CONFIG, datasets: rows, ...spec,
+  };
+  const { view } = await window.vegaEmbed(place, whole, OPTIONS);
+  drawn.set(place, { ...drawn.get(place), key, view });
+}
+
+export function forget(place) {
+  drawn.get(place)?.view?.finalize();
+  drawn.delete(place);
+  place.replaceChildren();
+}
+
+export const colours = (looks, names) => ({ domain: names, range: names.map((name) => looks.of(name).colour) });
+const time = (clock) => ({ field: "t", type: "temporal", title: null, axis: { tickCount: 4, format: clock, labelFlush: true, grid: false } });
+const moment = { field: "t", type: "temporal", title: "time", format: "%b %d, %H:%M:%S" };
+
+export function sharesSpec(clock, looks, names) {
+  return {
+    data: { name: "rows" },
+    mark: { type: "area", interpolate: "monotone", line: false, opacity: 0.92 },
+    encoding: {
+      x: time(clock), order: { field: "order", type: "quantitative" },
+      y: { field: "share", type: "quantitative", stack: "zero", title: null, scale: { domain: [0, 1], clamp: true }, axis: { format: ".0%", tickCount: 3 } },
+      color: { field: "arm", type: "nominal", scale: colours(looks, names), legend: null },
+      tooltip: [moment, { field: "arm", title: "arm" }, { field: "share", title: "share", format: ".1%" }, { field: "n", title: "decisions", format: "," }],
+    },
+  };
+}
+
+export function trafficSpec(clock, unit) {
+  return {
+    data: { name: "rows" },
+    layer: [
+      { mark: { type: "area", interpolate: "step-after", color: "#56B4E9", opacity: 0.25, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#0072B2", strokeWidth: 1.8 } },
+    ],
+    encoding: {
+      x: time(clock),
+      y: { field: "rate", type: "quantitative", title: `decisions per ${unit}`, axis: { tickCount: 4 }, scale: { zero: true } },
+      tooltip: [moment, { field: "rate", title: `per ${unit}`, format: ",.3~r" }, { field: "n", title: "decisions", format: "," }],
+    },
+  };
+}
+
+export function objectiveSpec(clock, colour) {
+  const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { zero: false, nice: true } };
+  const level = { data: { name: "levels" }, encoding: { y: { field: "value", type: "quantitative" } } };
+  return {
+    layer: [
+      { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time(clock), y: { ...y, field: "low" }, y2: { field: "high" } } },
+      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time(clock), y } },
+      { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, tooltip: true }, encoding: { x: time(clock), y,
+        tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
+      { ...level, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
+      ...[{ stroke: "var(--paper)", strokeWidth: 4, color: "var(--paper)" }, {}].map((halo) => ({
+        ...level, mark: { type: "text", align: "left", dx: 4, x: 0, fontSize: 12, limit: 320, ...halo,
+          baseline: { expr: "datum.side === 'above' ? 'bottom' : 'top'" }, dy: { expr: "datum.side === 'above' ? -4 : 4" } },
+        encoding: { ...level.encoding, text: { field: "label" } },
+      })),
+    ],
+  };
+}
+
+export function lateSpec(clock) {
+  return {
+    data: { name: "rows" },
+    layer: [
+      { mark: { type: "area", interpolate: "step-after", color: "#E69F00", opacity: 0.3, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: "#E69F00", strokeWidth: 1.8 } },
+    ],
+    encoding: {
+      x: time(clock), y: { field: "n", type: "quantitative", title: "late rewards", axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },
+      tooltip: [moment, { field: "n", title: "late rewards", format: "," }],
+    },
+  };
+}
+
+export function intervalsSpec(objective, names) {
+  const y = { field: "arm", type: "nominal", title: null, scale: { domain: names }, axis: { labelLimit: 120, grid: false, domain: false, ticks: false } };
+  const colour = { condition: { test: "datum.likely", value: "var(--first)" }, value: "#8a8f96" };
+  return {
+    height: 28 * names.length, data: { name: "rows" },
+    layer: [
+      { mark: { type: "rule" }, encoding: { y, x: { field: "low", type: "quantitative", title: objective.name, axis: { tickCount: 4 }, scale: { zero: false, nice: true } }, x2: { field: "high" }, color: colour, strokeWidth: { condition: { test: "datum.good", value: 6 }, value: 2.5 }, opacity: { condition: { test: "datum.good", value: 0.55 }, value: 0.8 } } },
+      { mark: { type: "point", filled: true, size: 90, opacity: 1, tooltip: true }, encoding: { y, x: { field: "value", type: "quantitative" }, color: colour, tooltip: [{ field: "arm", title: "arm" }, { field: "value", title: "estimate", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "n", title: "rewards", format: "," }] } },
+    ],
+  };
+}

@@ -1,0 +1,82 @@
+// What the charts show, worked out from buckets: counts add, so buckets can be put together.
+
+// Puts buckets together until there are at most `most` stretches; empty ones are there too.
+export function stretches(series, most) {
+  const { width, begin, end } = series;
+  if (!begin.length) return [];
+  const first = begin[0];
+  const places = Math.round((begin.at(-1) - first) / width) + 1;
+  const wide = Math.max(1, Math.ceil(places / most));
+  const found = Array.from({ length: Math.ceil(places / wide) }, (_, n) => ({
+    begin: first + n * wide * width, end: first + (n + 1) * wide * width,
+    arms: {}, rewards: {}, decisions: 0, late: 0, expired: 0,
+  }));
+  begin.forEach((time, n) => {
+    const into = found[Math.floor(Math.round((time - first) / width) / wide)];
+    const nth = (columns) => Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[n]]));
+    const arms = nth(series.arms);
+    const decisions = Object.values(arms).reduce((sum, one) => sum + one, 0);
+    add(into, { end: into.end, arms, decisions, rewards: nth(series.rewards), late: series.late[n], expired: series.expired[n] });
+  });
+  const last = found.at(-1);
+  last.end = end.at(-1);
+  // What has only just begun says little on its own.
+  if (found.length > 1 && last.end - last.begin < (wide * width) / 2) add(found.at(-2), found.pop());
+  return found;
+}
+
+function add(into, other) {
+  into.end = other.end;
+  for (const name of ["decisions", "late", "expired"]) into[name] += other[name];
+  for (const [arm, n] of Object.entries(other.arms)) into.arms[arm] = (into.arms[arm] ?? 0) + n;
+  for (const [objective, sums] of Object.entries(other.rewards)) {
+    const mine = (into.rewards[objective] ??= [0, 0, 0]);
+    sums.forEach((one, k) => { mine[k] += one; });
+  }
+}
+
+export function mean([n, total, squares]) {
+  const middle = total / n;
+  const half = 1.96 * Math.sqrt(Math.max(squares / n - middle * middle, 0) / n);
+  return { value: middle, low: middle - half, high: middle + half, count: n };
+}
+
+// The mean of the last rewards, at least 256 of them if there are so many.
+export function lately(parts, objective) {
+  const sums = [0, 0, 0];
+  for (const part of [...parts].reverse()) {
+    (part.rewards[objective] ?? []).forEach((one, k) => { sums[k] += one; });
+    if (sums[0] >= 256) break;
+  }
+  return sums[0] ? mean(sums) : null;
+}
+
+// What always taking the arm best for the first objective would give now, by present estimates.
+export function baseline(objective, gained, now) {
+  if (!now || gained.value === null) return null;
+  return objective.goal === "min" ? now.value + gained.value : now.value - gained.value;
+}
+
+// Okabe and Ito's colours: neighbours differ for every kind of colour vision.
+const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"];
+const INK = ["#ffffff", "#000000", "#ffffff", "#000000", "#000000", "#ffffff", "#000000"];
+export const OTHERS = "other arms";
+const GREY = "#8a8f96";
+
+// Colours by arm. Of more than seven, the six most chosen have their own; the rest are one.
+export function looks(arms, series) {
+  const total = (arm) => (series.arms[arm] ?? []).reduce((sum, n) => sum + n, 0);
+  const names = arms.map((arm) => arm.name);
+  let named = names;
+  if (names.length > COLOURS.length) {
+    const most = [...names].sort((a, b) => total(b) - total(a)).slice(0, COLOURS.length - 1);
+    named = names.filter((name) => most.includes(name));
+  }
+  const found = new Map(named.map((name, n) => [name, { colour: COLOURS[n], ink: INK[n] }]));
+  const others = names.filter((name) => !found.has(name));
+  return {
+    of: (name) => found.get(name) ?? { colour: GREY, ink: "#ffffff" },
+    named, others,
+    group: (name) => (found.has(name) ? name : OTHERS),
+  };
+}

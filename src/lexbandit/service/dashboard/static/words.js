@@ -1,0 +1,107 @@
+// Numbers and sentences, in plain words.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+export const count = (n) => whole.format(n);
+export const short = (n) => (n !== 0 && Math.abs(n) < 1e-4 ? n.toExponential(1) : three.format(n));
+
+export function percent(share) {
+  if (share > 0 && share < 0.001) return "under 0.1\u00a0%";
+  if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
+  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
+}
+
+// A value of an objective: as many digits as a thousandth of its range asks for.
+export function value(objective, number) {
+  const span = objective.range[1] - objective.range[0];
+  const digits = Math.max(0, Math.ceil(3 - Math.log10(span)));
+  return digits > 8 ? short(number) : number.toLocaleString("en", { minimumFractionDigits: Math.min(digits, 3), maximumFractionDigits: digits });
+}
+
+const UNITS = [["s", 1], ["min", 60], ["h", 3600], ["day", 86400]];
+
+// The unit of time in which a rate is a number one can say: 3 a minute, not 0.05 a second.
+export function rateUnit(perSecond) {
+  return UNITS.find(([, seconds]) => perSecond * seconds >= 1) ?? UNITS[3];
+}
+
+// How the moments of a stretch of time are written on an axis.
+export function clockOf(seconds) {
+  if (seconds < 600) return "%H:%M:%S";
+  return seconds < 172800 ? "%H:%M" : "%b %d";
+}
+
+export function ago(seconds) {
+  if (seconds < 1) return "just now";
+  if (seconds < 100) return `${Math.floor(seconds)} s ago`;
+  if (seconds < 6000) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${Math.floor(seconds / 86400)} days ago`;
+}
+
+export function lasting(seconds) {
+  const [unit, size] = [...UNITS].reverse().find(([, one]) => seconds >= one) ?? UNITS[0];
+  return `${short(seconds / size)} ${unit}`;
+}
+
+export function listed(texts) {
+  return texts.length < 2 ? texts.join("") : `${texts.slice(0, -1).join(", ")} and ${texts.at(-1)}`;
+}
+
+// "context" and "rewards" as text: prompt_tokens 812, task chat.
+export function facts(values) {
+  return Object.entries(values).map(([name, one]) => `${name} ${fact(one)}`).join(", ");
+}
+
+export function fact(one) {
+  if (typeof one === "number") return short(one);
+  if (Array.isArray(one)) return `(${one.length} numbers)`;
+  return String(one);
+}
+
+const better = (objective) => (objective.goal === "min" ? "lower" : "higher");
+const worse = (objective) => (objective.goal === "min" ? "higher" : "lower");
+
+// What one objective gained or gave up, as a sentence's part and a kind.
+export function gain(objective, gained, baseline) {
+  const { value: by, low, high } = gained;
+  const span = objective.range[1] - objective.range[0];
+  if (Math.abs(by) < 5e-4 * span) return { kind: "same", text: "as good" };
+  const share = baseline ? Math.abs(by / baseline) : NaN;
+  const much = share >= 0.005 && share < 10 ? ` (${percent(share)})` : "";
+  const way = by > 0 ? better(objective) : worse(objective);
+  return {
+    kind: by > 0 ? "gain" : "loss",
+    text: `${value(objective, Math.abs(by))} ${way}${much}`,
+    sure: low > 0 || high < 0,
+  };
+}
+
+export function interval(objective, gained) {
+  const side = (x) => `${value(objective, Math.abs(x))} ${x >= 0 ? better(objective) : worse(objective)}`;
+  return `between ${side(gained.low)} and ${side(gained.high)}`;
+}
+
+// The sentence at the top: parts that are plain text, or { strong } text.
+export function headline(told, baselines) {
+  const [first, ...others] = told.objectives;
+  const gained = told.summary.gained;
+  if (!told.totals.decisions) return ["No decisions yet."];
+  if (!told.totals.rewards) return [`${count(told.totals.decisions)} decisions, and no rewards yet: there is nothing to learn from.`];
+  if (gained[first.name].value === null) {
+    return ["It is too early to compare: not every arm has had rewards of every objective."];
+  }
+  if (!others.length) return [`One objective, ${first.name}: there is nothing to give up for another.`];
+  const gains = others.map((objective) => [objective, gain(objective, gained[objective.name], baselines[objective.name])]);
+  const parts = [`Compared with always taking the arm best for ${first.name}, `];
+  gains.forEach(([objective, one], n) => {
+    if (n) parts.push(n === gains.length - 1 ? " and " : ", ");
+    parts.push({ strong: `${objective.name} is ${one.kind === "same" ? "about the same" : one.text}` });
+  });
+  const lost = gain(first, gained[first.name], baselines[first.name]);
+  const within = first.tolerance && -gained[first.name].value <= first.tolerance ? `, within its tolerance of ${value(first, first.tolerance)}` : "";
+  if (lost.kind === "loss") parts.push("; ", { strong: `${first.name} gives up ${value(first, -gained[first.name].value)}` }, within, ".");
+  else parts.push("; ", { strong: `${first.name} gives up nothing` }, ".");
+  return parts;
+}

@@ -1,0 +1,100 @@
+"""What the dashboard shows, as plain values: a point's standing, history, last decisions."""
+
+import math
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from lexbandit.chooser.summary import Mean, Summary
+from lexbandit.errors import UnknownDecision
+from lexbandit.service.dashboard import maps
+from lexbandit.service.history import RECENT, History, Recent
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine import Engine
+    from lexbandit.service.point import Point
+
+SERIES = ("whole", "hour")
+
+
+def series_of(history: History, name: str) -> dict[str, Any]:
+    """Return a series by columns, an entry for each bucket; rewards as count, sum and squares."""
+    buckets = list(history.buckets(name))
+    arms = dict.fromkeys(arm for _, _, bucket in buckets for arm in bucket.arms)
+    objectives = dict.fromkeys(o for _, _, bucket in buckets for o in bucket.rewards)
+    nothing = [0, 0.0, 0.0]
+    return {
+        "width": history.width(name),
+        "begin": [begin for begin, _, _ in buckets],
+        "end": [end for _, end, _ in buckets],
+        "arms": {arm: [bucket.arms.get(arm, 0) for _, _, bucket in buckets] for arm in arms},
+        "rewards": {
+            objective: [bucket.rewards.get(objective, nothing) for _, _, bucket in buckets]
+            for objective in objectives
+        },
+        "late": [bucket.late for _, _, bucket in buckets],
+        "expired": [bucket.expired for _, _, bucket in buckets],
+    }
+
+
+def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, Any]:
+    """Return what a point is and how it stands."""
+    chooser = point.chooser
+    in_use = set(chooser.arms)
+    return {
+        "point": point.name,
+        "seq": point.seq,
+        "now": time.time(),
+        "trouble": engine.trouble,
+        "totals": totals(point.history),
+        "waiting": chooser.waiting,
+        "wait": point.definition.wait,
+        "objectives": [asdict(objective) for objective in chooser.objectives],
+        "arms": [{"name": arm, "retired": arm not in in_use} for arm in summary.plays],
+        "context": [maps.told(feature) for feature in chooser.contexts.features],
+        "summary": {"received": _means(summary.received), "gained": _means(summary.gained)},
+    }
+
+
+def _means(means: dict[str, Mean]) -> dict[str, Any]:
+    return {name: asdict(mean) for name, mean in means.items()}
+
+
+def totals(history: History) -> dict[str, int]:
+    """Return how much there was of everything since the beginning."""
+    sums = {"decisions": 0, "rewards": 0, "late": 0, "expired": 0}
+    for _, _, bucket in history.buckets("whole"):
+        sums["decisions"] += bucket.arms.total()
+        sums["rewards"] += sum(int(one[0]) for one in bucket.rewards.values())
+        sums["late"] += bucket.late
+        sums["expired"] += bucket.expired
+    return sums
+
+
+def decision(kept: Recent) -> dict[str, Any]:
+    """Return one of the last decisions."""
+    row = kept.row
+    return {
+        "id": row["id"],
+        "time": kept.time,
+        "arm": row["arm"],
+        "propensity": row["propensity"],
+        "context": row["context"],
+        "allowed": row.get("allowed"),
+        "rewards": kept.rewards,
+    }
+
+
+def explanation(point: "Point", id: str) -> dict[str, Any]:
+    """Return one of the last decisions, and what is known of every arm in its context now."""
+    kept = next((kept for kept in point.history.recent() if kept.row["id"] == id), None)
+    if kept is None:
+        raise UnknownDecision(f"decision {id!r} is not among the last {RECENT}.")
+    in_use = set(point.chooser.arms)
+    allowed = [arm for arm in kept.row.get("allowed") or () if arm in in_use]
+    told = point.chooser.explain(kept.row["context"], allowed or None)
+    arms = [
+        {**asdict(arm), "propensity": None if math.isnan(arm.propensity) else arm.propensity}
+        for arm in told.arms
+    ]
+    return {"decision": decision(kept), "arms": arms, "reason": told.reason}

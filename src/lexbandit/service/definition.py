@@ -1,0 +1,72 @@
+"""What a decision point is: objectives, arms, context and how it decides."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lexbandit.chooser import Chooser
+from lexbandit.contexts import Feature
+from lexbandit.objectives import Objective
+from lexbandit.service.events import point_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """A decision point: the arguments of its `Chooser`, under a name.
+
+    `arms` are those it begins with. Later ones come and go by events, so they are no part of the
+    fingerprint: a snapshot goes with a definition, whatever the arms are.
+    """
+
+    name: str
+    objectives: Sequence[Objective]
+    arms: Sequence[str]
+    context: Sequence[Feature] = ()
+    policy: str | None = None
+    explore: float = 0.0
+    wait: float | None = None
+    keep: int = 100_000
+    horizon: int | None = None
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        point_name(self.name)
+
+    def chooser(self, arms: Sequence[str], clock: Callable[[], float]) -> Chooser:
+        """Return a chooser that knows nothing yet."""
+        return Chooser(
+            objectives=self.objectives,
+            arms=arms,
+            context=self.context,
+            policy=self.policy,
+            explore=self.explore,
+            wait=self.wait,
+            keep=self.keep,
+            horizon=self.horizon,
+            seed=self.seed,
+            clock=clock,
+            **self.settings,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the definition, arms apart, as plain values."""
+        return {
+            "objectives": [asdict(objective) for objective in self.objectives],
+            "context": [{"kind": feature.kind, **asdict(feature)} for feature in self.context],
+            "policy": self.policy,
+            "explore": self.explore,
+            "wait": self.wait,
+            "keep": self.keep,
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that differs where definitions differ in more than their arms."""
+        text = json.dumps(self.plain(), sort_keys=True, default=list)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

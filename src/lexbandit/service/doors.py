@@ -1,0 +1,75 @@
+"""Who is let in: by an API key, by a session, or by nobody else being near."""
+
+import functools
+import ipaddress
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lexbandit.service.auth import Key, Keys, Role
+from lexbandit.service.limits import RateLimits
+from lexbandit.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, Problem
+from lexbandit.service.sessions import Sessions, cookie_in
+
+Headers = Mapping[bytes, bytes]
+_CHALLENGE = {b"www-authenticate": b'Bearer realm="lexbandit"'}
+
+
+@dataclass
+class Door:
+    """Lets requests in. Without keys everybody is let in, who came by a loopback name.
+
+    The name is looked at because a page of another site can lead a browser here under a name of its
+    own; it cannot make the browser say ours.
+    """
+
+    keys: Keys | None
+    sessions: Sessions | None = None
+    rate: float | None = None
+    rates: RateLimits = field(default_factory=lambda: RateLimits(time.monotonic))
+
+    def admit(self, headers: Headers, role: Role) -> None:
+        """Let a request in that may do what `role` may; else it is refused."""
+        if self.keys is None:
+            self._check_host(headers.get(b"host", b""))
+            return
+        key = self.caller(headers)
+        if key is None:
+            raise Problem(UNAUTHENTICATED, "send the header Authorization: Bearer KEY.", _CHALLENGE)
+        if not key.may(role):
+            roles = ", ".join(sorted(key.roles))
+            raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
+        rate = key.rate or self.rate
+        if rate is not None:
+            self.rates.take(key.name, rate)
+
+    def caller(self, headers: Headers) -> Key | None:
+        """Return whose request this is."""
+        given = headers.get(b"authorization")
+        if given is not None and self.keys is not None:
+            scheme, _, secret = given.partition(b" ")
+            return self.keys.find(secret.strip()) if scheme.lower() == b"bearer" else None
+        cookie = headers.get(b"cookie")
+        if cookie is not None and self.sessions is not None:
+            return self.sessions.find(cookie_in(cookie.decode("latin-1")))
+        return None
+
+    def _check_host(self, header: bytes) -> None:
+        host = header.decode("latin-1")
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if not is_loopback(name):
+            raise Problem(
+                MISDIRECTED,
+                f"without API keys this service answers to localhost only, not to {name!r}.",
+            )
+
+
+@functools.lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, seen from itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

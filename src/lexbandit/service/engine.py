@@ -1,0 +1,334 @@
+"""The engine: decisions and rewards of all points, each on disk before it is answered."""
+
+import asyncio
+import logging
+import math
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lexbandit.chooser import Proposal
+from lexbandit.chooser.explaining import ChooserExplanation
+from lexbandit.chooser.summary import Summary
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service import opening
+from lexbandit.service.definition import Definition
+from lexbandit.service.events import Event, Stored, body_of
+from lexbandit.service.journal import PAGE, Journal
+from lexbandit.service.point import Outcome, Point, Prepared
+from lexbandit.service.rows import (
+    Decided,
+    DecidedMany,
+    DecisionRow,
+    Rewarded,
+    at_row,
+    fingerprint,
+    one_request_an_id,
+    own_id,
+    told_by_id,
+)
+from lexbandit.service.snapshots import Snapshots
+from lexbandit.service.storage import Storage, StorageFailed
+from lexbandit.service.turns import Turns
+
+log = logging.getLogger("lexbandit.service")
+
+_TICK = 1.0
+
+
+class Engine:
+    """Serves decision points from one log. All of it runs in one event loop.
+
+    A request is checked against the state, written to the log, folded into the state, and only then
+    answered. `start` makes one.
+    """
+
+    def __init__(
+        self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
+    ) -> None:
+        self.points = dict(points)
+        self.storage = storage
+        self.replica = secrets.token_hex(4)
+        self._made = 0
+        self._turns = Turns()
+        self._journal = Journal(storage, self._fold, seq)
+        self._snapshots = Snapshots(self, snapshot_every)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._log_time = (0.0, 0.0)  # of the last event folded, and by the monotonic clock then
+
+    @classmethod
+    async def start(
+        cls,
+        points: Mapping[str, Definition],
+        storage: Storage,
+        *,
+        snapshot_every: int = 50_000,
+        poll: float = 0.2,
+    ) -> "Engine":
+        """Open the storage, bring every point to the log's end, and begin to serve.
+
+        `snapshot_every` is in rows folded; `poll` is how often, in seconds, a shared log is read.
+        """
+        await storage.open()
+        try:
+            states, seq = await opening.restored(points, storage)
+            engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
+            await engine._journal.catch_up()
+            opening.report(engine.points)
+            engine._journal.start()
+            await opening.begin(engine)
+        except BaseException:
+            await storage.close()
+            raise
+        engine._tasks = [asyncio.create_task(engine._tick()), engine._snapshots.start()]
+        if storage.shared:
+            engine._tasks.append(asyncio.create_task(engine._journal.follow(poll)))
+        return engine
+
+    async def stop(self) -> None:
+        """Answer what is under way, keep a last snapshot, and close the storage."""
+        await self._journal.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.trouble is None:
+            await self._snapshots.take()
+        await self.storage.close()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is taken now; None if all is well."""
+        return self._journal.trouble
+
+    @property
+    def snapshot_seconds(self) -> float:
+        """How long the last snapshots took."""
+        return self._snapshots.seconds
+
+    @property
+    def seq(self) -> int:
+        """The last event of the log that was folded."""
+        return self._journal.seq
+
+    def point(self, name: str) -> Point:
+        """Return a decision point."""
+        try:
+            return self.points[name]
+        except KeyError:
+            raise unknown_name("decision point", name, self.points) from None
+
+    def _fold(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
+        self._log_time = (stored.time, time.monotonic())
+        point = self.points.get(stored.point)
+        if point is None or stored.seq <= point.seq:  # not served here, or in its snapshot already
+            return ()
+        outcome = point.fold(stored, prepared)
+        self._snapshots.folded += len(outcome)
+        return outcome
+
+    async def append(
+        self, point: str, kind: Any, body: dict[str, Any], prepared: Prepared | None = None
+    ) -> Sequence[Outcome]:
+        """Write an event and fold it."""
+        return await self._journal.append(Event(point, kind, body_of(body)), prepared)
+
+    # --- decisions -------------------------------------------------------------------------------
+
+    async def decide(
+        self,
+        point: str,
+        context: Mapping[str, Any],
+        allowed: Sequence[str] | None = None,
+        id: str | None = None,
+    ) -> Decided:
+        """Decide, and keep the decision for its rewards.
+
+        The same `id` again, with the same context and allowed arms, gives the first answer again.
+        """
+        if id is None:
+            return (await self._decide(self.point(point), [DecisionRow(context, allowed)]))[0]
+        return (await self.decide_many(point, [DecisionRow(context, allowed, id)]))[0]
+
+    async def decide_many(self, point: str, rows: Sequence[DecisionRow]) -> list[Decided]:
+        """Decide many, all by what is known now; if one cannot be taken, none is."""
+        state = self.point(point)
+        one_request_an_id(rows)
+        async with self._turns.about({(point, row.id) for row in rows if row.id is not None}):
+            return await self._decide(state, rows)
+
+    async def _decide(self, point: Point, rows: Sequence[DecisionRow]) -> list[Decided]:
+        """Write the rows that were not answered before; a caller's id counts once."""
+        places: list[Decided | int] = []
+        first: dict[str, Decided | int] = {}
+        written: list[dict[str, Any]] = []
+        proposals: list[Proposal] = []
+        for n, asked in enumerate(rows):
+            try:
+                place = None if asked.id is None else first.get(asked.id)
+                key = None
+                if place is None and asked.id is not None:
+                    key = fingerprint(asked.context, asked.allowed)
+                    place = point.answered(own_id(asked.id), key)
+                if place is None:
+                    proposals.append(point.chooser.propose(asked.context, asked.allowed))
+                    written.append(self._row(asked, key, proposals[-1]))
+                    place = len(written) - 1
+            except InvalidInput as error:
+                raise at_row(error, n, len(rows)) from None
+            places.append(place)
+            if asked.id is not None:
+                first[asked.id] = place
+        outcomes: Sequence[Outcome] = ()
+        if written:
+            body = {"by": self.replica, "version": point.version, "rows": written}
+            prepared = Prepared(point.arms_version, body, proposals)
+            outcomes = await self.append(point.name, "decisions", body, prepared)
+        return [
+            place if isinstance(place, Decided) else _answer(outcomes[place]) for place in places
+        ]
+
+    def _row(self, asked: DecisionRow, key: str | None, proposal: Proposal) -> dict[str, Any]:
+        """Return a decision as the log has it; `key` is there if the id is the caller's own."""
+        row: dict[str, Any] = {
+            "id": self._new_id() if asked.id is None else asked.id,
+            "arm": proposal.arm,
+            "propensity": _number(proposal.propensity),
+            "context": asked.context,
+        }
+        if asked.allowed is not None:
+            row["allowed"] = list(asked.allowed)
+        if key is not None:
+            row["key"] = key
+        return row
+
+    def _new_id(self) -> str:
+        self._made += 1
+        return f"{self.replica}-{self._made:x}"
+
+    async def decide_columns(
+        self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
+    ) -> DecidedMany:
+        """Decide many, given by columns: the quick way; ids are the service's own."""
+        state = self.point(point)
+        proposals = state.chooser.propose_many(contexts, allowed)
+        ids = [self._new_id() for _ in proposals.arms]
+        propensities = [float(p) for p in proposals.propensities]
+        body = {
+            "by": self.replica,
+            "version": state.version,
+            "ids": ids,
+            "arms": proposals.arms,
+            "propensities": [_number(p) for p in propensities],
+            "contexts": contexts,
+            "allowed": allowed,
+        }
+        if ids:
+            prepared = Prepared(state.arms_version, body, proposals)
+            _answer((await self.append(point, "decisions", body, prepared))[0])
+        return DecidedMany(ids, proposals.arms, propensities, body["version"])
+
+    # --- rewards ---------------------------------------------------------------------------------
+
+    async def reward(self, point: str, id: str, values: Mapping[str, float]) -> Rewarded:
+        """Tell rewards of a decision, all or some of them."""
+        return (await self.reward_many(point, [(id, values)]))[0]
+
+    async def reward_many(
+        self, point: str, rows: Sequence[tuple[str, Mapping[str, float]]]
+    ) -> list[Rewarded]:
+        """Tell rewards of many decisions; if one cannot be taken, none is."""
+        state = self.point(point)
+        told = told_by_id(rows)
+        async with self._turns.about((point, id) for id in told):
+            if self.storage.shared and not all(map(state.knows, told)):
+                await self._journal.catch_up()  # another process may have decided just now
+            answers: dict[str, Rewarded] = {}
+            fresh: list[dict[str, Any]] = []
+            for n, (id, values) in enumerate(told.items()):
+                try:
+                    known = state.rewarded(id, values)
+                except InvalidInput as error:
+                    raise at_row(error, n, len(rows)) from None
+                if known is not None:
+                    answers[id] = known
+                else:
+                    numbers = {name: float(value) for name, value in values.items()}
+                    fresh.append({"id": id, "values": numbers})
+            if fresh:
+                outcomes = await self.append(point, "rewards", {"rows": fresh})
+                for row, outcome in zip(fresh, outcomes, strict=True):
+                    answers[row["id"]] = _answer(outcome)
+        return [answers[id] for id, _ in rows]
+
+    # --- arms, and what is known -----------------------------------------------------------------
+
+    async def add_arm(
+        self,
+        point: str,
+        arm: str,
+        prior: Mapping[str, float] | None = None,
+        weight: int | None = None,
+    ) -> bool:
+        """Add an arm, or take a retired one back; False if it was there."""
+        state = self.point(point)
+        if arm in state.chooser.arms:
+            return False
+        body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
+        return bool(_answer((await self.append(point, "arm", body))[0]))
+
+    async def retire_arm(self, point: str, arm: str) -> bool:
+        """Stop choosing an arm; False if it was retired before."""
+        state = self.point(point)
+        if arm in state.chooser.retired:
+            return False
+        if arm not in state.chooser.arms:
+            raise unknown_name("arm", arm, state.chooser.arms)
+        return bool(_answer((await self.append(point, "arm", {"arm": arm, "change": "retire"}))[0]))
+
+    def explain(
+        self, point: str, context: Mapping[str, Any], allowed: Sequence[str] | None = None
+    ) -> ChooserExplanation:
+        """Say what is known of every arm in `context`, and why one would be chosen."""
+        return self.point(point).chooser.explain(context, allowed)
+
+    def summary(self, point: str) -> Summary:
+        """Say what a point learned so far."""
+        return self.point(point).chooser.summary()
+
+    async def read_log(self, point: str, since: int, limit: int) -> list[Stored]:
+        """Return the events of a point after `since`, at most `limit`."""
+        self.point(point)
+        found: list[Stored] = []
+        while len(found) < limit:
+            page = await self.storage.read_since(since, PAGE)
+            found += [stored for stored in page if stored.point == point]
+            if len(page) < PAGE:
+                break
+            since = page[-1].seq
+        return found[:limit]
+
+    async def _tick(self) -> None:
+        """Let time pass in the log where something waits for it and nothing else happens."""
+        while True:
+            await asyncio.sleep(_TICK)
+            told, then = self._log_time
+            now = told + time.monotonic() - then
+            for point in self.points.values():
+                due = point.chooser.due
+                if due is not None and due <= now:
+                    try:
+                        await self.append(point.name, "tick", {})
+                    except StorageFailed as error:
+                        log.warning("%s: time cannot pass: %s", point.name, error)
+
+
+def _answer(outcome: Any) -> Any:
+    """Return an outcome; an error is raised."""
+    if isinstance(outcome, InvalidInput):
+        raise outcome
+    return outcome
+
+
+def _number(propensity: float) -> float | None:
+    return None if math.isnan(propensity) else float(propensity)

@@ -1,0 +1,262 @@
+"""A decision point's log as a table: one row a decision, with its rewards beside it.
+
+Rewards come long after their decisions, so the log is first sorted into a file on disk; then rows
+are written out in their order. Neither step holds more than a page of it in memory.
+"""
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.events import Stored, read_body
+from lexbandit.service.storage import Storage
+
+FORMATS = ("parquet", "csv", "jsonl")
+# So many events are read at once: one may hold ten thousand decisions.
+_PAGE = 50
+_ROWS = 20_000
+
+_SORTED = """
+CREATE TABLE decisions (
+    n INTEGER PRIMARY KEY, id TEXT UNIQUE, seq INTEGER, time REAL, arm TEXT, propensity REAL,
+    version INTEGER, allowed TEXT, context TEXT
+);
+CREATE TABLE rewards (
+    id TEXT, name TEXT, value REAL, time REAL, PRIMARY KEY (id, name)
+) WITHOUT ROWID;
+"""
+
+
+class Exported(NamedTuple):
+    """How many decisions were written, and how many had an id that an earlier one had."""
+
+    rows: int
+    repeated: int
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file's name asks for."""
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise InvalidInput(
+            f"{path} must end in .{', .'.join(FORMATS[:-1])} or .{FORMATS[-1]}: that is its format."
+        )
+    return ending
+
+
+async def export(storage: Storage, point: str, path: Path) -> Exported:
+    """Write the decisions of a point to a file, whole or not at all."""
+    format = format_of(path)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.resolve().parent) as folder:
+        sorted_log = _SortedLog(Path(folder) / "sorted.db")
+        try:
+            points = await _sort(storage, point, sorted_log)
+            if point not in points:
+                raise unknown_name("decision point", point, points)
+            made = Path(folder) / f"made.{format}"
+            rows = _write(sorted_log, format, Path(folder), made)
+        finally:
+            sorted_log.connection.close()
+        os.replace(made, path)
+    return Exported(rows, sorted_log.repeated)
+
+
+async def _sort(storage: Storage, point: str, sorted_log: "_SortedLog") -> set[str]:
+    """Sort the log; returns the points that are in it."""
+    points: set[str] = set()
+    seq = 0
+    while page := await storage.read_since(seq, _PAGE):
+        seq = page[-1].seq
+        points.update(event.point for event in page)
+        for event in page:
+            if event.point == point:
+                sorted_log.take(event)
+    return points
+
+
+class _SortedLog:
+    """The log in a file: decisions in their order, rewards by decision; the first of each counts.
+
+    `kinds` has the types of values that each feature had; `objectives` are all there ever were.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.execute("PRAGMA journal_mode = OFF")
+        self.connection.execute("PRAGMA synchronous = OFF")
+        self.connection.executescript(_SORTED)
+        self.kinds: dict[str, set[type]] = {}
+        self.objectives: list[str] = []
+        self.repeated = 0
+
+    def take(self, event: Stored) -> None:
+        """Take the decisions and rewards of an event."""
+        if event.kind == "decisions":
+            self._decisions(event)
+        elif event.kind == "begin":
+            for objective in read_body(event)["definition"]["objectives"]:
+                self._note_objective(objective["name"])
+        elif event.kind == "rewards":
+            told = [
+                (row["id"], name, value, event.time)
+                for row in read_body(event)["rows"]
+                for name, value in row["values"].items()
+            ]
+            for _, name, _, _ in told:
+                self._note_objective(name)
+            self._insert("INSERT OR IGNORE INTO rewards VALUES (?, ?, ?, ?)", told)
+
+    def _note_objective(self, name: str) -> None:
+        if name not in self.objectives:
+            self.objectives.append(name)
+
+    def _decisions(self, event: Stored) -> None:
+        body = read_body(event)
+        made = []
+        for row in _rows(body):
+            for name, value in row["context"].items():
+                if value is not None:
+                    self.kinds.setdefault(name, set()).add(type(value))
+            head = (row["id"], event.seq, event.time, row["arm"], row["propensity"])
+            allowed = row.get("allowed")
+            told = None if allowed is None else json.dumps(allowed)
+            made.append((*head, body["version"], told, json.dumps(row["context"])))
+        kept = self._insert(
+            "INSERT OR IGNORE INTO decisions "
+            "(id, seq, time, arm, propensity, version, allowed, context) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            made,
+        )
+        self.repeated += len(made) - kept
+
+    def _insert(self, statement: str, rows: list[tuple[Any, ...]]) -> int:
+        """Insert rows; returns how many were new."""
+        self.connection.execute("BEGIN")
+        done = self.connection.executemany(statement, rows).rowcount
+        self.connection.execute("COMMIT")
+        return done
+
+    def pages(self) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Yield decisions in their order, and the rewards of these."""
+        last = 0
+        while True:
+            decisions = self.connection.execute(
+                "SELECT * FROM decisions WHERE n > ? ORDER BY n LIMIT ?", (last, _ROWS)
+            ).fetchall()
+            if not decisions:
+                return
+            first, last = decisions[0][0], decisions[-1][0]
+            rewards = self.connection.execute(
+                "SELECT n, name, value, rewards.time - decisions.time FROM decisions "
+                "JOIN rewards USING (id) WHERE n BETWEEN ? AND ?",
+                (first, last),
+            ).fetchall()
+            yield decisions, rewards
+
+
+def _rows(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield the decisions of an event, which holds them in rows or in columns."""
+    if "rows" in body:
+        yield from body["rows"]
+        return
+    names = list(body["contexts"])
+    contexts = zip(*body["contexts"].values(), strict=True)
+    columns = zip(body["ids"], body["arms"], body["propensities"], contexts, strict=True)
+    for id, arm, propensity, values in columns:
+        context = dict(zip(names, values, strict=True))
+        allowed = body["allowed"]
+        row = {"id": id, "arm": arm, "propensity": propensity, "context": context}
+        yield {**row, "allowed": allowed}
+
+
+def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int:
+    """Write pages as files of their own, then all of them as one; returns the rows."""
+    flat = format == "csv"  # it has no lists
+    schema = _schema(sorted_log, flat)
+    pages: list[Path] = []
+    rows = 0
+    for decisions, rewards in sorted_log.pages():
+        pages.append(folder / f"page-{len(pages):08}.parquet")
+        _page(decisions, rewards, schema, flat).write_parquet(pages[-1])
+        rows += len(decisions)
+    table = pl.scan_parquet(pages) if pages else pl.DataFrame(schema=schema).lazy()
+    if format == "parquet":
+        table.sink_parquet(path)
+    elif format == "csv":
+        table.sink_csv(path)
+    else:
+        table.sink_ndjson(path)
+    return rows
+
+
+def _schema(sorted_log: _SortedLog, flat: bool) -> dict[str, pl.DataType]:
+    text = pl.String()
+    schema: dict[str, pl.DataType] = {
+        "seq": pl.Int64(),
+        "time": pl.Datetime("us", "UTC"),
+        "id": text,
+        "arm": text,
+        "propensity": pl.Float64(),
+        "policy_version": pl.Int64(),
+        "allowed": text if flat else pl.List(text),
+    }
+    for name, kinds in sorted_log.kinds.items():
+        schema[f"context.{name}"] = _type(kinds, flat)
+    for name in sorted_log.objectives:
+        schema[f"reward.{name}"] = schema[f"delay.{name}"] = pl.Float64()
+    return schema
+
+
+def _type(kinds: set[type], flat: bool) -> pl.DataType:
+    if kinds <= {int, float}:
+        return pl.Float64()
+    if kinds == {bool}:
+        return pl.Boolean()
+    if kinds == {list} and not flat:
+        return pl.List(pl.Float64())
+    return pl.String()
+
+
+def _page(
+    decisions: list[Any], rewards: list[Any], schema: dict[str, pl.DataType], flat: bool
+) -> pl.DataFrame:
+    """Return a page of rows."""
+    places = {row[0]: place for place, row in enumerate(decisions)}
+    columns: dict[str, list[Any]] = {name: [None] * len(decisions) for name in schema}
+    for place, (_, id, seq, time, arm, propensity, version, allowed, context) in enumerate(
+        decisions
+    ):
+        told = json.loads(allowed) if allowed is not None and not flat else allowed
+        head = (seq, round(time * 1e6), id, arm, propensity, version, told)
+        for name, value in zip(schema, head, strict=False):
+            columns[name][place] = value
+        for name, value in json.loads(context).items():
+            column = f"context.{name}"
+            columns[column][place] = _value(value, schema[column]) if column in schema else None
+    for n, name, value, delay in rewards:
+        columns[f"reward.{name}"][places[n]] = value
+        columns[f"delay.{name}"][places[n]] = delay
+    return pl.DataFrame(
+        {name: pl.Series(name, columns[name], _raw(type)) for name, type in schema.items()}
+    ).cast({"time": pl.Datetime("us", "UTC")})
+
+
+def _raw(type: pl.DataType) -> pl.DataType:
+    """Return the type in which a column is given: times are numbers at first."""
+    return pl.Int64() if isinstance(type, pl.Datetime) else type
+
+
+def _value(value: Any, type: pl.DataType) -> Any:
+    """Return a feature's value as its column holds it; one of another type becomes JSON."""
+    if isinstance(type, pl.Float64) and value is not None:
+        return float(value)
+    if isinstance(type, pl.String) and value is not None and not isinstance(value, str):
+        return json.dumps(value)
+    return value

@@ -1,0 +1,232 @@
+"""What happened over time at a decision point, in bounded memory: for the dashboard.
+
+Events fall into a second of the log's time. A second that is over is added to two series: `whole`,
+everything since the beginning in at most 240 buckets whose width doubles when they run out, and
+`hour`, the last hour in buckets of half a minute. Beside them stand the last 50 decisions.
+
+Times come from the log, so the same events lead to the same history, before and after a restart.
+"""
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+ROOM = 240
+"""So many buckets a series has at most."""
+RECENT = 50
+"""So many of the last decisions are kept."""
+_HOUR, _HALF_MINUTE = 3600.0, 30.0
+# A reward beyond this counts as this, so that no sum of squares is infinite.
+_MOST = 1e140
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
+
+Sums = list[float]
+"""Count, sum and sum of squares of rewards."""
+
+
+class Bucket:
+    """What happened in a stretch of time."""
+
+    __slots__ = ("arms", "expired", "late", "rewards")
+
+    def __init__(self) -> None:
+        self.arms: Counter[str] = Counter()
+        self.rewards: dict[str, Sums] = {}
+        self.late = 0
+        self.expired = 0
+
+    def add(self, other: "Bucket") -> None:
+        """Add what happened in another stretch."""
+        self.arms.update(other.arms)
+        for name, sums in other.rewards.items():
+            mine = self.rewards.setdefault(name, [0, 0.0, 0.0])
+            for n, one in enumerate(sums):
+                mine[n] += one
+        self.late += other.late
+        self.expired += other.expired
+
+    def plain(self) -> dict[str, Any]:
+        """Return the bucket as plain values."""
+        return {
+            "arms": dict(self.arms),
+            "rewards": {name: list(sums) for name, sums in self.rewards.items()},
+            "late": self.late,
+            "expired": self.expired,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Bucket":
+        """Return the bucket that `plain` told of."""
+        bucket = cls()
+        bucket.arms.update(plain["arms"])
+        bucket.rewards = {name: list(sums) for name, sums in plain["rewards"].items()}
+        bucket.late, bucket.expired = plain["late"], plain["expired"]
+        return bucket
+
+
+class Series:
+    """Buckets by their place: floor(time / width). Stretches in which nothing happened have none.
+
+    With `span` the series forgets what is older than so many seconds; without, its width doubles
+    whenever more than `ROOM` places lie between the first bucket and the last.
+    """
+
+    def __init__(self, width: float, span: float | None = None) -> None:
+        self.width = width
+        self.span = span
+        self.buckets: dict[int, Bucket] = {}
+
+    def add(self, time: float, bucket: Bucket) -> None:
+        """Add what happened around `time`, which lies in the last bucket or after it."""
+        place = math.floor(time / self.width)
+        if self.span is None:
+            while self.buckets and place - next(iter(self.buckets)) >= ROOM:
+                self._double()
+                place = math.floor(time / self.width)
+        else:
+            oldest = place - math.ceil(self.span / self.width)
+            while self.buckets and next(iter(self.buckets)) <= oldest:
+                del self.buckets[next(iter(self.buckets))]
+        self.buckets.setdefault(place, Bucket()).add(bucket)
+
+    def _double(self) -> None:
+        """Make buckets twice as wide: each takes in its neighbour."""
+        self.width *= 2.0
+        old, self.buckets = self.buckets, {}
+        for place, bucket in old.items():
+            self.buckets.setdefault(place // 2, Bucket()).add(bucket)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the series as plain values."""
+        buckets = [[place, bucket.plain()] for place, bucket in self.buckets.items()]
+        return {"width": self.width, "span": self.span, "buckets": buckets}
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Series":
+        """Return the series that `plain` told of."""
+        series = cls(plain["width"], plain["span"])
+        series.buckets = {place: Bucket.from_plain(told) for place, told in plain["buckets"]}
+        return series
+
+
+class Recent(NamedTuple):
+    """A decision of late as the log has it, and what was told of it so far."""
+
+    time: float
+    row: Mapping[str, Any]
+    rewards: dict[str, float]
+
+
+class History:
+    """What happened over time. Whoever folds the log tells it, in the order of the log."""
+
+    def __init__(self) -> None:
+        self._series = {"whole": Series(1.0), "hour": Series(_HALF_MINUTE, _HOUR)}
+        self._now = Bucket()
+        self._second = 0  # the one that `_now` is about
+        self._end = -math.inf  # nothing is open yet
+        self._recent: OrderedDict[str, Recent] = OrderedDict()
+
+    def _open(self, time: float) -> Bucket:
+        """Return the bucket of a moment; the seconds before it are over."""
+        if time >= self._end:
+            self._close()
+            self._second = math.floor(time)
+            self._end = self._second + 1.0
+        return self._now
+
+    def _close(self) -> None:
+        if self._end > -math.inf:
+            for series in self._series.values():
+                series.add(self._second, self._now)
+            self._now = Bucket()
+
+    def decided(self, time: float, arms: Sequence[str]) -> None:
+        """Count decisions, a whole batch of them."""
+        counts = (self._now if time < self._end else self._open(time)).arms
+        if len(arms) == 1:
+            counts[arms[0]] += 1
+        else:
+            counts.update(arms)
+
+    def keep(self, time: float, row: Mapping[str, Any]) -> None:
+        """Keep a decision among the last ones: a row of the log, with its id.
+
+        Of a batch only the last `RECENT` need be told.
+        """
+        recent = self._recent
+        recent[row["id"]] = _tuple(Recent, (time, row, {}))
+        if len(recent) > RECENT:
+            recent.popitem(last=False)
+
+    def rewarded(self, time: float, objective: str, value: float, id: str | None = None) -> None:
+        """Count a reward that was learned, a default among them; `id` is its decision."""
+        if not -_MOST < value < _MOST:
+            value = math.copysign(_MOST, value)
+        rewards = (self._now if time < self._end else self._open(time)).rewards
+        sums = rewards.get(objective)
+        if sums is None:
+            sums = rewards[objective] = [0, 0.0, 0.0]
+        sums[0] += 1
+        sums[1] += value
+        sums[2] += value * value
+        if id is not None and id in self._recent:
+            self._recent[id].rewards[objective] = value
+
+    def late(self, time: float) -> None:
+        """Count a reward that came after its time."""
+        self._open(time).late += 1
+
+    def expired(self, time: float, n: int) -> None:
+        """Count decisions whose time was over."""
+        if n:
+            self._open(time).expired += n
+
+    def recent(self) -> list[Recent]:
+        """Return the last decisions, the newest first."""
+        return list(reversed(self._recent.values()))
+
+    def buckets(self, series: str) -> Iterator[tuple[float, float, Bucket]]:
+        """Yield begin, end and contents of the buckets of "whole" or "hour", the oldest first.
+
+        The last one ends with the second of the last event.
+        """
+        one = self._series[series]
+        last = None if self._end == -math.inf else math.floor(self._second / one.width)
+        for place, bucket in one.buckets.items():
+            if place != last:
+                yield place * one.width, (place + 1) * one.width, bucket
+        if last is not None:
+            now = Bucket()
+            now.add(one.buckets.get(last, Bucket()))
+            now.add(self._now)
+            yield last * one.width, self._end, now
+
+    def width(self, series: str) -> float:
+        """Return how many seconds a bucket of "whole" or "hour" spans."""
+        return self._series[series].width
+
+    def plain(self) -> dict[str, Any]:
+        """Return the history as plain values, as JSON holds them."""
+        return {
+            "series": {name: series.plain() for name, series in self._series.items()},
+            "now": None if self._end == -math.inf else [self._second, self._now.plain()],
+            "recent": [
+                [kept.time, dict(kept.row), dict(kept.rewards)] for kept in self._recent.values()
+            ],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "History":
+        """Return the history that `plain` told of: it goes on as that one would."""
+        history = cls()
+        history._series = {name: Series.from_plain(told) for name, told in plain["series"].items()}
+        if plain["now"] is not None:
+            history._second, now = plain["now"]
+            history._end = history._second + 1.0
+            history._now = Bucket.from_plain(now)
+        for time, row, rewards in plain["recent"]:
+            history._recent[row["id"]] = Recent(time, row, dict(rewards))
+        return history

@@ -1,0 +1,138 @@
+"""The log as a process uses it: events are written together, and taken in the log's order."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from lexbandit.service.events import CorruptLog, Event, Stored
+from lexbandit.service.point import Outcome, Prepared
+from lexbandit.service.storage import Storage, StorageFailed
+
+log = logging.getLogger("lexbandit.service")
+
+# So many events are read at once from the log.
+PAGE = 200
+
+Fold = Callable[[Stored, Prepared | None], Sequence[Outcome]]
+
+
+class _Pending(NamedTuple):
+    event: Event
+    prepared: Prepared | None
+    done: "asyncio.Future[Sequence[Outcome]]"
+
+
+class Journal:
+    """Appends events in groups and folds every event of the log, each once, in its order.
+
+    While one group is being written the next one gathers, so a commit serves all who wait. Events
+    of other processes are read before an own one is folded that comes after them.
+
+    seq       the last event that was folded
+    trouble   why nothing is written now; None if all is well
+    """
+
+    def __init__(self, storage: Storage, fold: Fold, seq: int) -> None:
+        self.storage = storage
+        self.seq = seq
+        self.trouble: str | None = None
+        self._fold = fold
+        self._waiting: list[_Pending] = []
+        self._wake = asyncio.Event()
+        self._order = asyncio.Lock()  # one at a time folds, so that the order is the log's
+        self._closing = self._broken = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._write_groups())
+
+    async def stop(self) -> None:
+        """Write what waits, then end."""
+        self._closing = True
+        self._wake.set()
+        if self._task is not None:
+            await self._task
+
+    async def append(self, event: Event, prepared: Prepared | None = None) -> Sequence[Outcome]:
+        """Write an event and fold it; when this returns it is on disk."""
+        if self._broken or self._closing:
+            raise StorageFailed(self.trouble or "the service is stopping.", final=self._broken)
+        done: asyncio.Future[Sequence[Outcome]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Pending(event, prepared, done))
+        self._wake.set()
+        return await done
+
+    async def _write_groups(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            group, self._waiting = self._waiting, []
+            if group:
+                async with self._order:
+                    await self._write(group)
+            elif self._closing:
+                return
+
+    async def _write(self, group: list[_Pending]) -> None:
+        """Write a group; each who waits gets an answer or an error, never silence."""
+        try:
+            stored = await self.storage.append([one.event for one in group])
+            await self._catch_up(stored[0].seq - 1)
+            for one, kept in zip(group, stored, strict=True):
+                outcome = self._take(kept, one.prepared)
+                if not one.done.done():
+                    one.done.set_result(outcome)
+            self.trouble = None
+        except Exception as error:  # whatever it is, those who wait must know
+            self._note(error)
+            if isinstance(error, CorruptLog):
+                error = StorageFailed(str(error), final=True)
+            for one in group:
+                if not one.done.done():
+                    one.done.set_exception(error)
+
+    def _note(self, error: Exception) -> None:
+        """Say what is wrong, once; after what is final nothing more is written."""
+        again, self.trouble = self.trouble == str(error), str(error)
+        if isinstance(error, StorageFailed | CorruptLog):
+            self._broken |= isinstance(error, CorruptLog) or error.final
+            log.log(logging.DEBUG if again else logging.ERROR, "the log has failed: %s", error)
+        else:
+            log.exception("not written: an error of ours")
+
+    def _take(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
+        outcome = self._fold(stored, prepared)
+        self.seq = stored.seq
+        return outcome
+
+    async def _catch_up(self, last: int | None = None) -> int:
+        """Fold the events that others wrote, up to `last`; returns how many."""
+        taken = 0
+        while last is None or self.seq < last:
+            limit = PAGE if last is None else min(PAGE, last - self.seq)
+            events = await self.storage.read_since(self.seq, limit)
+            for stored in events:
+                self._take(stored)
+            taken += len(events)
+            if len(events) < limit:
+                break
+        return taken
+
+    async def catch_up(self) -> int:
+        """Fold what is in the log and was not folded yet; returns how many events."""
+        async with self._order:
+            return await self._catch_up()
+
+    async def follow(self, every: float) -> None:
+        """Fold what other processes write, within `every` seconds, until cancelled."""
+        while True:
+            await asyncio.sleep(every)
+            try:
+                await self.catch_up()
+            except (StorageFailed, CorruptLog) as error:
+                self._note(error)
+            else:
+                if not self._broken:
+                    self.trouble = None

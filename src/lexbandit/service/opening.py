@@ -1,0 +1,64 @@
+"""How an engine starts: from snapshots and the log to where the log ends."""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lexbandit.errors import InvalidInput
+from lexbandit.service.definition import Definition
+from lexbandit.service.point import Point
+from lexbandit.service.snapshots import unpack
+from lexbandit.service.storage import Storage
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine import Engine
+
+log = logging.getLogger("lexbandit.service")
+
+
+async def restored(
+    definitions: Mapping[str, Definition], storage: Storage
+) -> tuple[dict[str, Point], int]:
+    """Return the points as their snapshots have them, and the event to read the log after."""
+    points = {name: await _restored(one, storage) for name, one in definitions.items()}
+    return points, min((point.seq for point in points.values()), default=0)
+
+
+async def _restored(definition: Definition, storage: Storage) -> Point:
+    snapshot = await storage.load_snapshot(definition.name, definition.fingerprint)
+    if snapshot is None:
+        return Point(definition)
+    try:
+        point = unpack(definition, snapshot.data)
+    except (InvalidInput, ValueError, KeyError, TypeError) as error:
+        log.warning("%s: its snapshot is not read, its log is: %s", definition.name, error)
+        return Point(definition)
+    point.seq = snapshot.seq
+    return point
+
+
+def report(points: Mapping[str, Point]) -> None:
+    """Say what of the log could not be taken, after it was read."""
+    for name, point in points.items():
+        if point.refused is not None:
+            log.warning(
+                "%s: %d rows of the log were not taken in all, the last one at %s",
+                name,
+                point.counts["refused"],
+                point.refused,
+            )
+
+
+async def begin(engine: "Engine") -> None:
+    """Write what a point's log begins with, and the arms that its definition has and it has not."""
+    for name, point in engine.points.items():
+        definition = point.definition
+        if not point.begun:
+            body = {"arms": list(definition.arms), "definition": definition.plain()}
+            await engine.append(name, "begin", body)
+        chooser = point.chooser
+        for arm in definition.arms:
+            if arm not in chooser.arms and arm not in chooser.retired:
+                await engine.add_arm(name, arm)
+        if chooser.due is not None:  # the log's time may have passed it while nobody served
+            await engine.append(name, "tick", {})

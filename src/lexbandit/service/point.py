@@ -1,0 +1,286 @@
+"""One decision point: the state that its events lead to, one after the other."""
+
+import hashlib
+import json
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lexbandit.chooser import Chooser, Proposal, Proposals
+from lexbandit.errors import Contradiction, InvalidInput, unknown_name
+from lexbandit.service.definition import Definition
+from lexbandit.service.events import CorruptLog, Stored, read_body
+from lexbandit.service.history import RECENT, History
+from lexbandit.service.rows import Decided, Rewarded
+
+# What became of one row of an event: an answer, or the error that its sender gets.
+Outcome = Decided | Rewarded | InvalidInput | bool | None
+
+
+class Key(NamedTuple):
+    """What a caller's own id stands for: the request, and the version that answered it."""
+
+    request: str
+    version: int
+
+
+class Past(NamedTuple):
+    """What was told of a decision whose time is over: in time, and too late."""
+
+    told: dict[str, float]
+    late: dict[str, float]
+
+
+class Prepared(NamedTuple):
+    """What was worked out of a decisions event when it was made; good while the arms are these."""
+
+    arms_version: int
+    body: dict[str, Any]
+    proposals: Sequence[Proposal] | Proposals
+
+
+class Point:
+    """The state of a decision point.
+
+    `fold` takes the events of the log in their order and is the only way to change it: nothing here
+    depends on the clock on the wall, on chance, or on which process is asked. So every process that
+    took the same events is in the same state.
+
+    seq            the last event that was taken
+    version        the last event that changed what the policy knows
+    arms_version   the last event that changed the arms
+    counts         how often what happened
+    keys           the callers' own ids, as long as their decisions are kept
+    past           the decisions whose time was over, the last `keep` of them
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.chooser: Chooser = definition.chooser(definition.arms, self.clock)
+        self.begun = False
+        self.seq = self.version = self.arms_version = 0
+        self.time = 0.0
+        self.counts: Counter[str] = Counter()
+        self.keys: OrderedDict[str, Key] = OrderedDict()
+        self.past: OrderedDict[str, Past] = OrderedDict()
+        self.history = History()
+        self.refused: str | None = None
+        """Why the last row that could not be taken was not."""
+        self._look_at = -math.inf  # no decision's time is over before
+
+    def clock(self) -> float:
+        """Return the time of the event that is taken: the chooser's clock."""
+        return self.time
+
+    def digest(self) -> str:
+        """Return a short text that is the same for states that are the same bit for bit."""
+        told = [
+            self.chooser.digest(),
+            self.version,
+            self.arms_version,
+            self.time,
+            sorted(self.counts.items()),
+            list(self.keys.items()),
+            list(self.past.items()),
+            self.history.plain(),
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    # --- what a request meets before it is written -----------------------------------------------
+
+    def answered(self, id: str, request: str) -> Decided | None:
+        """Return the answer that a caller's own id had before, if it had one."""
+        if id not in self.chooser:
+            return None
+        key = self.keys.get(id)
+        if key is None or key.request != request:
+            raise Contradiction(
+                f"decision {id!r} was asked for before, with another context or other allowed arms."
+            )
+        kept = self.chooser.decision(id)
+        return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def knows(self, id: str) -> bool:
+        """Tell whether a decision is kept, or was until its time was over."""
+        return id in self.chooser or id in self.past
+
+    def rewarded(self, id: str, values: Mapping[str, Any]) -> Rewarded | None:
+        """Return the answer to rewards that were told before; None if there is something new.
+
+        Values that cannot be taken, or contradict earlier ones, are refused.
+        """
+        if not values:
+            raise InvalidInput(f"there is no reward for decision {id!r}: name one or more.")
+        past = self.past.get(id)
+        if past is None:
+            told: Mapping[str, float] = self.chooser.decision(id).rewards
+        else:
+            told = {**past.told, **past.late}
+        new = [name for name, value in values.items() if self._is_new(id, name, value, told)]
+        if new:
+            return None
+        late = past is not None and any(name in past.late for name in values)
+        return Rewarded(id, learned=not late, late=late)
+
+    def _is_new(self, id: str, name: str, value: Any, told: Mapping[str, float]) -> bool:
+        objectives = self.chooser.objectives
+        objective = next((o for o in objectives if o.name == name), None)
+        if objective is None:
+            raise unknown_name("objective", name, [o.name for o in objectives])
+        number = objective.checked(value)
+        before = told.get(name)
+        if before is not None and before != number:
+            raise Contradiction(
+                f"{name} of decision {id!r} was told as {before!r} before, now as {number!r}."
+            )
+        return before is None
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def fold(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
+        """Take an event; returns what became of each of its rows."""
+        if not self.begun and stored.kind != "begin":
+            raise CorruptLog(f"event {stored.seq} of {self.name!r} comes before its beginning.")
+        self.seq = stored.seq
+        self._pass_time(stored.time)
+        if stored.kind == "decisions":
+            return self._decisions(stored, prepared)
+        body = read_body(stored)
+        if stored.kind == "rewards":
+            return [self._reward(row["id"], row["values"]) for row in body["rows"]]
+        if stored.kind == "arm":
+            return [self._arm(body)]
+        if stored.kind == "begin":
+            self._begin(body["arms"])
+        return [None]
+
+    def _begin(self, arms: Sequence[str]) -> None:
+        """Start with the arms of the first beginning; replicas that began at once agree on it."""
+        if not self.begun:
+            self.chooser = self.definition.chooser(arms, self.clock)
+            self.begun = True
+
+    def _pass_time(self, time: float) -> None:
+        """Let decisions go whose time is over."""
+        self.time = time
+        wait = self.definition.wait
+        if wait is None or time < self._look_at:
+            return
+        gone = self.chooser.overdue(time)
+        for kept in gone:
+            self.past[kept.id] = Past(kept.rewards, {})
+            self.keys.pop(kept.id, None)
+            for objective in self.chooser.objectives:
+                if objective.default is not None and objective.name not in kept.rewards:
+                    self.history.rewarded(time, objective.name, objective.default, kept.id)
+        if gone:
+            while len(self.past) > self.definition.keep:
+                self.past.popitem(last=False)
+            self.chooser.tick()
+            self.version = self.seq
+            self.counts["expired"] += len(gone)
+            self.history.expired(time, len(gone))
+        self._look_at = self.chooser.due or time + wait
+
+    def _decisions(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
+        """Keep decisions, one a row or in columns."""
+        if prepared is not None and prepared.arms_version != self.arms_version:
+            prepared = None
+        body = read_body(stored) if prepared is None else prepared.body
+        proposals = None if prepared is None else prepared.proposals
+        if "rows" not in body:
+            return self._columns(body, proposals)
+        version = body["version"]
+        return [
+            self._decision(row, version, None if proposals is None else proposals[n])
+            for n, row in enumerate(body["rows"])
+        ]
+
+    def _decision(self, row: dict[str, Any], version: int, proposal: Any) -> Outcome:
+        id, arm, allowed = row["id"], row["arm"], row.get("allowed")
+        propensity = math.nan if row["propensity"] is None else row["propensity"]
+        request = row.get("key")
+        try:
+            if request is not None and (before := self.answered(id, request)) is not None:
+                self.counts["repeated"] += 1
+                return before
+            if proposal is None:
+                proposal = self.chooser.proposal(arm, propensity, row["context"], allowed)
+            self.chooser.record(id, proposal)
+        except InvalidInput as error:
+            return self._refuse(error)
+        if request is not None:
+            self.keys[id] = Key(request, version)
+            if len(self.keys) > self.definition.keep:
+                self.keys.popitem(last=False)
+        self.past.pop(id, None)  # an id may be used again when its first decision is over
+        self.counts["decisions"] += 1
+        self.history.decided(self.time, (arm,))
+        self.history.keep(self.time, row)
+        return Decided(id, arm, propensity, version)
+
+    def _columns(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
+        """Keep a batch in columns; its ids are the service's own, so none was there before."""
+        ids, arms, contexts, allowed = (body[k] for k in ("ids", "arms", "contexts", "allowed"))
+        try:
+            if proposals is None:
+                propensities = [math.nan if p is None else p for p in body["propensities"]]
+                proposals = self.chooser.proposals(arms, propensities, contexts, allowed)
+            self.chooser.record_many(ids, proposals)
+        except InvalidInput as error:
+            return [self._refuse(error, len(ids))]
+        self.counts["decisions"] += len(ids)
+        self.history.decided(self.time, arms)
+        for n in range(max(len(ids) - RECENT, 0), len(ids)):
+            context = {name: values[n] for name, values in contexts.items()}
+            row = {"id": ids[n], "arm": arms[n], "propensity": body["propensities"][n]}
+            self.history.keep(self.time, {**row, "context": context, "allowed": allowed})
+        return [None]
+
+    def _reward(self, id: str, values: Mapping[str, Any]) -> Outcome:
+        """Learn rewards of a decision that is kept; note those of one whose time is over."""
+        past = self.past.get(id)
+        try:
+            known = self.rewarded(id, values)
+            if known is not None:
+                self.counts["repeated"] += 1
+                return known
+            if past is None:
+                told = self.chooser.decision(id).rewards
+                self.chooser.reward(id, values)
+        except InvalidInput as error:
+            return self._refuse(error)
+        if past is not None:
+            past.late.update({n: v for n, v in values.items() if n not in past.told})
+            self.counts["late"] += 1
+            self.history.late(self.time)
+            return Rewarded(id, learned=False, late=True)
+        for name, value in values.items():
+            if name not in told:
+                self.counts["rewards"] += 1
+                self.history.rewarded(self.time, name, value, id)
+        self.version = self.seq
+        return Rewarded(id, learned=True, late=False)
+
+    def _refuse(self, error: InvalidInput, rows: int = 1) -> InvalidInput:
+        """Note rows that were not taken: a replica was quicker, or the definition is new."""
+        self.counts["refused"] += rows
+        self.refused = f"event {self.seq}: {error}"
+        return error
+
+    def _arm(self, body: Mapping[str, Any]) -> Outcome:
+        """Add or retire an arm; False if that was so already."""
+        arm, add = body["arm"], body["change"] == "add"
+        if (arm in self.chooser.arms) == add:
+            return False
+        try:
+            if add:
+                self.chooser.add_arm(arm, prior=body.get("prior"), weight=body.get("weight"))
+            else:
+                self.chooser.retire_arm(arm)
+        except InvalidInput as error:
+            return self._refuse(error)
+        self.version = self.arms_version = self.seq
+        return True

@@ -1,0 +1,92 @@
+"""What is asked and answered: one row a decision or a reward."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lexbandit.errors import Contradiction, InvalidInput
+
+# Ids of decisions are texts of at most this length.
+LONGEST_ID = 128
+
+
+class DecisionRow(NamedTuple):
+    """A decision that is asked for; `id` is the caller's own, to ask again by."""
+
+    context: Mapping[str, Any]
+    allowed: Sequence[str] | None = None
+    id: str | None = None
+
+
+class Decided(NamedTuple):
+    """A decision that was made: it is on disk.
+
+    `policy_version` is the last event that had changed what the policy knows.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    policy_version: int
+
+
+class DecidedMany(NamedTuple):
+    """Many decisions that were made, by columns."""
+
+    ids: list[str]
+    arms: list[str]
+    propensities: list[float]
+    policy_version: int
+
+
+class Rewarded(NamedTuple):
+    """What became of a reward: it is on disk, and learned unless it came too late."""
+
+    id: str
+    learned: bool
+    late: bool
+
+
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=list).encode
+
+
+def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
+    """Return a short text that differs where requests for a decision differ."""
+    text = _encode((context, None if allowed is None else sorted(allowed)))
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def own_id(id: Any) -> str:
+    """Return a caller's own id: a text that is neither empty nor long."""
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
+        raise InvalidInput(f"id must be a text of 1 to {LONGEST_ID} characters, got {id!r}.")
+    return id
+
+
+def at_row(error: InvalidInput, row: int, rows: int) -> InvalidInput:
+    """Return an error that names its row where there are several."""
+    return error if rows == 1 else type(error)(f"row {row}: {error}")
+
+
+def one_request_an_id(rows: Sequence[DecisionRow]) -> None:
+    """Refuse a batch that asks for two different decisions by one id."""
+    asked: dict[str, DecisionRow] = {}
+    for n, row in enumerate(rows):
+        if row.id is not None and asked.setdefault(row.id, row)[:2] != row[:2]:
+            raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
+
+
+def told_by_id(
+    rows: Sequence[tuple[str, Mapping[str, float]]],
+) -> dict[str, dict[str, float]]:
+    """Return what is told of each decision; rows of one decision are taken together."""
+    told: dict[str, dict[str, float]] = {}
+    for n, (id, values) in enumerate(rows):
+        before = told.setdefault(id, {})
+        for name, value in values.items():
+            if name in before and before[name] != value:
+                raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
+            before[name] = value
+    return told

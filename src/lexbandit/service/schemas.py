@@ -1,0 +1,243 @@
+"""What goes over the wire: one class a body. The OpenAPI document is made of these."""
+
+import re
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lexbandit.errors import InvalidInput
+
+MOST_ROWS = 10_000
+LONGEST_ARM = 200
+
+# A feature's value: a number, a category, a flag, a vector, or nothing.
+Value = None | bool | int | float | str | list[float]
+Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
+Allowed = Annotated[
+    Annotated[list[str], Meta(min_length=1)] | None,
+    Meta(description="The arms that may be chosen; all, if it is left out."),
+]
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        pattern="^[0-9A-Za-z][!-~]*$",
+        description="Begins with a letter or digit; visible ASCII characters, no spaces.",
+    ),
+]
+Rewards = Annotated[
+    dict[str, float],
+    Meta(min_length=1, description="Objectives and their values, in their own units."),
+]
+# None where the policy knows no closed form of it.
+Propensity = float | None
+
+
+# Control characters: a name that has any cannot be shown.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+ARM_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
+
+
+def arm_name(arm: str) -> str:
+    """Return the name of an arm as a path can hold it: not long, no control characters."""
+    if not 0 < len(arm) <= LONGEST_ARM or _CONTROL.search(arm):
+        raise InvalidInput(
+            f"an arm's name has 1 to {LONGEST_ARM} characters and no control characters, "
+            f"got {arm!r}."
+        )
+    return arm
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """A body in which every field is known."""
+
+
+class DecisionRequest(Strict):
+    """Asks for a decision; `id` is the caller's own, to ask again by."""
+
+    context: Context
+    allowed: Allowed = None
+    id: Id | None = None
+
+
+class Decision(Struct):
+    """A decision that was made; it is on disk."""
+
+    id: str
+    arm: str
+    propensity: Propensity
+    policy_version: int
+
+
+class DecisionRows(Strict):
+    """Asks for many decisions, one a row."""
+
+    decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ROWS)]
+
+
+class DecisionColumns(Strict):
+    """Asks for many decisions, by columns: the fast form. One list of allowed arms for all."""
+
+    contexts: Annotated[
+        dict[str, Annotated[list[Value], Meta(min_length=1, max_length=MOST_ROWS)]],
+        Meta(min_length=1, description="One list of values a feature, all of one length."),
+    ]
+    allowed: Allowed = None
+
+
+class DecisionsReply(Struct):
+    """Many decisions, in the order asked for."""
+
+    decisions: list[Decision]
+
+
+class ColumnsReply(Struct):
+    """Many decisions by columns, in the order asked for."""
+
+    ids: list[str]
+    arms: list[str]
+    propensities: list[Propensity]
+    policy_version: int
+
+
+class RewardReply(Struct):
+    """What became of a reward: it is on disk, and learned unless it came too late."""
+
+    id: str
+    learned: bool
+    late: bool
+
+
+class RewardRow(Strict):
+    """Rewards of one decision."""
+
+    id: Id
+    values: Rewards
+
+
+class RewardRows(Strict):
+    """Rewards of many decisions."""
+
+    rewards: Annotated[list[RewardRow], Meta(min_length=1, max_length=MOST_ROWS)]
+
+
+class RewardsReply(Struct):
+    """What became of many rewards, in the order told."""
+
+    rewards: list[RewardReply]
+
+
+class ExplainRequest(Strict):
+    """Asks why an arm would be chosen; nothing is decided."""
+
+    context: Context
+    allowed: Allowed = None
+
+
+class EstimateReply(Struct):
+    """What is known of an objective of an arm; null while nothing was observed."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    observations: int
+
+
+class ArmExplanation(Struct):
+    """What is known of an arm in a context."""
+
+    name: str
+    allowed: bool
+    retired: bool
+    plays: int
+    estimates: dict[str, EstimateReply]
+    as_good: bool
+    why: str
+    propensity: Propensity
+
+
+class ExplainReply(Struct):
+    """Why an arm would be chosen: in fields, and as a text to print."""
+
+    arms: list[ArmExplanation]
+    likely: list[str]
+    reason: str
+    text: str
+
+
+class MeanReply(Struct):
+    """An average with a 95 % interval; null where nothing is known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+class SummaryReply(Struct):
+    """What was learned so far. `counts` says how often what happened."""
+
+    received: dict[str, MeanReply]
+    gained: dict[str, MeanReply]
+    plays: dict[str, int]
+    decisions: int
+    waiting: int
+    counts: dict[str, int]
+    seq: int
+    policy_version: int
+
+
+class ArmRequest(Strict):
+    """A new arm's prior: as if `weight` rewards of these means had come. Both, or neither."""
+
+    prior: Rewards | UnsetType = UNSET
+    weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)] | UnsetType = UNSET
+
+
+class ArmReply(Struct):
+    """An arm; `changed` is false if it was so already."""
+
+    name: str
+    retired: bool
+    changed: bool
+
+
+class Arm(Struct):
+    """An arm; a retired one is no longer chosen."""
+
+    name: str
+    retired: bool
+
+
+class ArmsReply(Struct):
+    """All arms there ever were."""
+
+    arms: list[Arm]
+
+
+class PointsReply(Struct):
+    """The decision points."""
+
+    points: list[str]
+
+
+class PointReply(Struct):
+    """A decision point: its definition as in the configuration, and its arms as they are now."""
+
+    name: str
+    arms: list[str]
+    definition: dict[str, Any]
+
+
+class StateReply(Struct):
+    """Whether all is well."""
+
+    status: str
+
+
+class LogQuery(Strict):
+    """Which events: those after `since`, at most `limit`."""
+
+    since: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1000

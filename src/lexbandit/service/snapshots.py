@@ -1,0 +1,122 @@
+"""A decision point's state as bytes, and back.
+
+lexbandit.point 1\n        the format and its version
+8 bytes                    the length of the next part, the low byte first
+JSON                       seq, time, counts, keys, ...
+the rest                   the chooser, in its own format (docs/saving.md)
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lexbandit.chooser import Chooser
+from lexbandit.errors import InvalidInput
+from lexbandit.service.definition import Definition
+from lexbandit.service.events import Snapshot
+from lexbandit.service.history import History
+from lexbandit.service.point import Key, Past, Point
+from lexbandit.service.storage import StorageFailed
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine import Engine
+
+log = logging.getLogger("lexbandit.service")
+
+# How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
+_LOOK, _LONGEST = 1.0, 60.0
+_HEAD = b"lexbandit.point 1\n"
+_SIZE = 8
+
+
+def packer(point: Point) -> Callable[[], bytes]:
+    """Return a function that packs the state as it is now; it may run in another thread.
+
+    What is taken here is all that must not change meanwhile.
+    """
+    document: dict[str, Any] = {
+        "seq": point.seq,
+        "version": point.version,
+        "arms_version": point.arms_version,
+        "time": point.time,
+        "counts": dict(point.counts),
+        "history": point.history.plain(),
+    }
+    keys = list(point.keys.items())
+    past = [(id, one.told, dict(one.late)) for id, one in point.past.items()]
+    chooser = point.chooser.packer()
+
+    def pack() -> bytes:
+        document["keys"] = [[id, *key] for id, key in keys]
+        document["past"] = past
+        text = json.dumps(document, separators=(",", ":")).encode()
+        return b"".join([_HEAD, len(text).to_bytes(_SIZE, "little"), text, chooser()])
+
+    return pack
+
+
+def unpack(definition: Definition, data: bytes) -> Point:
+    """Return the point whose state was packed."""
+    if not data.startswith(_HEAD):
+        raise InvalidInput(f"the snapshot of {definition.name!r} has another format.")
+    start = len(_HEAD) + _SIZE
+    size = int.from_bytes(data[len(_HEAD) : start], "little")
+    told = json.loads(data[start : start + size])
+    point = Point(definition)
+    point.chooser = Chooser.from_bytes(data[start + size :], clock=point.clock)
+    point.begun = True
+    for name in ("seq", "version", "arms_version", "time"):
+        setattr(point, name, told[name])
+    point.counts = Counter(told["counts"])
+    point.history = History.from_plain(told["history"])
+    point.keys = OrderedDict((id, Key(*key)) for id, *key in told["keys"])
+    point.past = OrderedDict((id, Past(before, late)) for id, before, late in told["past"])
+    return point
+
+
+class Snapshots:
+    """Keeps a snapshot of each point now and then, so that a start need not read the whole log."""
+
+    def __init__(self, engine: "Engine", every: int) -> None:
+        self._engine = engine
+        self._every = every
+        self._kept: dict[str, int] = {name: point.seq for name, point in engine.points.items()}
+        self.folded = 0
+        """How many rows of events were folded since the last snapshot."""
+        self.seconds = 0.0
+        """How long the last snapshots took, from begin to end."""
+
+    def start(self) -> "asyncio.Task[None]":
+        """Begin to keep snapshots."""
+        return asyncio.create_task(self._now_and_then())
+
+    async def _now_and_then(self) -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(_LOOK)
+            due = self.folded >= self._every or time.monotonic() - last > _LONGEST
+            if self.folded and due and self._engine.trouble is None:
+                last = time.monotonic()
+                try:
+                    await self.take()
+                except StorageFailed as error:
+                    log.warning("no snapshot was kept: %s", error)
+
+    async def take(self) -> None:
+        """Keep a snapshot of every point that changed since its last one."""
+        begin = time.monotonic()
+        self.folded = 0
+        for name, point in self._engine.points.items():
+            if point.seq <= self._kept[name] or not point.begun:
+                continue
+            seq, pack = self._engine.seq, packer(point)
+            data = await asyncio.to_thread(pack)
+            await self._engine.storage.save_snapshot(
+                name, point.definition.fingerprint, Snapshot(seq, data)
+            )
+            self._kept[name] = seq
+        self.seconds = time.monotonic() - begin

@@ -1,0 +1,63 @@
+"""What a storage does: it keeps the log and the snapshots. One file a storage."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from lexbandit.service.events import Event, Snapshot, Stored
+
+
+class StorageFailed(Exception):
+    """The storage did not take something; whether it is there is not known, and nobody was told so.
+
+    `final`: it takes nothing more until the process is started again.
+    """
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.final = final
+
+
+class StorageInUse(Exception):
+    """Another process has this storage, and it cannot be shared."""
+
+
+class Storage(ABC):
+    """A log of events, and snapshots of what they lead to.
+
+    `shared`: other processes append to the same log.
+
+    Of the four methods only `append` is in anybody's way, so it alone must be quick.
+    """
+
+    shared: bool
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Make ready: create or migrate what is missing. `StorageInUse` if it is another's."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Let go of everything."""
+
+    @abstractmethod
+    async def append(self, events: Sequence[Event]) -> list[Stored]:
+        """Append events at the end, all or none, and return them as stored.
+
+        When this returns they are on disk and survive a loss of power. They follow each other
+        without gaps, in the order given, at one time.
+        """
+
+    @abstractmethod
+    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged)."""
+
+    @abstractmethod
+    async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
+        """Keep a point's snapshot, made under a definition; the last two are kept."""
+
+    @abstractmethod
+    async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
+        """Return the newest whole snapshot of a point under a definition, if there is one.
+
+        A damaged one is passed over, with a warning, for the one before it.
+        """

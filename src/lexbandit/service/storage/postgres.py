@@ -1,0 +1,304 @@
+"""The log in PostgreSQL, which any number of replicas share.
+
+A batch is appended by one statement. It first moves the one row of `lexbandit_clock`, and that
+row stays locked until the batch is committed, so that batches are committed in the order of their
+places: who has read the log up to some place has missed nothing below it.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import Any
+
+import asyncpg
+
+from lexbandit.errors import InvalidInput
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.storage.base import Storage, StorageFailed
+
+log = logging.getLogger("lexbandit.service")
+
+CONNECTIONS = 4
+# Replicas that start at once create the tables one after the other; any number would do.
+MIGRATING = 6_042_195_347
+
+# The state of the schema is the number of these that were run. Replicas of the version before may
+# still be at work, so each one only adds what they can ignore.
+MIGRATIONS = (
+    """
+    CREATE TABLE lexbandit_schema (version integer NOT NULL);
+    INSERT INTO lexbandit_schema VALUES (0);
+    CREATE TABLE lexbandit_clock (
+        one boolean PRIMARY KEY DEFAULT true CHECK (one),
+        seq bigint NOT NULL,
+        time double precision NOT NULL
+    ) WITH (fillfactor = 10);
+    INSERT INTO lexbandit_clock (seq, time) VALUES (0, 0);
+    CREATE TABLE lexbandit_log (
+        seq bigint PRIMARY KEY,
+        time double precision NOT NULL,
+        point text NOT NULL,
+        kind text NOT NULL,
+        body bytea NOT NULL,
+        checksum bigint NOT NULL
+    );
+    CREATE TABLE lexbandit_snapshots (
+        point text NOT NULL,
+        definition text NOT NULL,
+        seq bigint NOT NULL,
+        data bytea NOT NULL,
+        sha256 bytea NOT NULL,
+        PRIMARY KEY (point, definition, seq)
+    );
+    """,
+)
+
+# What the server or the database may have set otherwise, and the log cannot do without: a commit
+# is on disk when it is told, and a batch waits for the one before it instead of failing.
+SETTINGS = {
+    "application_name": "lexbandit",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "off",
+    "synchronous_commit": "on",
+}
+
+# Not by to_regclass: it may remember that there was none while another replica made it.
+EXISTS = """
+SELECT count(*) FROM pg_class WHERE relname = 'lexbandit_schema' AND pg_table_is_visible(oid)
+"""
+
+# Both in one statement, so that no batch comes between them.
+ENDS = """
+SELECT seq, (SELECT coalesce(max(seq), 0) FROM lexbandit_log) FROM lexbandit_clock
+"""
+
+APPEND = """
+WITH clock AS (
+    UPDATE lexbandit_clock SET
+        seq = seq + cardinality($1::text[]),
+        time = greatest(time, extract(epoch FROM clock_timestamp())::double precision)
+    RETURNING seq - cardinality($1::text[]) AS before, time
+), appended AS (
+    INSERT INTO lexbandit_log
+    SELECT clock.before + batch.place, clock.time, point, kind, body, checksum
+    FROM clock, unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) WITH ORDINALITY
+        AS batch (point, kind, body, checksum, place)
+)
+SELECT before, time FROM clock
+"""
+
+READ = """
+SELECT seq, time, point, kind, body, checksum FROM lexbandit_log
+WHERE seq > $1 ORDER BY seq LIMIT $2
+"""
+
+SAVE = """
+INSERT INTO lexbandit_snapshots (point, definition, seq, data, sha256) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (point, definition, seq) DO UPDATE SET data = $4, sha256 = $5
+"""
+
+FORGET = """
+DELETE FROM lexbandit_snapshots WHERE point = $1 AND definition = $2 AND seq < (
+    SELECT seq FROM lexbandit_snapshots WHERE point = $1 AND definition = $2
+    ORDER BY seq DESC OFFSET 1 LIMIT 1
+)
+"""
+
+LOAD = """
+SELECT seq, data, sha256 FROM lexbandit_snapshots
+WHERE point = $1 AND definition = $2 AND ($3::bigint IS NULL OR seq < $3)
+ORDER BY seq DESC LIMIT 1
+"""
+
+# The last one is what the driver says when a connection breaks at a moment it did not think of.
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    OSError,
+    asyncpg.InternalClientError,
+)
+
+_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[^@/?#:,\[\]]*)(?::\d+)?"
+_URL = re.compile(
+    r"postgres(?:ql)?://(?:[^@/?#:]*(?::[^@/?#]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[^@/?#]*)?)(?:\?\w+=[^?#]*)?"
+)
+
+
+class PostgresStorage(Storage):
+    """A log in a PostgreSQL database; `patience` is how long an answer may take, in seconds.
+
+    When the server is away every call fails, and when it is back they work again.
+    """
+
+    shared = True
+
+    def __init__(self, url: str, *, patience: float = 10.0) -> None:
+        self._url = url
+        self._place = _place(url)
+        self._patience = patience
+        self._pool: Any = None
+        # Reading never takes the last connection: appending is what somebody waits for.
+        self._others = asyncio.Semaphore(CONNECTIONS - 1)
+
+    async def open(self) -> None:
+        """Connect; create or migrate the tables."""
+        self._pool = await asyncpg.create_pool(
+            self._url,
+            min_size=0,
+            max_size=CONNECTIONS,
+            timeout=self._patience,
+            command_timeout=self._patience,
+            server_settings=SETTINGS,
+            init=self._check_durable,
+            reset=_as_it_is,
+        )
+        try:
+            async with self._connection("cannot be used") as connection:
+                await self._migrate(connection)
+                await self._check_end(connection)
+        except BaseException as error:
+            await self.close()
+            if type(error) is ValueError:
+                raise _not_a_url() from None
+            raise
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._pool is None:
+            return
+        try:
+            await asyncio.wait_for(self._pool.close(), self._patience)
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def append(self, events: Sequence[Event]) -> list[Stored]:
+        """Append events in one statement, which is one transaction."""
+        if not events:
+            return []
+        points, kinds, bodies = zip(*events, strict=True)
+        sums = [checksum(event) for event in events]
+        async with self._connection("did not take events", first=True) as connection:
+            row = await connection.fetchrow(APPEND, points, kinds, bodies, sums)
+        if row is None:
+            raise StorageFailed(
+                f"PostgreSQL at {self._place}: the table lexbandit_clock has lost its row, so "
+                "nothing can be appended. Restore the log from a backup."
+            )
+        before, time = row
+        return [Stored(seq, time, *event) for seq, event in enumerate(events, before + 1)]
+
+    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        """Return the events after `seq`, each one checked."""
+        async with self._connection("did not read the log") as connection:
+            rows = await connection.fetch(READ, seq, limit)
+        return in_order(seq, rows)
+
+    async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot, and forget all but the last two of its point and definition."""
+        digest = hashlib.sha256(snapshot.data).digest()
+        trouble = "did not take a snapshot"
+        async with self._connection(trouble) as connection, connection.transaction():
+            await connection.execute(SAVE, point, definition, *snapshot, digest)
+            await connection.execute(FORGET, point, definition)
+
+    async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
+        """Return the newest snapshot that is whole."""
+        before = None
+        async with self._connection("did not read a snapshot") as connection:
+            while row := await connection.fetchrow(LOAD, point, definition, before):
+                before, data, digest = row
+                if hashlib.sha256(data).digest() == digest:
+                    return Snapshot(before, data)
+                log.warning(
+                    "the snapshot of %s after event %d is damaged: passed over", point, before
+                )
+        return None
+
+    @asynccontextmanager
+    async def _connection(self, trouble: str, *, first: bool = False) -> AsyncIterator[Any]:
+        """Lend a connection; what goes wrong with it becomes `StorageFailed`."""
+        if self._pool is None:
+            raise StorageFailed(f"PostgreSQL at {self._place} is not open: call `open` first.")
+        try:
+            async with (
+                nullcontext() if first else self._others,
+                self._pool.acquire(timeout=self._patience) as connection,
+            ):
+                try:
+                    yield connection
+                except BaseException:
+                    with suppress(asyncpg.InterfaceError):  # it is gone already
+                        connection.terminate()  # its state is not known; that of a new one is
+                    raise
+        except FAILURES as error:
+            raise self._failed(trouble, error) from error
+
+    def _failed(self, trouble: str, error: Exception) -> StorageFailed:
+        reason = str(error) or f"no answer within {self._patience:g} seconds"
+        return StorageFailed(f"PostgreSQL at {self._place} {trouble}: {reason}")
+
+    async def _check_durable(self, connection: Any) -> None:
+        """Refuse a server that does not write to disk what it commits."""
+        if await connection.fetchval("SHOW fsync") != "on":
+            raise StorageFailed(
+                f"PostgreSQL at {self._place} runs with fsync = off, so a loss of power would lose "
+                "events that were acknowledged. Set fsync = on in its configuration.",
+                final=True,
+            )
+
+    async def _migrate(self, connection: Any) -> None:
+        # A user who may not create tables can still use those that are up to date.
+        if await self._version(connection) == len(MIGRATIONS):
+            return
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATING)
+            for script in MIGRATIONS[await self._version(connection) :]:
+                await connection.execute(script)
+            await connection.execute("UPDATE lexbandit_schema SET version = $1", len(MIGRATIONS))
+
+    async def _check_end(self, connection: Any) -> None:
+        """Refuse a log that lost its end."""
+        written, last = await connection.fetchrow(ENDS) or (None, None)
+        if written != last or written is None:
+            raise CorruptLog(
+                f"PostgreSQL at {self._place} is damaged: its log ends with event {last}, and "
+                f"event {written} was the last one written. Restore it from a backup."
+            )
+
+    async def _version(self, connection: Any) -> int:
+        """Return the version of the tables, 0 if there are none; refuse those of later versions."""
+        if not await connection.fetchval(EXISTS):
+            return 0
+        version = int(await connection.fetchval("SELECT version FROM lexbandit_schema"))
+        if version > len(MIGRATIONS):
+            raise StorageFailed(
+                f"PostgreSQL at {self._place} has tables of version {version}, made by a newer "
+                f"lexbandit; this one knows versions up to {len(MIGRATIONS)}. Upgrade lexbandit, "
+                "or use another database.",
+                final=True,
+            )
+        return version
+
+
+async def _as_it_is(connection: Any) -> None:
+    """Leave a connection's session alone: nothing here changes it, and a reset is a round trip."""
+
+
+def _place(url: str) -> str:
+    """Return the part of a URL that may be shown: where the server is, not the password."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise _not_a_url()
+    return found["place"]
+
+
+def _not_a_url() -> InvalidInput:
+    """Return the error for a URL that is not one; it may hold a password, so it is not shown."""
+    return InvalidInput(
+        "storage must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ : / ? # and % "
+        "in a password written as %40 %3A %2F %3F %23 and %25; the one given is not."
+    )

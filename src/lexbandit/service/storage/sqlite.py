@@ -1,0 +1,268 @@
+"""The log in a SQLite file: one process, one writer thread, a commit on disk for every batch."""
+
+import asyncio
+import fcntl
+import hashlib
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TypeVar
+
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
+from lexbandit.service.storage.clock import LogClock
+
+log = logging.getLogger("lexbandit.service")
+_T = TypeVar("_T")
+
+# What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
+# keep the last place in a table of its own, by which a log that lost its end is noticed.
+_MIGRATIONS = (
+    """
+    CREATE TABLE log (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        time REAL NOT NULL,
+        point TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        body BLOB NOT NULL,
+        checksum INTEGER NOT NULL
+    );
+    CREATE TABLE snapshots (
+        point TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        data BLOB NOT NULL,
+        checksum BLOB NOT NULL,
+        PRIMARY KEY (point, definition, seq)
+    );
+    """,
+)
+VERSION = len(_MIGRATIONS)
+
+# In a damaged file, also SQLite's messages may be no text.
+_UNREADABLE = (sqlite3.Error, UnicodeError)
+
+
+class SqliteStorage(Storage):
+    """A file in write-ahead mode with synchronous=FULL: what is appended survives a loss of power.
+
+    All writing is done by one thread, all reading by another, each with a connection of its own.
+    After a write that failed nothing more is written: what the disk holds then is not known until
+    the file is opened again.
+    """
+
+    shared = False
+
+    def __init__(self, path: str | Path, clock: LogClock | None = None) -> None:
+        self.path = Path(path)
+        self._clock = clock or LogClock()
+        self._seq = 0
+        self._failed: str | None = None
+        self._lock: IO[str] | None = None
+        self._writing = ThreadPoolExecutor(1, "lexbandit-write")
+        self._reading = ThreadPoolExecutor(1, "lexbandit-read")
+
+    async def open(self) -> None:
+        """Open or create the file, migrate it, and keep other processes out."""
+        await self._in(self._writing, self._open)
+
+    def _open(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._keep_others_out()
+        with ExitStack() as undo:
+            undo.callback(self._let_others_in)
+            try:
+                self._connect(undo)
+            except _UNREADABLE as error:
+                raise StorageFailed(
+                    f"{self.path} cannot be opened: {error}.", final=True
+                ) from error
+            undo.pop_all()
+
+    def _connect(self, undo: ExitStack) -> None:
+        self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        undo.callback(self._writer.close)
+        self._writer.execute("PRAGMA journal_mode = WAL")
+        self._writer.execute("PRAGMA synchronous = FULL")
+        self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
+        _migrate(self._writer, self.path)
+        last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
+        self._seq, time = last.fetchone() or (0, 0.0)
+        last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'")
+        (written,) = last.fetchone() or (0,)
+        if self._seq != written or not isinstance(time, float):
+            raise CorruptLog(
+                f"{self.path} is damaged: its log ends with event {self._seq}, and event {written} "
+                "was the last one written. Restore it from a backup."
+            )
+        self._clock.not_before(time)
+        self._reader = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        )
+
+    def _keep_others_out(self) -> None:
+        """Hold a lock that the system frees when this process ends, however it ends."""
+        self._lock = open(f"{self.path}.lock", "a+")  # noqa: SIM115 - held while we live
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.seek(0)
+            owner = self._lock.read().strip() or "unknown"
+            self._let_others_in()
+            raise StorageInUse(
+                f"{self.path} is in use by another process (pid {owner}): one process serves a "
+                "SQLite file. Stop that one, or use PostgreSQL to run several."
+            ) from None
+        self._lock.truncate(0)
+        self._lock.write(f"{os.getpid()}\n")
+        self._lock.flush()
+
+    def _let_others_in(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    async def close(self) -> None:
+        """Close the file."""
+
+        def end() -> None:
+            self._writer.close()
+            self._let_others_in()
+
+        await self._in(self._reading, self._reader.close)
+        await self._in(self._writing, end)
+        self._writing.shutdown()
+        self._reading.shutdown()
+
+    async def append(self, events: Sequence[Event]) -> list[Stored]:
+        """Append events in one transaction."""
+        return await self._in(self._writing, lambda: self._append(events))
+
+    def _append(self, events: Sequence[Event]) -> list[Stored]:
+        time = self._clock.now()
+        stored = [Stored(self._seq + n, time, *event) for n, event in enumerate(events, 1)]
+
+        def insert() -> None:
+            self._writer.executemany(
+                "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
+                [(*one, checksum(event)) for one, event in zip(stored, events, strict=True)],
+            )
+
+        self._write(insert)
+        self._seq += len(stored)
+        return stored
+
+    def _write(self, change: Callable[[], object]) -> None:
+        """Make a change durable; after one that failed there is no other."""
+        if self._failed is not None:
+            raise StorageFailed(self._failed, final=True)
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            change()
+            self._writer.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            self._failed = (
+                f"{self.path} could not be written: {error}. Nothing more is written until the "
+                "service is started again."
+            )
+            raise StorageFailed(self._failed, final=True) from error
+
+    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        """Return the events after `seq`."""
+
+        def read() -> list[Stored]:
+            rows = self._reader.execute(
+                "SELECT seq, time, point, kind, body, checksum FROM log WHERE seq > ? "
+                "ORDER BY seq LIMIT ?",
+                (seq, limit),
+            )
+            return in_order(seq, rows)
+
+        return await self._read("the log", read)
+
+    async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
+        """Keep a snapshot and the one before it."""
+
+        def replace() -> None:
+            self._writer.execute(
+                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
+                (point, definition, snapshot.seq, snapshot.data, _digest(snapshot.data)),
+            )
+            self._writer.execute(
+                "DELETE FROM snapshots WHERE point = ? AND definition = ? AND seq NOT IN ("
+                "SELECT seq FROM snapshots WHERE point = ? AND definition = ? "
+                "ORDER BY seq DESC LIMIT 2)",
+                (point, definition, point, definition),
+            )
+
+        await self._in(self._writing, lambda: self._write(replace))
+
+    async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
+        """Return the newest whole snapshot."""
+
+        def read() -> Snapshot | None:
+            rows = self._reader.execute(
+                "SELECT seq, data, checksum FROM snapshots WHERE point = ? AND definition = ? "
+                "ORDER BY seq DESC",
+                (point, definition),
+            )
+            for seq, data, kept in rows:
+                if _digest(data) == kept:
+                    return Snapshot(seq, data)
+                log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
+            return None
+
+        return await self._read("a snapshot", read)
+
+    async def _read(self, what: str, read: Callable[[], _T]) -> _T:
+        """Read; what SQLite cannot make sense of is damage."""
+        try:
+            return await self._in(self._reading, read)
+        except _UNREADABLE as error:
+            raise CorruptLog(
+                f"{self.path} is damaged where {what} is: {error}. Restore it from a backup."
+            ) from error
+
+    async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a file to the present version, whole or not at all."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise StorageFailed(
+            f"{path} has tables of version {version}, made by a newer lexbandit; this one knows "
+            f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
+            final=True,
+        )
+    for n in range(version, VERSION):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_MIGRATIONS[n]}; PRAGMA user_version = {n + 1}; COMMIT;"
+        )
+
+
+class SqliteReader(SqliteStorage):
+    """A file that another process may be serving: it is read, and never written or locked."""
+
+    async def open(self) -> None:
+        """Open the file."""
+        if not self.path.is_file():
+            raise StorageFailed(f"there is no file {self.path}.", final=True)
+        self._failed = f"{self.path} is open for reading only."
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._in(self._reading, self._reader.close)
+        self._reading.shutdown()
+        self._writing.shutdown()

@@ -1,0 +1,92 @@
+"""JSON without its loose ends: one value a key, numbers that are numbers, text that is UTF-8."""
+
+import json
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from lexbandit.service.problems import INVALID, MALFORMED, Problem
+
+T = TypeVar("T")
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+
+
+class _Twice(ValueError):
+    """A key stands twice in one object."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a key twice is refused, since readers differ in which one they take."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twice(key)
+            seen.add(key)
+    return made
+
+
+# Made once: json.loads would make one for every body.
+_SCANNER = json.JSONDecoder(object_pairs_hook=_unique)
+
+
+def decode(body: bytes) -> Any:
+    """Return the value of a JSON text; whatever is not strictly JSON is refused.
+
+    msgspec reads it: it refuses NaN, Infinity, numbers that no float can hold, half surrogates and
+    text that is not UTF-8. It takes the last of two equal keys, so the standard library looks for
+    those.
+    """
+    try:
+        value = msgspec.json.decode(body)
+        _SCANNER.raw_decode(body.decode().lstrip())
+    except _Twice as error:
+        raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
+    except RecursionError:
+        raise Problem(MALFORMED, "the JSON is nested too deeply.") from None
+    except msgspec.ValidationError as error:
+        raise Problem(MALFORMED, f"not a number that can be held: {error}.") from None
+    except UnicodeDecodeError as error:
+        raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Problem(MALFORMED, f"the body is not JSON: {error}.") from None
+    return value
+
+
+def convert(value: Any, type: type[T]) -> T:
+    """Return a decoded value as the type wanted; one that does not fit is refused with its place.
+
+    The types bound the depth: whatever is nested deeper than they are does not fit.
+    """
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        raise Problem(INVALID, f"{_with_keys(str(error), value, type)}.") from None
+
+
+def _with_keys(message: str, value: Any, type: Any) -> str:
+    """Return msgspec's message with the keys that it leaves out, as `$.context[...]`."""
+    told, _, path = message.partition(" - at `")
+    node, place = value, "$"
+    for field, index in _STEP.findall(path):
+        key: Any = field or (_culprit(message, node, value, type) if index == "..." else int(index))
+        if key is None:
+            return message
+        place += f".{key}" if isinstance(key, str) else f"[{key}]"
+        node = node[key]
+    return f"{told} - at `{place}`" if path else told
+
+
+def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:
+    """Return the key of an object without which the message is another one."""
+    for key, entry in dict(node).items():
+        node.clear()
+        node[key] = entry
+        try:
+            msgspec.convert(value, type)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return str(key)
+    return None

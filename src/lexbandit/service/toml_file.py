@@ -1,0 +1,57 @@
+"""A TOML file whose errors name the file, the line and the key."""
+
+import contextlib
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.toml_lines import Place, line_of
+
+
+class TomlFile:
+    """What a file says, and where it says it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.folder = path.resolve().parent
+        try:
+            self.text = path.read_text(encoding="utf-8")
+            self.table = tomllib.loads(self.text)
+        except UnicodeDecodeError:
+            raise InvalidInput(f"{path} is not a text file in UTF-8.") from None
+        except OSError as error:
+            raise InvalidInput(f"cannot read {path}: {error.strerror}.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"{path}: not valid TOML: {error}.") from None
+
+    @contextlib.contextmanager
+    def at(self, *place: str | int) -> Iterator[None]:
+        """Say the place with whatever is refused inside."""
+        try:
+            yield
+        except InvalidInput as error:
+            raise InvalidInput(f"{self._where(place)}: {error}") from None
+
+    def _where(self, place: Place) -> str:
+        line = line_of(self.text, place)
+        key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        return f"{self.path}{'' if line is None else f', line {line}'}, {key.removeprefix('.')}"
+
+    def only(self, place: Place, table: Any, known: Sequence[str]) -> None:
+        """Refuse what is no table, and a key that nobody knows, with the nearest one suggested."""
+        if not isinstance(table, dict):
+            with self.at(*place):
+                raise InvalidInput(f"must be a table, got {table!r}.")
+        for key in table:
+            if key not in known:
+                with self.at(*place, key):
+                    raise unknown_name("key", key, known)
+
+    def tables(self, place: Place, given: Any) -> list[dict[str, Any]]:
+        """Return a list of tables, as [[...]] makes one."""
+        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+            with self.at(*place):
+                raise InvalidInput(f"must be tables, as [[{'.'.join(map(str, place))}]].")
+        return given

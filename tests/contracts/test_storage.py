@@ -1,0 +1,284 @@
+"""What every storage must do: the log in one order, nothing lost, damage noticed."""
+
+import asyncio
+import logging
+import pkgutil
+import time
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pytest
+
+from lexbandit.service import storage as storages
+from lexbandit.service.events import CorruptLog, Event, Snapshot
+from lexbandit.service.storage import StorageFailed, StorageInUse
+from service.homes import HOMES, Home, in_loop, numbered, whole_log
+
+
+@pytest.fixture(params=sorted(HOMES))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    return HOMES[request.param](tmp_path)
+
+
+def test_every_storage_is_here() -> None:
+    files = {module.name for module in pkgutil.iter_modules(storages.__path__)}
+    assert files - {"base", "clock"} == set(HOMES)
+
+
+@in_loop
+async def test_a_log_begins_empty(home: Home) -> None:
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == []
+        assert await storage.load_snapshot("router", "d") is None
+
+
+@in_loop
+async def test_events_get_the_places_1_2_3_in_the_order_given(home: Home) -> None:
+    async with home.opened() as storage:
+        events = numbered(1, 7)
+        stored = await storage.append(events[:4]) + await storage.append(events[4:])
+        assert [one.seq for one in stored] == [1, 2, 3, 4, 5, 6, 7]
+        assert [Event(one.point, one.kind, one.body) for one in stored] == events
+        assert await storage.read_since(0, 100) == stored
+
+
+@in_loop
+async def test_an_empty_batch_is_nothing(home: Home) -> None:
+    async with home.opened() as storage:
+        assert await storage.append([]) == []
+        (stored,) = await storage.append(numbered(1, 1))
+        assert stored.seq == 1
+
+
+@in_loop
+async def test_a_batch_has_one_time_and_times_never_go_back(home: Home) -> None:
+    async with home.opened() as storage:
+        batches = [await storage.append(numbered(1, 3)) for _ in range(20)]
+    async with home.opened() as storage:
+        batches += [await storage.append(numbered(1, 3)) for _ in range(20)]
+    times = [{one.time for one in batch} for batch in batches]
+    assert all(len(one) == 1 for one in times)
+    assert all(min(before) <= min(after) for before, after in pairwise(times))
+    assert abs(min(times[-1]) - time.time()) < 60
+
+
+@in_loop
+async def test_time_goes_on_from_the_last_event_when_the_clock_was_set_back(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 1))
+    tomorrow = time.time() + 86_400
+    home.sql("UPDATE {log} SET time = " + repr(tomorrow))
+    if home.log == "lexbandit_log":  # its clock is a table, which every replica reads
+        home.sql("UPDATE lexbandit_clock SET time = " + repr(tomorrow))
+    async with home.opened() as storage:
+        later = [(await storage.append(numbered(2, 1)))[0].time for _ in range(3)]
+    assert later == sorted(later)
+    assert tomorrow <= later[0]
+    assert later[-1] < tomorrow + 60
+
+
+@pytest.mark.parametrize("page", [1, 3, 10, 100])
+@in_loop
+async def test_a_log_is_read_in_pages(home: Home, page: int) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 10))
+        assert await storage.read_since(0, page) == stored[:page]
+        assert await storage.read_since(4, page) == stored[4 : 4 + page]
+        assert await whole_log(storage, page) == stored
+        assert await storage.read_since(10, page) == []
+        assert await storage.read_since(99, page) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", '{"名":"žluťoučký 🐎"}'.encode(), bytes(range(256)), b"x" * 1_000_000],
+    ids=["empty", "object", "unicode", "every byte", "a megabyte"],
+)
+@in_loop
+async def test_a_body_comes_back_as_it_was(home: Home, body: bytes) -> None:
+    events = [Event("router", "rewards", body), Event("Router-2_", "tick", b"{}")]
+    async with home.opened() as storage:
+        stored = await storage.append(events)
+    async with home.opened() as storage:
+        read = await storage.read_since(0, 10)
+    assert read == stored
+    assert [Event(one.point, one.kind, one.body) for one in read] == events
+
+
+@in_loop
+async def test_opened_again_everything_is_there_and_goes_on(home: Home) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 5))
+        await storage.save_snapshot("router", "d", Snapshot(5, b"state"))
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == stored
+        assert await storage.load_snapshot("router", "d") == Snapshot(5, b"state")
+        stored += await storage.append(numbered(6, 1))
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == stored
+    assert [one.seq for one in stored] == [1, 2, 3, 4, 5, 6]
+
+
+@in_loop
+async def test_of_a_batch_that_fails_nothing_is_there(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 1))
+        home.refuse(4)
+        with pytest.raises(StorageFailed, match="refused"):
+            await storage.append(numbered(2, 3))
+        assert home.sql("SELECT seq FROM {log} ORDER BY seq") == [(1,)]
+    home.refuse(None)
+    async with home.opened() as storage:
+        await storage.append(numbered(2, 3))
+        assert [one.seq for one in await storage.read_since(0, 10)] == [1, 2, 3, 4]
+
+
+@in_loop
+async def test_batches_appended_at_once_do_not_mix(home: Home) -> None:
+    async with home.opened() as storage:
+        batches = await asyncio.gather(
+            *(storage.append(numbered(100 * n, 1 + n % 5)) for n in range(40))
+        )
+        log = await whole_log(storage)
+    assert [one.seq for one in log] == list(range(1, len(log) + 1))
+    assert sorted(chain.from_iterable(batches)) == log
+    for n, batch in enumerate(batches):
+        assert [Event(*one[2:]) for one in batch] == numbered(100 * n, 1 + n % 5)
+        assert [one.seq for one in batch] == list(range(batch[0].seq, batch[0].seq + len(batch)))
+
+
+@in_loop
+async def test_a_log_is_shared_or_refused_to_a_second(home: Home) -> None:
+    async with home.opened() as first:
+        if not first.shared:
+            with pytest.raises(StorageInUse, match=r"in use by another process .*PostgreSQL"):
+                await home.opened().__aenter__()
+            return
+        async with home.opened() as second:
+            await first.append(numbered(1, 2))
+            await second.append(numbered(3, 2))
+            assert await first.read_since(0, 10) == await second.read_since(0, 10)
+            assert len(await first.read_since(0, 10)) == 4
+
+
+@in_loop
+async def test_the_newest_snapshot_of_a_point_under_a_definition_is_loaded(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.save_snapshot("router", "one", Snapshot(10, b"ten"))
+        await storage.save_snapshot("router", "one", Snapshot(20, bytes(range(256))))
+        await storage.save_snapshot("router", "two", Snapshot(30, b"thirty"))
+        await storage.save_snapshot("banner", "one", Snapshot(40, b""))
+        assert await storage.load_snapshot("router", "one") == Snapshot(20, bytes(range(256)))
+        assert await storage.load_snapshot("router", "two") == Snapshot(30, b"thirty")
+        assert await storage.load_snapshot("banner", "one") == Snapshot(40, b"")
+        assert await storage.load_snapshot("banner", "two") is None
+        assert await storage.load_snapshot("other", "one") is None
+
+
+@in_loop
+async def test_the_last_two_snapshots_are_kept(home: Home) -> None:
+    async with home.opened() as storage:
+        for seq in (10, 20, 30, 40):
+            await storage.save_snapshot("router", "one", Snapshot(seq, b"data"))
+        await storage.save_snapshot("router", "two", Snapshot(5, b"data"))
+        await storage.save_snapshot("router", "one", Snapshot(40, b"again"))
+        assert await storage.load_snapshot("router", "one") == Snapshot(40, b"again")
+    kept = home.sql("SELECT definition, seq FROM {snapshots} ORDER BY definition, seq")
+    assert kept == [("one", 30), ("one", 40), ("two", 5)]
+
+
+@in_loop
+async def test_a_damaged_snapshot_is_passed_over(
+    home: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with home.opened() as storage:
+        await storage.save_snapshot("router", "d", Snapshot(10, b"before"))
+        await storage.save_snapshot("router", "d", Snapshot(20, b"newest"))
+        home.sql("UPDATE {snapshots} SET data = substr(data, 2) WHERE seq = 20")
+        assert await storage.load_snapshot("router", "d") == Snapshot(10, b"before")
+        assert "the snapshot of router after event 20 is damaged" in caplog.text
+        home.sql("UPDATE {snapshots} SET data = substr(data, 2) WHERE seq = 10")
+        assert await storage.load_snapshot("router", "d") is None
+        assert "the snapshot of router after event 10 is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("damage", ["body = substr(body, 2)", "kind = 'tick'", "point = 'other'"])
+@in_loop
+async def test_a_damaged_event_is_refused_by_its_place(home: Home, damage: str) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 5))
+        home.sql("UPDATE {log} SET " + damage + " WHERE seq = 4")
+        with pytest.raises(CorruptLog, match=r"event 4 of the log .*damaged.* backup"):
+            await storage.read_since(0, 10)
+        assert await storage.read_since(0, 3) == stored[:3]
+        assert await storage.read_since(4, 10) == stored[4:]
+
+
+@in_loop
+async def test_a_missing_event_is_noticed(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 5))
+        home.sql("DELETE FROM {log} WHERE seq = 3")
+        with pytest.raises(CorruptLog, match="event 3 of the log is missing"):
+            await storage.read_since(0, 10)
+        with pytest.raises(CorruptLog, match="event 3 of the log is missing"):
+            await storage.read_since(2, 1)
+
+
+@pytest.mark.parametrize("left", [0, 3])
+@in_loop
+async def test_a_log_that_lost_its_end_is_not_opened(home: Home, left: int) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 5))
+    home.sql(f"DELETE FROM {home.log} WHERE seq > {left}")
+    with pytest.raises(CorruptLog, match=rf"ends with event {left}, and event 5 was the last"):
+        await home.opened().__aenter__()
+
+
+@in_loop
+async def test_tables_of_a_newer_version_are_left_alone(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 2))
+    known = home.version()
+    home.set_version(known + 6)
+    with pytest.raises(StorageFailed, match=rf"version {known + 6}\b.*newer lexbandit") as refused:
+        await home.opened().__aenter__()
+    assert refused.value.final
+    assert home.version() == known + 6
+    home.set_version(known)
+    async with home.opened() as storage:
+        assert len(await storage.read_since(0, 10)) == 2
+
+
+@in_loop
+async def test_tables_of_an_older_version_are_migrated(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 2))
+    before = home.version()
+    home.next_version(monkeypatch, f"CREATE INDEX more ON {home.log} (point);")
+    async with home.opened() as storage:
+        assert home.version() == before + 1
+        assert await storage.read_since(0, 10) == stored
+        stored += await storage.append(numbered(3, 1))
+    async with home.opened() as storage:  # it is not run again
+        assert await storage.read_since(0, 10) == stored
+
+
+@in_loop
+async def test_a_migration_that_fails_changes_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 2))
+    before = home.version()
+    with monkeypatch.context() as newer:
+        home.next_version(newer, "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1);")
+        with pytest.raises(StorageFailed, match="nowhere"):
+            await home.opened().__aenter__()
+    assert home.version() == before
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == stored
+    home.sql("CREATE TABLE half (a integer)")  # there is none

@@ -1,0 +1,17 @@
+"""What the tests of the service share."""
+
+import pytest
+
+from service.real_postgres import Postgres, running
+
+
+@pytest.fixture
+def postgres() -> Postgres:
+    """The running PostgreSQL; a test may restart or kill it, and leaves it running."""
+    return running()
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    """The URL of an empty place in it."""
+    return postgres.new_schema()

@@ -1,0 +1,77 @@
+"""The HTTP application on a real engine and a real file, without a network in between."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from lexbandit.service.app import App, Limits
+from lexbandit.service.auth import Key, Keys, Role, hash_of
+from lexbandit.service.dashboard.pages import routes
+from lexbandit.service.doors import Door
+from lexbandit.service.engine import Engine
+from lexbandit.service.sessions import Sessions
+from lexbandit.service.site import Site
+from service.world import engine_on
+
+CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+URL = "http://localhost"
+
+
+class Served(NamedTuple):
+    """An engine, the application, and a client of it."""
+
+    engine: Engine
+    app: App
+    http: httpx.AsyncClient
+
+    async def decide(self, **fields: Any) -> Any:
+        """Ask for a decision and return the answer."""
+        body = {"context": CONTEXT, **fields}
+        reply = await self.http.post("/v1/router/decisions", json=body)
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    @property
+    def state(self) -> str:
+        """What the point's state comes down to."""
+        return self.engine.points["router"].digest()
+
+
+def key(name: str, *roles: Role, rate: float | None = None) -> Key:
+    """Return a key whose secret is `secret-<name>`."""
+    return Key(name, frozenset(roles), bytes.fromhex(hash_of(f"secret-{name}")), rate)
+
+
+def bearer(name: str) -> dict[str, str]:
+    """Return the header of a key."""
+    return {"Authorization": f"Bearer secret-{name}"}
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, keys: Sequence[Key] | None = None, *, body: int = 100_000, **settings: Any
+) -> AsyncIterator[Served]:
+    """Serve a point from a file in `folder`; without keys everybody is let in."""
+    async with engine_on(folder / "log.db", **settings) as engine:
+        known = None if keys is None else Keys(keys)
+        sessions = None if known is None else Sessions(known)
+        door = Door(known, sessions)
+        site = Site(door, routes(engine), engine.points, secure=False)
+        app = App(engine, door, Limits(body), site)
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
+            yield Served(engine, app, http)
+
+
+def detail_of(reply: httpx.Response, status: int) -> str:
+    """Return the detail of a problem, which must be one, of this status."""
+    assert reply.status_code == status, reply.text
+    assert reply.headers["content-type"] == "application/problem+json"
+    told = reply.json()
+    assert set(told) == {"type", "title", "status", "detail"}
+    assert told["status"] == status
+    assert told["type"].startswith("urn:lexbandit:")
+    return str(told["detail"])

@@ -1,0 +1,147 @@
+"""Whatever is sent that is not a good request: 4xx, a reason, and the state as it was."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lexbandit.service.problems import Problem
+from lexbandit.service.strict_json import decode
+from service.http import CONTEXT, Served, detail_of, served
+
+GOOD = json.dumps(CONTEXT)
+JSON = {"content-type": "application/json"}
+DECISIONS = "/v1/router/decisions"
+REWARDS = "/v1/router/decisions/known/rewards"
+
+# What is sent where, the status, and a word of the reason.
+BAD: list[tuple[str, str | bytes, int, str]] = [
+    (DECISIONS, "", 400, "not JSON"),
+    (DECISIONS, "{", 400, "not JSON"),
+    (DECISIONS, f'{{"context": {GOOD}}} x', 400, "not JSON"),
+    (DECISIONS, f'{{"context": {GOOD}, "context": {GOOD}}}', 400, "'context' stands twice"),
+    (DECISIONS, '{"context": {"tokens": 1, "tokens": 2, "task": "code", "hour": 1}}', 400, "twice"),
+    (DECISIONS, '{"context": {"tokens": NaN, "task": "code", "hour": 1}}', 400, "not JSON"),
+    (DECISIONS, '{"context": {"tokens": Infinity, "task": "code", "hour": 1}}', 400, "not JSON"),
+    (DECISIONS, '{"context": {"tokens": 1e999, "task": "code", "hour": 1}}', 400, "number"),
+    (DECISIONS, b'{"context": {"tokens": 1, "task": "\xff", "hour": 1}}', 400, "UTF-8"),
+    (DECISIONS, '{"context": {"tokens": 1, "task": "\\ud800", "hour": 1}}', 400, "not JSON"),
+    (DECISIONS, "[" * 100_000, 400, "deep"),
+    (DECISIONS, '{"context": ' * 5_000, 400, "deep"),
+    (DECISIONS, '{"context": {"tokens": [[[[1]]]], "task": "code", "hour": 1}}', 422, "tokens"),
+    (DECISIONS, '"text"', 422, "object"),
+    (DECISIONS, "{}", 422, "context"),
+    (DECISIONS, '{"context": []}', 422, "object"),
+    (DECISIONS, f'{{"context": {GOOD}, "alowed": ["small"]}}', 422, "alowed"),
+    (DECISIONS, f'{{"context": {GOOD}, "allowed": []}}', 422, "length"),
+    (DECISIONS, f'{{"context": {GOOD}, "allowed": ["smal"]}}', 422, "did you mean 'small'"),
+    (DECISIONS, f'{{"context": {GOOD}, "id": ""}}', 422, "id"),
+    (DECISIONS, f'{{"context": {GOOD}, "id": "a b"}}', 422, "id"),
+    (DECISIONS, f'{{"context": {GOOD}, "id": "{"x" * 129}"}}', 422, "id"),
+    (DECISIONS, '{"context": {"tokens": 1, "task": "code"}}', 422, "hour"),
+    (DECISIONS, '{"context": {"tokens": "1", "task": "code", "hour": 1}}', 422, "tokens"),
+    (DECISIONS, '{"context": {"tokens": [1, 2], "task": "code", "hour": 1}}', 422, "tokens"),
+    (DECISIONS, '{"context": {"tokens": 1, "task": 7, "hour": 1}}', 422, "task"),
+    (DECISIONS, '{"context": {"tokens": 1, "task": "code", "hours": 1}}', 422, "'hour'"),
+    (REWARDS, "{}", 422, "length"),
+    (REWARDS, "[]", 422, "object"),
+    (REWARDS, '{"quality": null}', 422, "quality"),
+    (REWARDS, '{"quality": "1"}', 422, "quality"),
+    (REWARDS, '{"quality": true}', 422, "quality"),
+    (REWARDS, '{"quality": 1e101}', 422, "1e+100"),
+    (REWARDS, '{"qualty": 1}', 422, "did you mean 'quality'"),
+    (REWARDS, '{"quality": 1, "quality": 0}', 400, "twice"),
+    (REWARDS, '{"quality": -Infinity}', 400, "not JSON"),
+    ("/v1/router/decisions:batch", '{"decisions": []}', 422, "length"),
+    ("/v1/router/decisions:batch", '{"decisions": {}}', 422, "array"),
+    ("/v1/router/decisions:batch", '{"contexts": {}}', 422, "length"),
+    ("/v1/router/decisions:batch", '{"contexts": {"tokens": 1}}', 422, "array"),
+    ("/v1/router/rewards:batch", '{"rewards": [{"id": "known"}]}', 422, "values"),
+    ("/v1/router/explain", '{"context": {}, "id": "x"}', 422, "id"),
+]  # fmt: skip
+
+
+def test_every_bad_request_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await s.decide(id="known")
+            state, seq = s.state, s.engine.seq
+            for path, body, status, reason in BAD:
+                reply = await s.http.post(path, content=body, headers=JSON)
+                told = detail_of(reply, status)
+                assert reason in told, (path, body, told)
+                assert len(told) < 1000
+                assert (s.state, s.engine.seq) == (state, seq), (path, body)
+
+    asyncio.run(run())
+
+
+def test_sizes_and_media_types(tmp_path: Path) -> None:
+    body = json.dumps({"context": CONTEXT})
+
+    async def in_parts() -> AsyncIterator[bytes]:
+        for _ in range(30):
+            yield b" " * 100
+
+    async def run() -> None:
+        async with served(tmp_path, body=2000) as s:
+            large = await s.http.post(DECISIONS, content=body + " " * 2000, headers=JSON)
+            assert "2,000 bytes" in detail_of(large, 413)
+            large = await s.http.post(DECISIONS, content=in_parts(), headers=JSON)
+            detail_of(large, 413)
+            assert large.headers["connection"] == "close"
+            for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+                wrong = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
+                assert "application/json" in detail_of(wrong, 415)
+            for kind in ("application/json; charset=utf-8", "Application/JSON"):
+                good = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
+                assert good.status_code == 200
+            rows: dict[str, Any] = {"decisions": [{"context": {}}] * 10_001}
+            async with served(tmp_path / "other", body=1_000_000) as other:
+                reply = await other.http.post("/v1/router/decisions:batch", json=rows)
+                assert "10000" in detail_of(reply, 422)
+
+    asyncio.run(run())
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text() | st.floats(-1e9, 1e9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+
+
+@given(VALUES)
+def test_what_is_json_is_read_as_it_is(value: object) -> None:
+    assert decode(json.dumps(value).encode()) == value
+
+
+@given(st.dictionaries(st.text(), st.integers(), min_size=1, max_size=4), st.integers(0, 3))
+def test_a_key_twice_is_found_at_any_depth(table: dict[str, int], depth: int) -> None:
+    key = next(iter(table))
+    inner = json.dumps(table)[:-1] + f", {json.dumps(key)}: 0}}"
+    for _ in range(depth):
+        inner = f'[{{"in": {inner}}}]'
+    with pytest.raises(Problem, match="stands twice"):
+        decode(inner.encode())
+
+
+def test_deep_nesting_that_the_types_do_not_know_is_refused_by_them(tmp_path: Path) -> None:
+    """Up to what the parser takes: no recursion further in."""
+
+    async def work(s: Served) -> None:
+        for depth in range(100, 1000, 50):
+            deep = "[" * depth + "]" * depth
+            body = f'{{"context": {{"tokens": {deep}}}}}'
+            reply = await s.http.post(DECISIONS, content=body, headers=JSON)
+            assert reply.status_code in (400, 422)
+
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await work(s)
+
+    asyncio.run(run())

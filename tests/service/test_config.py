@@ -1,0 +1,201 @@
+"""The configuration: what a file, the environment and flags say, and where they are wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexbandit.cli.main import status_of
+from lexbandit.cli.serve import sample
+from lexbandit.errors import InvalidInput
+from lexbandit.service.config import SETTINGS, Config, read_config
+
+HASH = "0" * 64
+POINT = """
+[points.router]
+arms = ["small", "large"]
+wait = 60
+
+[[points.router.objectives]]
+name = "quality"
+tolerance = 0.02
+
+[[points.router.context]]
+kind = "number"
+name = "tokens"
+high = 8000
+"""
+
+
+def read(folder: Path, text: str, environment: Any = None, **flags: Any) -> Config:
+    path = folder / "service.toml"
+    path.write_text(text)
+    return read_config(path, environment or {}, flags)
+
+
+def test_the_sample_says_what_it_shows() -> None:
+    config = read_config(sample(), {})
+    router = config.points["router"]
+    assert router.arms == ["small", "medium", "large"]
+    assert [objective.name for objective in router.objectives] == ["quality", "cost"]
+    assert [feature.kind for feature in router.context] == ["number", "category"]
+    assert (router.wait, router.explore) == (3600, 0.02)
+    assert (config.host, config.port) == ("127.0.0.1", 8080)
+
+
+def test_flags_count_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    text = f'[service]\nport = 1\nhost = "::1"\nstorage = "sqlite:a.db"\n{POINT}'
+    environment = {"LEXBANDIT_PORT": "2", "LEXBANDIT_STORAGE": "sqlite:b.db", "PATH": "x"}
+    assert read(tmp_path, text).port == 1
+    assert read(tmp_path, text, environment).port == 2
+    assert read(tmp_path, text, environment, port=3).port == 3
+    assert read(tmp_path, text, environment).host == "::1"
+    assert read(tmp_path, text).storage == f"sqlite:{tmp_path / 'a.db'}"  # beside the file
+    assert read(tmp_path, text, environment).storage == "sqlite:b.db"  # where one is
+    assert read(tmp_path, text, {"LEXBANDIT_PORT": ""}).port == 1
+
+
+def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "file.pem"
+    file.write_text("")
+    given = {
+        "storage": "postgresql://me:hush@db/x",
+        "host": "0.0.0.0",
+        "port": "81",
+        "keys": str(file),
+        "tls_cert": str(file),
+        "tls_key": str(file),
+        "proxies": "10.0.0.1",
+        "rate": "12.5",
+        "max_body_bytes": "2048",
+        "snapshot_every": "500",
+        "poll": "0.5",
+        "log_level": "debug",
+    }
+    assert set(given) == set(SETTINGS)
+    environment = {f"LEXBANDIT_{name.upper()}": value for name, value in given.items()}
+    config = read(tmp_path, POINT, {**environment, "LEXBANDIT_KEY_WEB": f"read:{HASH}"})
+    assert (config.port, config.rate, config.max_body_bytes, config.poll) == (81, 12.5, 2048, 0.5)
+    assert (config.storage, config.proxies) == (given["storage"], "10.0.0.1")
+    assert (config.tls_cert, config.log_level, config.snapshot_every) == (file, "debug", 500)
+    assert [key.name for key in config.keys] == ["web"]
+
+
+def test_all_kinds_of_features_and_settings_of_the_policy(tmp_path: Path) -> None:
+    text = """
+[points.a]
+arms = ["x", "y"]
+policy = "moc-mab"
+horizon = 1000
+keep = 10
+seed = 3
+settings = { scale = 0.5 }
+objectives = [{ name = "o", goal = "min", range = [0, 5], default = 1 }]
+context = [
+  { kind = "flag", name = "f" },
+  { kind = "cycle", name = "c", period = 7 },
+  { kind = "category", name = "k", values = ["a", "b"], outside = "refuse" },
+  { kind = "vector", name = "v", length = 2 },
+  { kind = "number", name = "n", low = 1, high = 9, scale = "log", missing = "middle" },
+]
+"""
+    point = read(tmp_path, text).points["a"]
+    assert (point.policy, point.horizon, point.keep, point.seed) == ("moc-mab", 1000, 10, 3)
+    assert point.settings == {"scale": 0.5}
+    assert list(point.objectives[0].range) == [0, 5]
+    assert [feature.kind for feature in point.context] == [
+        "flag", "cycle", "category", "vector", "number"
+    ]  # fmt: skip
+
+
+# What is changed in a good file, and what is said.
+WRONG = [
+    (("wait = 60", "wiat = 60"), "line 4, points.router.wiat: unknown key 'wiat'; did you"),
+    (("wait = 60", "wait = -1"), "line 2, points.router: wait must be"),
+    (("wait = 60", "keep = 0"), "line 2, points.router: keep must be"),
+    (("wait = 60", 'policy = "lex-linucbb"'), "did you mean 'lex-linucb'"),
+    (("wait = 60", "settings = { scael = 1 }"), "scael"),
+    (("wait = 60", "settings = 1"), "settings must be a table"),
+    (("wait = 60", "explore = 2"), "explore"),
+    (('["small", "large"]', '["small", "small"]'), "two arms are called 'small'"),
+    (('["small", "large"]', '["small", "a\\u0007"]'), "control characters"),
+    (('["small", "large"]', "3"), "arms must be a list"),
+    (("tolerance = 0.02", "tolerence = 0.02"), "line 8, points.router.objectives[0].tolerence"),
+    (("tolerance = 0.02", "tolerance = -1"), "line 6, points.router.objectives[0]: tolerance"),
+    (('name = "quality"', "goal = 'max'"), "the key 'name' is missing"),
+    (('kind = "number"', 'kind = "numbr"'), "did you mean 'number'"),
+    (('kind = "number"\n', ""), "the key 'kind' is missing"),
+    (("high = 8000", "hihg = 8000"), "line 13, points.router.context[0].hihg"),
+    (("high = 8000", "high = -1"), "line 10, points.router.context[0]: low and high"),
+    (("[points.router]", "[points.router]\nobjectivs = 1"), "did you mean 'objectives'"),
+    (("[[points.router.context]]", "[points.router.context]"), "[[points.router.context]]"),
+    (("points.router", "points.'my router'"), "letters, digits, - and _"),
+    (("[points.router]", "[service]\nprot = 1\n[points.router]"), "line 3, service.prot"),
+    (("[points.router]", "[service]\nport = 70000\n[points.router]"), "line 3, service.port: port"),
+    (("[points.router]", "[service]\nhost = 1\n[points.router]"), "host must be a text"),
+    (("[points.router]", "[service]\nkeys = 'no.toml'\n[points.router]"), "there is no file"),
+    (("[points.router]", "[service]\nstorage = 'x.db'\n[points.router]"), "sqlite:FILE"),
+    (("[points.router]", "[service]\nlog_level = 'loud'\n[points.router]"), "log_level"),
+    (("[points.router]", "[servce]\n[points.router]"), "did you mean 'service'"),
+    (("arms =", "arms"), "not valid TOML"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "reason"), WRONG, ids=[reason for _, reason in WRONG])
+def test_what_is_wrong_is_refused_with_its_place(
+    tmp_path: Path, change: tuple[str, str], reason: str
+) -> None:
+    assert change[0] in POINT
+    with pytest.raises(InvalidInput) as refused:
+        read(tmp_path, POINT.replace(*change))
+    assert reason in str(refused.value)
+    assert "service.toml" in str(refused.value)
+
+
+def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
+    for name, value in (("PROT", "1"), ("PORT", "x"), ("RATE", "0"), ("LOG_LEVEL", "loud")):
+        with pytest.raises(InvalidInput, match=f"LEXBANDIT_{name}"):
+            read(tmp_path, POINT, {f"LEXBANDIT_{name}": value})
+    others = {"LEXBANDIT_DATA": "x", "LEXBANDIT_SERVICE_HOST": "x", "LEXBANDIT_PORT_80_TCP": "x"}
+    assert read(tmp_path, POINT, others).port == 8080
+    with pytest.raises(InvalidInput, match="both"):
+        read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot read"):
+        read_config(tmp_path / "none.toml", {})
+    (tmp_path / "bad.toml").write_bytes(b"\xff")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        read_config(tmp_path / "bad.toml", {})
+    with pytest.raises(InvalidInput, match="no decision point"):
+        read(tmp_path, "")
+
+
+def test_check_tells_and_sets_the_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEXBANDIT_KEYS", raising=False)
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text(POINT)
+    bad.write_text(POINT.replace("wait", "wiat"))
+    assert status_of(["serve", str(good), "--check", "--no-auth"]) == 0
+    assert "good.toml is fine: 1 decision point (router)" in capsys.readouterr().out
+    assert not (tmp_path / "decisions.db").exists()
+    assert status_of(["serve", str(bad), "--check", "--no-auth"]) == 1
+    assert "bad.toml, line 4, points.router.wiat" in capsys.readouterr().err
+    assert status_of(["serve", str(good), "--check"]) == 1
+    assert "there are no API keys" in capsys.readouterr().err
+    assert status_of(["serve", str(good), "--check", "--no-auth", "--host", "0.0.0.0"]) == 1
+    assert "--no-auth is for this machine only" in capsys.readouterr().err
+    monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{HASH}")
+    assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 0
+
+
+def test_the_sample_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["serve", "--sample"]) == 0
+    mine = tmp_path / "mine.toml"
+    mine.write_text(capsys.readouterr().out)
+    assert read_config(mine, {}).points
+    assert status_of(["serve"]) == 2
+    assert "--sample" in capsys.readouterr().err

@@ -1,0 +1,165 @@
+"""What the dashboard tells and sends; test_dashboard_browser.py looks at it in a browser."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.dashboard.pages import HEADERS
+from service.watched import EVIL, LONG, Watched, watched
+
+pytestmark = pytest.mark.compiled
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    with watched(tmp_path_factory.mktemp("watched")) as one:
+        one.traffic(N)
+        yield one
+
+
+def test_the_history_tells_what_happened(service: Watched) -> None:
+    told = httpx.get(f"{service.url}/v1/router/history").json()
+    assert told["totals"] == {"decisions": N, "rewards": 2 * N, "late": 0, "expired": 0}
+    assert [arm["name"] for arm in told["arms"]] == ["small", EVIL, LONG]
+    arms = told["series"]["arms"]
+    assert sum(sum(counts) for counts in arms.values()) == N
+    summary = service.engine.summary("router")
+    for name, mean in summary.gained.items():
+        assert told["summary"]["gained"][name]["value"] == pytest.approx(mean.value)
+        count, total, _ = map(sum, zip(*told["series"]["rewards"][name], strict=True))
+        assert count == N
+        assert total / count == pytest.approx(summary.received[name].value)
+    hour = httpx.get(f"{service.url}/v1/router/history?series=hour").json()
+    assert hour["series"]["width"] == 30.0
+    assert sum(sum(counts) for counts in hour["series"]["arms"].values()) == N
+
+
+def test_an_answer_that_is_known_is_not_sent_again(service: Watched) -> None:
+    url = f"{service.url}/v1/router/history"
+    tag = httpx.get(url).headers["etag"]
+    again = httpx.get(url, headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    assert httpx.get(f"{url}?series=hour", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_the_map_agrees_with_the_explanations(service: Watched) -> None:
+    at = '{"hour": 7.5}'
+    told = httpx.get(f"{service.url}/v1/router/map", params={"x": "tokens", "y": "task", "at": at})
+    drawn = told.json()
+    assert drawn["at"] == {"hour": 7.5}
+    assert len(drawn["cells"]) == 24 * 3
+    assert drawn["x"]["edges"][0] == 0
+    assert drawn["x"]["edges"][-1] == 8000
+    for row, task in enumerate(drawn["y"]["values"]):
+        for column in (0, 11, 23):
+            context = {"tokens": drawn["x"]["values"][column], "task": task, "hour": 7.5}
+            explained = service.engine.explain("router", context)
+            arm, chance = drawn["cells"][24 * row + column]
+            assert drawn["arms"][arm] == explained.likely[0]
+            assert chance == max(one.propensity for one in explained.arms)
+
+
+def test_a_map_fills_in_what_is_typical_and_may_have_one_axis(service: Watched) -> None:
+    drawn = httpx.get(f"{service.url}/v1/router/map?x=task").json()
+    assert drawn["y"] is None
+    assert len(drawn["cells"]) == 3
+    seen = [
+        kept.row["context"]["tokens"] for kept in service.engine.points["router"].history.recent()
+    ]
+    assert drawn["at"]["tokens"] in seen
+    # Nobody decided yet: the middle. Flags and vectors have values too.
+    drawn = httpx.get(f"{service.url}/v1/single/map?x=age&y=member").json()
+    assert drawn["at"] == {"taste": [0.5, 0.5]}
+    assert drawn["y"]["values"] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("nowhere/history", 404, "nowhere"),
+        ("router/history?series=decade", 422, "decade"),
+        ("router/map", 422, "needs x"),
+        ("router/map?x=tokenz", 422, "tokens"),
+        ("router/map?x=tokens&y=tokens", 422, "differ"),
+        ("router/map?x=tokens&at=[]", 422, "JSON object"),
+        ("router/map?x=tokens&at=" + "[" * 5000, 422, "JSON object"),
+        ("router/map?x=tokens&at={%22hour%22:%22late%22}", 422, "hour"),
+        ("router/map?x=tokens&at={%22colour%22:1}", 422, "colour"),
+        ("single/map?x=taste", 422, "vector"),
+        ("router/recent?id=nobody", 404, "nobody"),
+    ],
+)
+def test_wrong_questions_are_refused(service: Watched, path: str, status: int, told: str) -> None:
+    answer = httpx.get(f"{service.url}/v1/{path}")
+    assert answer.status_code == status
+    assert told in answer.json()["detail"]
+
+
+def test_a_recent_decision_is_explained(service: Watched) -> None:
+    decisions = httpx.get(f"{service.url}/v1/router/recent").json()["decisions"]
+    assert len(decisions) == 50
+    assert set(decisions[0]["rewards"]) == {"quality", "cost"}
+    params = {"id": decisions[0]["id"]}
+    told = httpx.get(f"{service.url}/v1/router/recent", params=params).json()
+    assert told["decision"] == decisions[0]
+    expected = service.engine.explain("router", decisions[0]["context"])
+    assert told["reason"] == expected.reason
+    assert [arm["estimates"]["cost"]["value"] for arm in told["arms"]] == [
+        arm.estimates["cost"].value for arm in expected.arms
+    ]
+
+
+def test_watching_costs_little_however_many_watch() -> None:
+    now, made = [0.0], [0]
+    fresh = Fresh(lambda: now[0])
+
+    async def answer() -> int:
+        made[0] += 1
+        now[0] += 0.1  # it takes so long
+        return made[0]
+
+    async def ask(seq: int, key: str = "a") -> Any:
+        return (await fresh.get(key, seq, answer)).answer
+
+    async def scene() -> None:
+        assert [await ask(1), await ask(1), await ask(2)] == [1, 1, 1]
+        now[0] += 4.95
+        assert await ask(2) == 1
+        now[0] += 0.1  # fifty times as long as it took
+        assert [await ask(2), await ask(2), await ask(2, "b")] == [2, 2, 3]
+        for n in range(100):
+            await ask(1, f"map {n}")
+        assert len(fresh._kept) == 16
+
+    asyncio.run(scene())
+
+
+def test_pages_hold_to_the_strict_policy(service: Watched) -> None:
+    for path in ("/", "/dashboard/app.js", "/dashboard/nothing.js"):
+        answer = httpx.get(service.url + path)
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+    page = httpx.get(service.url).text
+    assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=|https?://", page)
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+    for path in ("/dashboard/pages.py", "/dashboard/index.html", "/dashboard/..%2fpages.py"):
+        assert httpx.get(service.url + path).status_code == 404
+
+
+def test_the_bundle_is_kept_by_browsers_and_small_on_the_wire(service: Watched) -> None:
+    script = re.search(r'data-vega="(/dashboard/vega-[\w.]+)"', httpx.get(service.url).text)
+    assert script is not None
+    with httpx.stream("GET", service.url + script[1], timeout=60) as answer:
+        assert "immutable" in answer.headers["cache-control"]
+        sent = sum(len(part) for part in answer.iter_raw())
+    assert sent < 400_000
+    tag = httpx.get(f"{service.url}/dashboard/app.js").headers["etag"]
+    known = httpx.get(f"{service.url}/dashboard/app.js", headers={"If-None-Match": tag})
+    assert known.status_code == 304

@@ -1,0 +1,109 @@
+"""`lexbandit demo`: a real process that learns, ends when it should, and leaves nothing behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from lexbandit.cli.demo import CONFIG, World, standing
+from lexbandit.cli.main import status_of
+from lexbandit.service.config import read_config
+
+pytestmark = pytest.mark.compiled
+
+START = "import sys; from lexbandit.cli import main; main(sys.argv[1:])"
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator["Demo"]:
+    one = Demo(tmp_path)
+    yield one
+    one.process.kill()
+    one.process.communicate()
+
+
+class Demo:
+    """A demo of half a minute, with its temporary folder where the test can look at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", "-c", START, "demo", "--seconds", "30", "--no-browser"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(folder)},
+        )
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            found = re.match(r"Watch it learn: (http://127\.0\.0\.1:\d+)/$", line)
+            if found:
+                self.url = found[1]
+                return
+        raise AssertionError(self.process.communicate()[1])
+
+
+def test_it_makes_traffic_and_ends_by_ctrl_c(demo: Demo) -> None:
+    deadline = time.monotonic() + 20
+    totals = {"rewards": 0}
+    while not totals["rewards"] and time.monotonic() < deadline:
+        time.sleep(0.2)
+        told = httpx.get(f"{demo.url}/v1/router/history").json()
+        totals = told["totals"]
+    assert totals["rewards"] > 0
+    assert totals["decisions"] > 0
+    assert set(told["series"]["arms"]) <= {"small", "medium", "large"}
+    assert httpx.get(demo.url).status_code == 200
+    assert [place.name[:15] for place in demo.folder.iterdir()] == ["lexbandit-demo-"]
+    demo.process.send_signal(signal.SIGINT)
+    out, err = demo.process.communicate(timeout=30)
+    assert (demo.process.returncode, err) == (0, "")
+    assert out.endswith("prints a configuration to begin with.\n")
+    assert list(demo.folder.iterdir()) == []
+
+
+def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
+    place = tmp_path / "demo.toml"
+    place.write_text(CONFIG)
+    definition = read_config(place, {}).points["router"]
+    chooser, world = definition.chooser(definition.arms, time.time), World()
+    for _ in range(60 * 80):
+        prompt = world.prompt()
+        decision = chooser.choose(prompt)
+        chooser.reward(decision, world.answer(prompt, decision.arm))
+    gained = chooser.summary().gained
+    assert gained["cost"].low is not None
+    assert gained["quality"].value is not None
+    assert gained["cost"].low > 0.002
+    assert gained["quality"].value > -0.03
+    likely = [
+        chooser.explain({"prompt_tokens": tokens, "task": task, "hour": 12}).likely[0]
+        for tokens, task in ((100, "chat"), (100, "code"), (7500, "code"))
+    ]
+    assert likely == ["small", "medium", "large"]
+
+
+def test_how_things_stand_in_a_line() -> None:
+    nothing = {"value": None}
+    early = {"decisions": 5, "received": {"quality": nothing, "cost": nothing}}
+    assert standing(1, {**early, "gained": early["received"]}) == "   1 s       5 decisions"
+    later = {
+        "decisions": 1200,
+        "received": {"quality": {"value": 0.9}, "cost": {"value": 0.004}},
+        "gained": {"quality": {"value": -0.01}, "cost": {"value": 0.002}},
+    }
+    assert standing(20, later) == (
+        "  20 s   1,200 decisions   quality 0.9000 (gave up 0.0100)   cost 0.0040 (gained 0.0020)"
+    )
+
+
+def test_a_time_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["demo", "--seconds", "0"]) == 1
+    assert "--seconds must be above 0" in capsys.readouterr().err

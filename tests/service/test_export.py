@@ -1,0 +1,176 @@
+"""The log as a table: one row a decision, its rewards beside it, nothing lost and nothing twice."""
+
+import asyncio
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lexbandit.cli.main import status_of
+from lexbandit.service import exporting
+from lexbandit.service.events import Event, body_of
+from lexbandit.service.exporting import export
+from lexbandit.service.storage import StorageFailed, make_storage
+from service.http import CONTEXT, Served, served
+
+
+def exported(folder: Path, name: str = "out.parquet") -> int:
+    """Export by the command line."""
+    log = f"sqlite:{folder / 'log.db'}"
+    return status_of(["export", "router", "--to", str(folder / name), "--storage", log])
+
+
+async def some(s: Served) -> None:
+    """Decide in rows and in columns; tell rewards in parts, in a batch, and of some only."""
+    await s.decide(id="a", allowed=["small", "large"])
+    await s.decide(id="b")
+    columns: dict[str, Any] = {name: [value] * 3 for name, value in CONTEXT.items()}
+    columns["task"] = ["code", None, "chat"]
+    many = await s.engine.decide_columns("router", columns, ["medium"])
+    await s.engine.reward("router", "a", {"quality": 0.25})
+    await s.engine.reward("router", "a", {"cost": 0.01})
+    await s.engine.reward_many("router", [(id, {"cost": 0.02}) for id in many.ids[:2]])
+    await s.engine.add_arm("router", "huge")
+
+
+def test_one_row_a_decision_while_the_service_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await some(s)
+            assert await asyncio.to_thread(exported, tmp_path) == 0
+            await s.decide(id="later")  # the service goes on
+
+    asyncio.run(run())
+    assert "5 decisions of router" in capsys.readouterr().err
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert table.columns == [
+        "seq", "time", "id", "arm", "propensity", "policy_version", "allowed",
+        "context.tokens", "context.task", "context.hour",
+        "reward.quality", "delay.quality", "reward.cost", "delay.cost",
+    ]  # fmt: skip
+    assert table["id"][:2].to_list() == ["a", "b"]
+    assert table["arm"][2:].to_list() == ["medium"] * 3
+    assert table["allowed"].to_list() == [["small", "large"], None, *[["medium"]] * 3]
+    assert table["context.task"].to_list() == ["code", "code", "code", None, "chat"]
+    assert table["context.tokens"].to_list() == [900.0] * 5
+    assert table["reward.quality"].to_list() == [0.25, None, None, None, None]
+    assert table["reward.cost"].to_list() == [0.01, None, 0.02, 0.02, None]
+    assert (table["delay.cost"].drop_nulls() >= 0).all()
+    assert table["time"].is_sorted()
+    assert table["propensity"].is_between(0, 1).all()
+    assert sorted(one.name for one in tmp_path.iterdir() if "export" in one.name) == []
+
+
+def test_csv_and_lines_hold_the_same(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await some(s)
+
+    asyncio.run(run())
+    for name in ("out.parquet", "out.csv", "out.jsonl"):
+        assert exported(tmp_path, name) == 0
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    lines = pl.read_ndjson(tmp_path / "out.jsonl")
+    text = pl.read_csv(tmp_path / "out.csv")
+    for name in ("id", "arm", "propensity", "context.tokens", "reward.cost"):
+        assert lines[name].to_list() == table[name].to_list() == text[name].to_list()
+    assert lines["allowed"].to_list() == table["allowed"].to_list()
+    assert text["allowed"][0] == '["small", "large"]'
+
+
+def test_what_cannot_be_exported_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exported(tmp_path) == 1
+    assert "there is no file" in capsys.readouterr().err
+
+    async def run() -> None:
+        async with served(tmp_path):
+            pass
+
+    asyncio.run(run())
+    assert exported(tmp_path, "out.xlsx") == 1
+    assert ".parquet, .csv or .jsonl" in capsys.readouterr().err
+    log = f"sqlite:{tmp_path / 'log.db'}"
+    assert status_of(["export", "rooter", "--to", "x.csv", "--storage", log]) == 1
+    assert "did you mean 'router'" in capsys.readouterr().err
+    assert exported(tmp_path) == 0  # no decision yet: an empty table
+    assert pl.read_parquet(tmp_path / "out.parquet").height == 0
+
+
+def test_a_reader_writes_nothing(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await some(s)
+            reader = make_storage(f"sqlite:{tmp_path / 'log.db'}", reading=True)
+            await reader.open()
+            assert len(await reader.read_since(0, 100)) == s.engine.seq
+            with pytest.raises(StorageFailed, match="reading only"):
+                await reader.append([Event("router", "tick", b"{}")])
+            await reader.close()
+
+    asyncio.run(run())
+
+
+def test_memory_does_not_grow_with_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six times the rows take about the memory of the few."""
+    monkeypatch.setattr(exporting, "_PAGE", 4)
+    monkeypatch.setattr(exporting, "_ROWS", 1000)
+
+    async def write(path: Path, batches: int) -> None:
+        storage = make_storage(f"sqlite:{path}")
+        await storage.open()
+        body = {"arms": ["x"], "definition": {"objectives": [{"name": "o"}], "context": []}}
+        await storage.append([Event("p", "begin", body_of(body))])
+        for n in range(batches):
+            ids = [f"{n}-{k}" for k in range(500)]
+            columns = {"by": "r", "version": 1, "ids": ids, "arms": ["x"] * 500, "allowed": None}
+            columns |= {"propensities": [0.5] * 500, "contexts": {"f": list(range(500))}}
+            rows = [{"id": id, "values": {"o": 1.0}} for id in ids]
+            events = [Event("p", "decisions", body_of(columns))]
+            events += [Event("p", "rewards", body_of({"rows": rows}))]
+            await storage.append(events)
+        await storage.close()
+
+    async def peak(path: Path, rows: int) -> int:
+        reader = make_storage(f"sqlite:{path}", reading=True)
+        await reader.open()
+        tracemalloc.start()
+        done = await export(reader, "p", path.with_suffix(".parquet"))
+        memory = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        await reader.close()
+        assert done.rows == rows
+        table = pl.read_parquet(path.with_suffix(".parquet"))
+        assert table["reward.o"].sum() == rows
+        return memory
+
+    async def run() -> None:
+        await write(tmp_path / "few.db", 4)
+        await write(tmp_path / "many.db", 24)
+        few = await peak(tmp_path / "few.db", 2_000)
+        many = await peak(tmp_path / "many.db", 12_000)
+        assert many < 1.5 * few, (few, many)
+
+    asyncio.run(run())
+
+
+def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
+    """Two replicas may write the same request; the first in the log is the decision."""
+
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await s.decide(id="a")
+            (stored,) = [
+                e for e in await s.engine.read_log("router", 0, 10) if e.kind == "decisions"
+            ]
+            await s.engine.storage.append([Event("router", "decisions", stored.body)])
+
+    asyncio.run(run())
+    assert exported(tmp_path) == 0
+    assert "1 more had an id that was used before" in capsys.readouterr().err
+    assert pl.read_parquet(tmp_path / "out.parquet").height == 1

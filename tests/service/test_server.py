@@ -1,0 +1,235 @@
+"""The process: it says where it serves, keeps secrets, speaks TLS, and ends when it is told to."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lexbandit.cli.serve import sample
+from lexbandit.service.auth import hash_of
+from lexbandit.service.plain_logs import without_password
+
+SECRET = "lxb_a-key-that-nobody-may-read"
+DECIDE = {"context": {"prompt_tokens": 10, "task": "code"}}
+AUTH = {"Authorization": f"Bearer {SECRET}"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from lexbandit.cli import main; main()", *arguments]
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    storage = {"LEXBANDIT_STORAGE": f"sqlite:{folder / 'log.db'}", "LEXBANDIT_PORT": "0"}
+    return {**os.environ, **storage, **more}
+
+
+class Process:
+    """`lexbandit serve` on the sample."""
+
+    def __init__(self, folder: Path, *arguments: str, **variables: str) -> None:
+        self.log = folder / "said.txt"
+        self.output = self.log.open("wb")
+        self.process = subprocess.Popen(
+            command("serve", str(sample()), *arguments),
+            env=environment(folder, **variables),
+            stdout=self.output,
+            stderr=self.output,
+        )
+
+    def url(self) -> str:
+        """Wait until it says where it serves."""
+        for _ in range(1200):
+            found = re.search(r"at (https?://\S+:\d+)\n", self.said)
+            if found:
+                return found[1]
+            assert self.process.poll() is None, self.said
+            time.sleep(0.05)
+        raise AssertionError(self.said)
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def running(folder: Path, *arguments: str, **variables: str) -> Iterator[Process]:
+    process = Process(folder, *arguments, **variables)
+    try:
+        yield process
+    finally:
+        if process.process.poll() is None:
+            process.process.kill()
+            process.process.wait(30)
+        process.output.close()
+
+
+def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) -> None:
+    key = {"LEXBANDIT_KEY_ALL": f"admin:{hash_of(SECRET)}"}
+    with running(tmp_path, "--log-level", "debug", **key) as process:
+        url = process.url()
+        assert f"dashboard  {url}/" in process.said
+        assert f"curl {url}/v1/router" in process.said
+        with httpx.Client(base_url=url, headers=AUTH) as http:
+            made = http.post("/v1/router/decisions", json={**DECIDE, "id": "a"}).json()
+            http.post("/login", data={"key": SECRET})
+            http.get("/v1/router", headers={"Authorization": "Bearer wrong-secret"})
+            second = subprocess.run(
+                command("serve", str(sample()), "--no-auth"),
+                env=environment(tmp_path),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert second.returncode == 1
+            assert re.fullmatch(r"error: .*log\.db is in use by another process.*\n", second.stderr)
+        assert process.end() == 0
+        assert "status=401" in process.said  # it does log requests
+        assert SECRET not in process.said
+        assert "wrong-secret" not in process.said
+        assert "Traceback" not in process.said
+    with running(tmp_path, **key) as process:
+        with httpx.Client(base_url=process.url(), headers=AUTH) as http:
+            assert http.post("/v1/router/decisions", json={**DECIDE, "id": "a"}).json() == made
+            assert http.get("/v1/router/summary").json()["decisions"] == 1
+        assert process.end(signal.SIGINT) == 0
+
+
+def test_sigterm_answers_what_is_under_way(tmp_path: Path) -> None:
+    """Requests that were sent before it are answered after it; the log has exactly those."""
+    with running(tmp_path, "--no-auth") as process:
+        url = process.url()
+        acknowledged: list[str] = []
+        under_way = threading.Event()
+
+        def ask() -> None:
+            with httpx.Client(base_url=url) as http, contextlib.suppress(httpx.TransportError):
+                while True:
+                    reply = http.post("/v1/router/decisions", json=DECIDE)
+                    assert reply.status_code == 200
+                    acknowledged.append(reply.json()["id"])
+                    under_way.set()
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        body = json.dumps(DECIDE).encode()
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as slow:
+            head = f"POST /v1/router/decisions HTTP/1.1\r\nHost: {host}\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            slow.sendall(head.encode() + body[:5])
+            for thread in threads:
+                thread.start()
+            assert under_way.wait(20)
+            process.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            assert process.process.poll() is None  # it waits for the rest of the request
+            slow.sendall(body[5:])
+            answer = b""
+            while part := slow.recv(4096):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 200")
+        acknowledged.append(json.loads(answer.partition(b"\r\n\r\n")[2])["id"])
+        assert process.process.wait(30) == 0
+        for thread in threads:
+            thread.join(10)
+    with running(tmp_path, "--no-auth") as process, httpx.Client(base_url=process.url()) as http:
+        kept = http.get("/v1/router/log?limit=10000").text.splitlines()
+    rows = [row["id"] for line in kept for row in json.loads(line).get("rows", [])]
+    assert len(rows) == len(set(rows))
+    assert set(acknowledged) <= set(rows)
+
+
+def test_tls(tmp_path: Path) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key),
+         "-out", str(cert)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("there is no openssl to make a certificate with")
+    auth = {"LEXBANDIT_KEY_ALL": f"read:{hash_of(SECRET)}"}
+    with running(tmp_path, "--tls-cert", str(cert), "--tls-key", str(key), **auth) as process:
+        url = process.url()
+        assert url.startswith("https://")
+        context = ssl.create_default_context(cafile=str(cert))
+        with httpx.Client(base_url=url, verify=context) as http:
+            assert http.get("/ready").json() == {"status": "ready"}
+            cookie = http.post("/login", data={"key": SECRET}).headers["set-cookie"]
+            assert "; Secure" in cookie
+        assert process.end() == 0
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        with running(tmp_path, "--no-auth", "--port", port) as process:
+            assert process.process.wait(60) == 1
+            assert process.said.startswith(f"error: 127.0.0.1:{port} cannot be served")
+            assert not (tmp_path / "log.db").exists()
+
+
+def test_without_the_extra_it_is_said_how_to_get_it() -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None; from lexbandit.cli import main;"
+        f"main(['serve', {str(sample())!r}, '--no-auth'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "pip install 'lexbandit[service]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_command_line_loads_the_service_only_to_serve() -> None:
+    code = (
+        "import sys; from lexbandit.cli.main import status_of; status_of(['serve', '--help']);"
+        "print({'uvicorn', 'starlette', 'msgspec', 'polars', 'numba'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.endswith("set()\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at postgresql://me:hush@db:5432/x?a=b", "at postgresql://me:***@db:5432/x?a=b"),
+        ("postgres://:hush@db", "postgres://:***@db"),
+        ("postgresql://me:h:u%40sh@db and postgres://a:b@c", "postgresql://me:***@db and postgres://a:***@c"),
+        ("postgresql://db/x at 12:30 by a@b.example", "postgresql://db/x at 12:30 by a@b.example"),
+        ("http://localhost:8080/v1", "http://localhost:8080/v1"),
+    ],
+)  # fmt: skip
+def test_passwords_of_urls_are_not_shown(text: str, shown: str) -> None:
+    assert without_password(text) == shown
+
+
+def test_what_is_said_of_a_storage_has_no_password(tmp_path: Path) -> None:
+    variables: dict[str, Any] = {"LEXBANDIT_STORAGE": "postgresql://me:hush@127.0.0.1:1/none"}
+    with running(tmp_path, "--no-auth", **variables) as process:
+        assert process.process.wait(90) == 1
+        assert "hush" not in process.said
+        assert process.said.count("error:") == 1

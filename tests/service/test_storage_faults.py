@@ -1,0 +1,304 @@
+"""SQLite on a disk that fails, in a damaged file, in use by another: nothing false is told."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexbandit.service.engine import Engine
+from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
+from lexbandit.service.storage import StorageFailed, StorageInUse
+from lexbandit.service.storage.clock import LogClock
+from lexbandit.service.storage.sqlite import SqliteStorage
+from service.homes import SqliteHome, in_loop, numbered, whole_log
+from service.world import CONTEXT, definition
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> SqliteHome:
+    return SqliteHome(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def faulty_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that makes a disk fail."""
+    library = tmp_path_factory.mktemp("disk") / "faulty_disk.so"
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("a failing disk needs Linux and a C compiler")
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", library, HERE / "faulty_disk.c", "-ldl"], check=True
+    )
+    return library
+
+
+@contextmanager
+def appender(home: SqliteHome, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that appends to a log, ended at the end."""
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "appender.py"), home.url],
+        env={**os.environ, "FAULTY_DISK": "", **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def said(process: "subprocess.Popen[str]", lines: int | None = None) -> list[Any]:
+    """What it said next: so many lines, or all until it ends."""
+    assert process.stdout is not None
+    if lines is None:
+        return [json.loads(line) for line in process.stdout]
+    return [json.loads(process.stdout.readline()) for _ in range(lines)]
+
+
+def numbers(log: list[Stored]) -> list[int]:
+    return [read_body(stored)["n"] for stored in log]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [f"sync {errno.EIO}", f"write {errno.ENOSPC}", f"write {errno.EIO}", f"short {errno.ENOSPC}"],
+    ids=["failing fsync", "disk full", "failing write", "half a write"],
+)
+@in_loop
+async def test_a_failing_disk_stops_all_writing(
+    home: SqliteHome, faulty_disk: Path, fault: str, tmp_path: Path
+) -> None:
+    flag = tmp_path / "fault"
+    environment = {"LD_PRELOAD": str(faulty_disk), "FAULTY_DISK": str(flag)}
+    with appender(home, **environment) as process:
+        told = said(process, 40)
+        assert all(words[3] >= 1 for words in told[1:])  # each was on disk before it was told
+        waiting = tmp_path / "soon"
+        waiting.write_text(fault)
+        waiting.rename(flag)
+        told += said(process)
+        assert process.wait(30) == 0
+    kept = [words for words in told if words[0] == "kept"]
+    (failed,) = [words for words in told if words[0] == "failed"]
+    assert failed[3] is True
+    assert "could not be written" in failed[4]
+    # The disk is well again, but what the file holds is not known before it is opened again.
+    assert told[-3:] == [["refused", True]] * 3
+
+    async with home.opened() as storage:
+        there = numbers(await whole_log(storage))
+        acknowledged = list(range(1, kept[-1][2] + 1))
+        unknown = list(range(failed[1], failed[2] + 1))
+        assert there in (acknowledged, acknowledged + unknown)
+        (stored,) = await storage.append(numbered(1000, 1))
+        assert stored.seq == len(there) + 1
+
+
+@in_loop
+async def test_a_process_killed_while_it_appends_has_lost_nothing_it_told(home: SqliteHome) -> None:
+    told: list[Any] = []
+    for _ in range(3):
+        with appender(home) as process:
+            told.append(said(process, random.Random(len(told)).randint(20, 200)))
+    async with home.opened() as storage:
+        log = numbers(await whole_log(storage))
+    starts = [at for at, n in enumerate(log) if n == 1]  # each process counted from 1
+    for words, (start, end) in zip(told, pairwise([*starts, len(log)]), strict=True):
+        there = log[start:end]
+        assert there == list(range(1, len(there) + 1))  # in order, once each
+        assert len(there) >= words[-1][2]
+
+
+def test_a_second_process_is_refused_until_the_first_is_gone(home: SqliteHome) -> None:
+    @in_loop
+    async def open_it() -> None:
+        async with home.opened():
+            pass
+
+    with appender(home) as process:
+        ((_, pid),) = said(process, 1)
+        with pytest.raises(StorageInUse, match=rf"decisions.db is in use .*pid {pid}\).*Stop that"):
+            open_it()
+        said(process, 5)  # and the first one goes on
+    open_it()
+
+
+def frames(wal: bytes) -> Iterator[tuple[int, bool]]:
+    """Where each frame of a write-ahead log ends, and whether it ends a transaction."""
+    (page,) = struct.unpack(">I", wal[8:12])
+    at = 32
+    while at < len(wal):
+        (pages,) = struct.unpack(">I", wal[at + 4 : at + 8])
+        at += 24 + page
+        yield at, pages != 0
+
+
+@in_loop
+async def test_a_torn_tail_costs_the_batches_it_tore_and_no_other(
+    home: SqliteHome, tmp_path: Path
+) -> None:
+    wal = Path(f"{home.path}-wal")
+    async with home.opened() as storage:
+        batches = [await storage.append(numbered(10 * n, 1 + n % 7)) for n in range(30)]
+        data, whole = home.path.read_bytes(), wal.read_bytes()
+    commits = [end for end, last in frames(whole) if last]
+    draws = random.Random(1)
+    cuts = [draws.randrange(commits[-20], len(whole)) for _ in range(20)] + commits[-3:]
+    torn = SqliteHome(tmp_path / "torn")
+    torn.path.parent.mkdir()
+    for cut in cuts:
+        for garbage in (b"", draws.randbytes(3000)):
+            torn.path.write_bytes(data)
+            Path(f"{torn.path}-wal").write_bytes(whole[:cut] + garbage)
+            left = len(batches) - sum(end > cut for end in commits)
+            async with torn.opened() as storage:
+                assert await whole_log(storage) == [one for b in batches[:left] for one in b]
+                await storage.append(numbered(1, 2))
+                assert (await whole_log(storage))[-1].seq == sum(map(len, batches[:left])) + 2
+
+
+async def filled(home: SqliteHome) -> list[Stored]:
+    """Write a small log with two snapshots."""
+    async with home.opened() as storage:
+        log = [(await storage.append(numbered(n, 1)))[0] for n in range(1, 200)]
+        await storage.save_snapshot("router", "d", Snapshot(100, b"the first snapshot"))
+        await storage.save_snapshot("router", "d", Snapshot(199, b"the second snapshot"))
+    return log
+
+
+def flip(path: Path, at: int, bit: int = 0) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << bit
+    path.write_bytes(data)
+
+
+@in_loop
+async def test_a_flipped_byte_in_an_event_is_found_and_named(home: SqliteHome) -> None:
+    log = await filled(home)
+    flip(home.path, home.path.read_bytes().index(b'{"n":77}') + 3)
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 76) == log[:76]
+        with pytest.raises(CorruptLog, match=r"event 77 of the log .*damaged"):
+            await whole_log(storage)
+
+
+@in_loop
+async def test_a_flipped_byte_in_a_snapshot_costs_that_snapshot(home: SqliteHome) -> None:
+    log = await filled(home)
+    flip(home.path, home.path.read_bytes().index(b"the second snapshot") + 6)
+    async with home.opened() as storage:
+        assert await storage.load_snapshot("router", "d") == Snapshot(100, b"the first snapshot")
+        assert await whole_log(storage) == log
+
+
+@in_loop
+async def test_a_flipped_bit_anywhere_is_never_taken_for_what_was_written(
+    home: SqliteHome, tmp_path: Path
+) -> None:
+    """Times apart, which the checksum does not cover; they still never go back."""
+    log = await filled(home)
+    whole = home.path.read_bytes()
+    damaged = SqliteHome(tmp_path / "damaged")
+    damaged.path.parent.mkdir()
+    draws = random.Random(3)
+    found = 0
+    for _ in range(150):
+        damaged.path.write_bytes(whole)
+        flip(damaged.path, draws.randrange(len(whole)), draws.randrange(8))
+        try:
+            async with damaged.opened() as storage:
+                read = await whole_log(storage)
+        except (CorruptLog, StorageFailed):
+            found += 1
+            continue
+        assert [one._replace(time=0) for one in read] == [one._replace(time=0) for one in log]
+        assert sorted(read, key=lambda one: one.time) == read
+    assert found > 10  # the other bits were in free space, in times and in snapshots
+
+
+@in_loop
+async def test_a_file_that_is_not_a_log_is_refused_by_its_name(home: SqliteHome) -> None:
+    home.path.write_bytes(b"something else\n" * 1000)
+    with pytest.raises(StorageFailed, match=r"decisions.db cannot be opened: .*not a database"):
+        await home.opened().__aenter__()
+    assert home.path.read_bytes() == b"something else\n" * 1000
+
+
+class Hands:
+    """A wall clock that somebody sets, and a monotonic one that nobody can."""
+
+    def __init__(self) -> None:
+        self.wall, self.monotonic = 1_700_000_000.0, 50.0
+
+    def storage(self, home: SqliteHome) -> SqliteStorage:
+        clock = LogClock(lambda: self.wall, lambda: self.monotonic)
+        return SqliteStorage(home.path, clock)
+
+    def pass_by(self, seconds: float) -> None:
+        self.wall += seconds
+        self.monotonic += seconds
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+@in_loop
+async def test_a_clock_set_while_it_runs_does_not_move_the_log(
+    home: SqliteHome, jump: float
+) -> None:
+    hands = Hands()
+    storage = hands.storage(home)
+    await storage.open()
+    times = []
+    for step in range(6):
+        hands.pass_by(10)
+        if step == 3:
+            hands.wall += jump
+        times.append((await storage.append(numbered(step, 1)))[0].time)
+    await storage.close()
+    assert times == [1_700_000_010.0 + 10 * n for n in range(6)]
+
+
+@in_loop
+async def test_a_clock_set_back_between_two_runs_lets_time_stand(home: SqliteHome) -> None:
+    hands = Hands()
+    times = []
+    for jump in (0.0, -86_400.0, 0.0):
+        hands.wall += jump
+        hands.monotonic = 5.0  # the machine was started again
+        storage = hands.storage(home)
+        await storage.open()
+        for _ in range(2):
+            hands.pass_by(10)
+            times.append((await storage.append(numbered(1, 1)))[0].time - 1_700_000_000)
+        await storage.close()
+    assert times == [10, 20, 30, 40, 50, 60]
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+@in_loop
+async def test_a_clock_set_while_it_runs_ends_no_decision_early_or_late(
+    home: SqliteHome, jump: float
+) -> None:
+    hands = Hands()
+    engine = await Engine.start({"router": definition(wait=100.0)}, hands.storage(home))
+    early, late = [await engine.decide("router", CONTEXT) for _ in range(2)]
+    hands.wall += jump
+    hands.pass_by(90)
+    assert (await engine.reward("router", early.id, {"quality": 1.0})).learned
+    hands.pass_by(20)
+    await engine.decide("router", CONTEXT)  # so that the log's time passes
+    assert (await engine.reward("router", late.id, {"quality": 1.0})).late
+    await engine.stop()

@@ -1,0 +1,129 @@
+"""A service that tests of the dashboard look at: real engine, real HTTP, several points."""
+
+import asyncio
+import dataclasses
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+import lexbandit as lb
+from lexbandit.service.auth import Key
+from lexbandit.service.config import read_config
+from lexbandit.service.definition import Definition
+from lexbandit.service.engine import Engine
+from lexbandit.service.rows import DecisionRow
+from lexbandit.service.server import make_app
+from lexbandit.service.storage.sqlite import SqliteStorage
+from service.world import definition
+
+EVIL = "<img src=x onerror=\"document.title='evil'\">"
+LONG = "a-name-that-a-program-made-" + "x" * 60
+# Only for what it says of the process; the points are made here.
+_CONFIG = """
+[points.router]
+arms = ["a", "b"]
+objectives = [{ name = "quality" }]
+context = [{ kind = "flag", name = "x" }]
+"""
+
+
+def points() -> dict[str, Definition]:
+    """Return a busy point, one that nobody asked, one without rewards, and one of one objective."""
+    single = Definition(
+        name="single",
+        objectives=[lb.Objective("clicks")],
+        arms=["a", "b"],
+        context=[lb.Flag("member"), lb.Vector("taste", length=2), lb.Number("age", 18, 90)],
+    )
+    several = [
+        definition("router", arms=("small", EVIL, LONG), wait=3600.0, explore=0.02, **_QUICK),
+        definition("empty"),
+        definition("silent"),
+        single,
+    ]
+    return {point.name: point for point in several}
+
+
+# So that a few hundred decisions are enough to see something.
+_QUICK: dict[str, Any] = {
+    "policy": "lex-linucb",
+    "settings": {"scale": 0.1, "threshold": 0.2, "features": "raw"},
+}
+
+
+class Watched:
+    """An engine that is served from a thread of its own."""
+
+    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop, url: str) -> None:
+        self.engine = engine
+        self.url = url
+        self._loop = loop
+        self._random = np.random.default_rng(1)
+
+    def wait_for(self, work: Any) -> Any:
+        """Let the engine's loop do something and return what came of it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    def traffic(self, n: int, point: str = "router", rewarded: bool = True) -> None:
+        """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""
+        draw = self._random
+        rows = [
+            DecisionRow(
+                {
+                    "tokens": int(draw.integers(0, 8000)),
+                    "task": str(draw.choice(["code", "maths", "chat"])),
+                    "hour": float(draw.uniform(0, 24)),
+                }
+            )
+            for _ in range(n)
+        ]
+        decided = self.wait_for(self.engine.decide_many(point, rows))
+        if rewarded:
+            means = {"small": (0.88, 0.005), EVIL: (0.9, 0.03), LONG: (0.4, 0.01)}
+            told = []
+            for one in decided:
+                quality, cost = means[one.arm]
+                value = {"quality": float(np.clip(draw.normal(quality, 0.05), 0, 1)), "cost": cost}
+                told.append((one.id, value))
+            self.wait_for(self.engine.reward_many(point, told))
+
+
+@contextmanager
+def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
+    """Serve until the block ends; without keys, to everybody on this machine."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def do(work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+
+    engine = do(Engine.start(points(), SqliteStorage(folder / "log.db")))
+    place = folder / "watched.toml"
+    place.write_text(_CONFIG)
+    config = dataclasses.replace(read_config(place, {}), keys=keys)
+    app = make_app(engine, config, no_auth=not keys)
+    settings = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
+    server = uvicorn.Server(settings)
+    serving = asyncio.run_coroutine_threadsafe(server._serve(), loop)
+    try:
+        do(_until_started(server))
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield Watched(engine, loop, f"http://127.0.0.1:{port}")
+    finally:
+        server.should_exit = True
+        serving.result(30)
+        do(engine.stop())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+async def _until_started(server: uvicorn.Server) -> None:
+    while not server.started:
+        await asyncio.sleep(0.01)

@@ -1,0 +1,62 @@
+"""A decision point that tests use: a router of prompts, quality first, then cost."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import lexbandit as lb
+from lexbandit.contexts import Feature
+from lexbandit.service.definition import Definition
+from lexbandit.service.engine import Engine
+from lexbandit.service.point import Point
+from lexbandit.service.storage.sqlite import SqliteStorage
+
+CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+
+
+def definition(
+    name: str = "router",
+    arms: tuple[str, ...] = ("small", "medium", "large"),
+    tolerance: float = 0.02,
+    context: Sequence[Feature] | None = None,
+    **settings: Any,
+) -> Definition:
+    """Return the router; the missing quality of a decision is taken as 0 when its time is over."""
+    return Definition(
+        name=name,
+        objectives=[
+            lb.Objective("quality", range=(0, 1), tolerance=tolerance, default=0.0),
+            lb.Objective("cost", goal="min", range=(0, 0.05)),
+        ],
+        arms=arms,
+        context=context
+        or [
+            lb.Number("tokens", 0, 8000),
+            lb.Category("task", ["code", "maths", "chat"]),
+            lb.Cycle("hour", 24),
+        ],
+        **settings,
+    )
+
+
+@asynccontextmanager
+async def engine_on(path: Path, **settings: Any) -> AsyncIterator[Engine]:
+    """Run an engine on a SQLite file."""
+    point = definition(**settings)
+    engine = await Engine.start({point.name: point}, SqliteStorage(path))
+    try:
+        yield engine
+    finally:
+        await engine.stop()
+
+
+async def replayed(path: Path, **settings: Any) -> str:
+    """Return the digest of the state that the log alone leads to."""
+    storage = SqliteStorage(path)
+    await storage.open()
+    point = Point(definition(**settings))
+    for stored in await storage.read_since(0, 1_000_000):
+        point.fold(stored)
+    await storage.close()
+    return point.digest()

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -103,6 +104,20 @@ def test_it_says_in_words_what_was_gained_and_given_up(visit: Go) -> None:
     assert "quality gives up" in headline
     assert "within its tolerance of 0.020" in headline
     assert "Decisions" in one.text("#tiles")
+
+
+def test_the_baseline_lies_where_it_should(visit: Go, service: Watched) -> None:
+    one = visit()
+    gained = service.engine.summary("router").gained["cost"].value
+    assert gained is not None
+    now = float(one.text("#objectives figure:nth-child(2) b"))
+    label = one.page.get_attribute("#objectives figure:nth-child(2) .chart", "aria-label")
+    found = re.search(r"best for quality would give about (0\.\d+)\.$", label)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(now + gained, abs=2e-5)  # less is better
+    share = re.search(r"lower \((\d+)\s%\)", one.text("#headline"))
+    assert share is not None
+    assert int(share[1]) == pytest.approx(100 * gained / float(found[1]), abs=0.6)
 
 
 def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:

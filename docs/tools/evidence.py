@@ -55,22 +55,29 @@ def of_study(study: dict[str, Any], *, memory: bool = False, every: bool = False
 
 
 def of_growth(series: dict[str, Any]) -> str:
-    """A row a policy and objective: fitted and proved exponents."""
-    lines = [
-        "| policy | objective | fitted exponent | between the last two | proved |",
-        "|---|---|---|---|---|",
-    ]
+    """A row a policy and objective: regret for 1,000 rounds, fitted and proved exponents."""
+    horizons = next(iter(series["lines"].values()))["horizons"]
+    head = [f"T = {T:,}" for T in horizons]
+    head = ["policy", "objective", *head, "exponent", "between the last two", "proved"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for label, line in series["lines"].items():
         for i, objective in enumerate(series["objectives"]):
-            fit = line["exponents"][i]
-            fitted = last = "none: not positive everywhere"
-            if fit is not None:
-                error = fit["standard_error"]
-                fitted = f"{fit['exponent']:.2f}" + ("" if error is None else f" ± {error:.2f}")
-                last = "–" if fit["last"] is None else f"{fit['last']:.2f}"
-            proved = line["theory"][i] or "–"
-            lines.append(f"| `{label}` | {objective} | {fitted} | {last} | {proved} |")
+            fit = line["exponents"][i] or {}
+            cells = [f"`{label}`", objective]
+            for T, regret in zip(line["horizons"], line["regret"], strict=True):
+                cells.append(f"{1000 * regret[i] / T:.3g}".replace("-", "−"))
+            for value, error in (("exponent", "standard_error"), ("last", "last_error")):
+                cells.append(power(fit.get(value), fit.get(error)))
+            lines.append(f"| {' | '.join(cells)} | {line['theory'][i] or '–'} |")
     return "\n".join(lines)
+
+
+def power(value: float | None, error: float | None) -> str:
+    """An exponent with its error; a dash where regret is not positive."""
+    if value is None:
+        return "–"
+    text = f"{value:.2f}".replace("-", "−")
+    return text if error is None else f"{text} ± {error:.2f}"
 
 
 def of_which(summary: dict[str, Any], i: int) -> str:
@@ -112,11 +119,12 @@ def tables(summary: dict[str, Any]) -> dict[str, str]:
     for name in ("threshold-1", "threshold-2"):
         if name in studies:
             made[name] = of_study(studies[name], every=True)
-    if "tree" in studies:
-        made["tree"] = of_study(studies["tree"], memory=True)
-    for series in summary.get("series", {}).values():
+    for name in ("tree", "tree-memory-1", "tree-memory-2", "tree-memory-3"):
+        if name in studies:
+            made[name] = of_study(studies[name], memory=True)
+    for name, series in summary.get("series", {}).items():
         if series.get("kind") == "growth":
-            made["growth"] = of_growth(series)
+            made[name] = of_growth(series)
     if any(name.startswith("which-") for name in studies):
         made["which-first"] = of_which(summary, 0)
         made["which-second"] = of_which(summary, 1)

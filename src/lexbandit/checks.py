@@ -48,11 +48,12 @@ def positive(name: str, value: object, *, most: float = math.inf) -> float:
     return number
 
 
-def at_least_zero(name: str, value: object) -> float:
-    """Return `value` as a finite float of at least 0."""
+def at_least_zero(name: str, value: object, *, most: float = math.inf) -> float:
+    """Return `value` as a finite float of at least 0 and at most `most`."""
     number = real(value)
-    if not 0.0 <= number <= 1e100:
-        raise InvalidInput(f"{name} must be a finite number of at least 0, got {value!r}.")
+    if not 0.0 <= number <= min(most, 1e100):
+        upper = f" and at most {most:g}" if math.isfinite(most) else ""
+        raise InvalidInput(f"{name} must be a finite number of at least 0{upper}, got {value!r}.")
     return number
 
 
@@ -156,4 +157,4 @@ def refuse_first(name: str, array: NDArray[Any], wrong: Booleans, allowed: str) 
     if wrong.any():
         place = tuple(int(i) for i in np.argwhere(wrong)[0])
         where = ", ".join(map(str, place))
-        raise InvalidInput(f"{name}[{where}] is {array[place]!r}; {allowed}.")
+        raise InvalidInput(f"{name}[{where}] is {array[place].item()!r}; {allowed}.")

@@ -35,6 +35,10 @@ class ArmReport:
     propensity: float
     prior: int = 0
 
+    def knows(self, objective: int) -> bool:
+        """Whether the mean of an objective is an estimate: observed, and so where it is used."""
+        return self.observations[objective] > 0 and self.width[objective] < math.inf
+
 
 class Level(NamedTuple):
     """What a lexicographic rule found at one objective: the top arm, and the arms as good."""
@@ -78,7 +82,7 @@ class Explanation:
             row = [str(report.arm), str(report.plays)]
             for i in objectives:
                 row += [
-                    f"{report.mean[i]:.4f}" if report.observations[i] else "-",
+                    f"{report.mean[i]:.4f}" if report.knows(i) else "-",
                     f"{report.width[i]:.4f}".replace("inf", "∞"),
                     f"{report.index[i]:.4f}".replace("inf", "∞"),
                 ]

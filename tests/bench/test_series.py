@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.studies import SMALL, small
@@ -63,7 +64,7 @@ def test_a_series_that_is_no_table_is_refused(tmp_path: Path) -> None:
 
 def test_exponents_of_exact_powers_are_exact() -> None:
     horizons = [10_000, 100_000, 1_000_000]
-    fit = fitted(horizons, [3.0 * T**0.75 for T in horizons])
+    fit = fitted(horizons, [3.0 * T**0.75 for T in horizons], [0.0] * 3)
     assert fit is not None
     assert fit["exponent"] == pytest.approx(0.75)
     assert fit["last"] == pytest.approx(0.75)
@@ -72,20 +73,42 @@ def test_exponents_of_exact_powers_are_exact() -> None:
 
 def test_the_error_of_an_exponent_is_that_of_least_squares() -> None:
     """At ln T = 0, 1, 2 with residuals 1, −2, 1 of ln R: s² = 6, Σ(x − x̄)² = 2."""
-    fit = fitted([1, 1, 1], [1.0, 1.0, 1.0])
+    fit = fitted([1, 1, 1], [1.0, 1.0, 1.0], [0.1] * 3)
     assert fit is None
     horizons = [math.exp(10 + x) for x in (0, 1, 2)]
-    fit = fitted(horizons, [math.exp(y) for y in (6.0, 4.0, 8.0)])  # type: ignore[arg-type]
+    regrets = [math.exp(y) for y in (6.0, 4.0, 8.0)]
+    fit = fitted(horizons, regrets, [math.nan] * 3)  # type: ignore[arg-type]
     assert fit is not None
     assert fit["exponent"] == pytest.approx(1.0)
     assert fit["standard_error"] == pytest.approx(math.sqrt(6 / 2))
     assert fit["last"] == pytest.approx(4.0)
+    assert fit["last_error"] is None
+
+
+def test_the_error_of_the_last_slope_is_that_of_its_two_regrets() -> None:
+    """Relative errors of 3 % and 4 % over one decade: 5 % of a factor, 0.05/ln 10 in the slope."""
+    fit = fitted([10, 100, 1000], [1.0, 10.0, 100.0], [9.0, 0.3, 4.0])
+    assert fit is not None
+    assert fit["last"] == pytest.approx(1.0)
+    assert fit["last_error"] == pytest.approx(0.05 / math.log(10))
+    random = np.random.default_rng(0)
+    drawn = [
+        fitted([100, 1000], [10 + 0.3 * a, 100 + 4 * b], [0.3, 4.0])
+        for a, b in random.standard_normal((4000, 2))
+    ]
+    assert np.std([fit["last"] for fit in drawn if fit]) == pytest.approx(
+        0.05 / math.log(10), rel=0.05
+    )
 
 
 def test_where_there_is_no_exponent() -> None:
-    assert fitted([100], [1.0]) is None
-    assert fitted([100, 1000], [1.0, -1.0]) is None
-    two = fitted([100, 1000], [1.0, 10.0])
+    assert fitted([100], [1.0], [0.1]) is None
+    assert fitted([100, 1000], [1.0, -1.0], [0.1, 0.1]) is None
+    late = fitted([100, 1000, 10_000], [-1.0, 1.0, 10.0], [0.1, 0.1, 0.1])
+    assert late is not None
+    assert late["exponent"] is None
+    assert late["last"] == pytest.approx(1.0)
+    two = fitted([100, 1000], [1.0, 10.0], [0.1, 0.1])
     assert two is not None
     assert two["standard_error"] is None
 
@@ -112,6 +135,43 @@ def test_a_growth_series_of_real_runs(tmp_path: Path) -> None:
     assert growth["lines"]["random"]["theory"] == [None, None]
     assert growth["lines"]["random"]["exponents"][0]["exponent"] == pytest.approx(1.0, abs=0.05)
     assert json.loads((out / "summary.json").read_text())["series"] == summary["series"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters", "environment", "objectives", "proved"),
+    [
+        ("moc-mab", {}, {}, 3, False),  # planted's λ is 1 by default, the policy's 0
+        ("moc-mab", {"lam": 1.0}, {}, 3, True),
+        ("moc-mab", {"lam": 0.25}, {"assumption": 0.25}, 3, True),
+        ("moc-mab", {"lam": 9.0}, {"assumption": "inf"}, 3, False),
+        ("moc-mab", {}, {"assumption": "inf"}, 2, True),
+        ("lex-tree", {}, {"assumption": 0.0}, 3, True),
+        ("staged-lex", {}, {}, 2, True),  # its λ is 1 by default
+        ("staged-lex", {"lam": 0.5}, {}, 2, False),
+        ("staged-lex", {"scale": 0.5}, {}, 2, False),
+        ("lex-linucb", {"lam": 1.0}, {}, 3, False),
+    ],
+)
+def test_nothing_is_proved_where_the_assumption_fails(
+    policy: str, parameters: dict[str, Any], environment: dict[str, Any], objectives: int,
+    proved: bool,
+) -> None:  # fmt: skip
+    frozen = {
+        "name": "s",
+        "series": {"name": "s", "kind": "growth", "label": "s"},
+        "dimension": 1,
+        "environment": {"name": "planted", "parameters": environment},
+        "policies": [{"label": policy, "name": policy, "parameters": parameters}],
+    }
+    point = {"regret": [1.0] * objectives, "standard_error": {"regret": None}, "runs": 1}
+    told = {
+        "horizon": 1000,
+        "objectives": ["first", "second", "third"][:objectives],
+        "policies": {policy: {"-": point}},
+        "best_scale": {policy: {"by_regret": "-"}},
+    }
+    theory = series_in([(frozen, told)])["s"]["lines"][policy]["theory"]
+    assert [text is not None for text in theory] == [proved] * objectives
 
 
 def situation(

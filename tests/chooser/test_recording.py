@@ -9,6 +9,7 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.policies import REGISTRY
 
 Make = Callable[..., lb.Chooser]
 
@@ -103,6 +104,17 @@ def lived(chooser: lb.Chooser, clock: Clock, n: int) -> list[tuple[float, Event]
     return log
 
 
+def fold(chooser: lb.Chooser, clock: Clock, event: tuple[float, Event]) -> None:
+    """Do what a line of the log says was done."""
+    clock.now, (kind, told) = event
+    if kind == "record":
+        chooser.record(told[0], chooser.proposal(*told[1:]))
+    elif kind == "reward":
+        chooser.reward(*told)
+    else:
+        (chooser.retire_arm if kind == "retire" else chooser.add_arm)(*told)
+
+
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_a_log_folded_again_leads_to_the_same_state(
     make: Make, settings: dict[str, Any], clock: Clock
@@ -117,17 +129,11 @@ def test_a_log_folded_again_leads_to_the_same_state(
     end, clock.now = clock.now, 1000.0
     # cs-ucb1 draws while it learns, so there the seed is part of what is folded.
     again = make(**{**common, "seed": 0 if settings.get("policy") == "cs-ucb1" else 5})
-    for at, (kind, told) in log:
-        clock.now = at - 1e-6
+    for event in log:
+        clock.now = event[0] - 1e-6
         again.tick()
         again.propose(CONTEXT)
-        clock.now = at
-        if kind == "record":
-            again.record(told[0], again.proposal(*told[1:]))
-        elif kind == "reward":
-            again.reward(*told)
-        else:
-            (again.retire_arm if kind == "retire" else again.add_arm)(*told)
+        fold(again, clock, event)
     clock.now = end
     live.tick()
     again.tick()
@@ -139,6 +145,30 @@ def test_a_log_folded_again_leads_to_the_same_state(
     )
     again.reward(next(d.id for d in again.decisions() if not d.complete), quality=0.123)
     assert again.digest() != live.digest()
+
+
+# Those that need no more than a name: the others wrap a policy, or must be told the means.
+NAMES = sorted({*REGISTRY.names()} - {"doubling", "oracle", "projected"})
+
+
+@pytest.mark.parametrize("policy", NAMES)
+def test_a_snapshot_and_the_rest_of_the_log_are_the_whole(
+    make: Make, policy: str, clock: Clock
+) -> None:
+    common = {"policy": policy, "horizon": 5000, "keep": 30, "wait": 25, "clock": clock}
+    log = lived(live := make(**common), clock, 80)
+    end, clock.now = clock.now, 1000.0
+    again = make(**common)
+    for n, event in enumerate(log):
+        if n % 40 == 20:
+            again = lb.Chooser.from_bytes(again.to_bytes(), clock=clock)
+        fold(again, clock, event)
+    clock.now = end
+    for chooser in (live, again):
+        chooser.tick()
+    assert again.digest() == live.digest()
+    told, expected = again.explain(CONTEXT), live.explain(CONTEXT)
+    assert [arm.estimates for arm in told.arms] == [arm.estimates for arm in expected.arms]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

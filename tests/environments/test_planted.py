@@ -179,6 +179,56 @@ def test_the_assumption_decides_whether_every_objective_is_learned() -> None:
     assert late[math.inf, 30_000][2] > 0.25
 
 
+@pytest.mark.compiled
+def test_at_scale_1_every_regret_falls_under_the_assumption_and_one_stays_without() -> None:
+    """The studies `rates-*` at two of their horizons: λ = ¼ told to all, and true or not."""
+    regrets = {}
+    rules = ("moc-mab", "staged-lex", "lex-tree")
+    for lam, horizon in itertools.product((0.25, math.inf), (100_000, 1_000_000)):
+        ties = 2 if lam == math.inf else None
+        environment = make(arms=4, dimension=1, assumption=lam, noise=0.1, ties=ties)
+        assert environment.lipschitz <= 1.0  # so the default L is true
+        rounds = environment.rounds(horizon, seed=1)
+        truth = Truth(rounds.means)
+        for name in rules:
+            planned = {} if name == "lex-tree" else {"horizon": horizon}
+            policy = lexbandit.make_policy(
+                name, arms=4, objectives=3, dimension=1, lam=0.25, R=0.1, **planned
+            )
+            regrets[name, lam, horizon] = regret(truth, policy.replay(rounds)) / horizon
+    for name in rules:
+        early, late = (regrets[name, 0.25, T] for T in (100_000, 1_000_000))
+        assert (late > 0).all()
+        assert (late < 10**-0.2 * early)[:2].all()  # an exponent below 0.8
+        assert late[2] < early[2]
+        early, late = (regrets[name, math.inf, T] for T in (100_000, 1_000_000))
+        assert late[2] > early[2] > 0.2  # the third loses as much in every round, or more
+
+
+@given(noise=st.sampled_from([0.01, 0.3]), **shapes)
+def test_noise_of_a_given_size(
+    arms: int, objectives: int, dimension: int, plan: int, noise: float
+) -> None:
+    environment = make(
+        arms=arms, objectives=objectives, dimension=dimension, plan=plan, noise=noise
+    )
+    rounds = environment.rounds(200, seed=plan)
+    assert rounds.means is not None
+    signs = (rounds.outcomes - rounds.means) / noise
+    np.testing.assert_allclose(np.abs(signs), 1.0, atol=1e-9)
+    assert abs(signs.mean()) < 5 / math.sqrt(signs.size)
+
+
+def test_contexts_in_clusters_leave_the_means_as_they_are() -> None:
+    plain, gathered = make(plan=3), make(plan=3, clusters=2, spread=0.01, strays=0.1)
+    points = np.random.default_rng(0).random((50, 2))
+    np.testing.assert_array_equal(plain.means(points), gathered.means(points))
+    assert gathered.clusters is not None
+    contexts = gathered.rounds(5000, seed=1).contexts
+    away = np.abs(contexts[:, np.newaxis] - gathered.clusters.centres).max(axis=2).min(axis=1)
+    assert (away < 0.05).mean() == pytest.approx(0.9, abs=0.02)
+
+
 def test_frequency_makes_it_rough() -> None:
     assert make(frequency=10).lipschitz == pytest.approx(20 * make(frequency=0.5).lipschitz)
 
@@ -241,6 +291,11 @@ WRONG: list[tuple[dict[str, object], str]] = [
     [
         *(("planted", *wrong) for wrong in WRONG),
         ("planted", {"frequency": 0}, "frequency must be"),
+        ("planted", {"noise": 0}, "noise must be a finite number above 0, got 0"),
+        ("planted", {"noise": -0.1}, "noise must be"),
+        ("planted", {"clusters": -1}, "clusters must be"),
+        ("planted", {"clusters": 2, "spread": 0}, "spread must be"),
+        ("planted", {"clusters": 2, "strays": 2}, "strays must be .* and at most 1, got 2"),
         (
             "linear",
             {"assumption": math.inf},

@@ -11,7 +11,7 @@ from lexbandit.report import figures, write_report
 from lexbandit.report.layout import Figure, apart
 from lexbandit.report.reading import read_results
 from lexbandit.report.results import Results, StudyResults
-from lexbandit.report.series import series_figure, series_table
+from lexbandit.report.series import series_figure, series_table, series_title
 from lexbandit.report.style import leading, looks_of
 from lexbandit.report.tables import against_table, results_table
 from lexbandit.report.trade_off import trade_off
@@ -117,6 +117,13 @@ def test_a_growth_series_has_a_line_a_policy_and_its_exponents(results: Results)
     assert found is not None
     fitted = float(re.findall(r"<td class=number>(0\.\d+)", found.group(1))[0])
     assert fitted == pytest.approx(0.75, abs=0.08)
+
+
+def test_series_of_a_kind_are_told_apart_by_their_names(results: Results) -> None:
+    growth = results.series["growth"]
+    assert series_title("growth", growth) == "How regret grows with the horizon"
+    assert series_title("rates", growth) == "How regret grows with the horizon: rates"
+    assert series_title("which", results.series["which"]) == "Which policy when"
 
 
 def test_which_policy_when_has_a_cell_for_each(results: Results) -> None:

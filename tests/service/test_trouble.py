@@ -82,9 +82,11 @@ async def test_a_replica_that_meets_a_damaged_event_stops_for_good(
             home.sql("UPDATE lexbandit_clock SET seq = seq + 1")
             assert "was damaged" in (await until(engine, well=False) or "")
             await other.append(numbered(1, 1, "elsewhere"))
+        before = home.sql("SELECT seq FROM lexbandit_clock")
         for _ in range(2):
             with pytest.raises(StorageFailed, match="was damaged") as failed:
                 await engine.decide("router", CONTEXT)
             assert failed.value.final
+        assert home.sql("SELECT seq FROM lexbandit_clock") == before  # nothing more is written
         assert engine.points["router"].digest() == digest
         assert "was damaged" in caplog.text

@@ -4,6 +4,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from lexbandit.environments import REGISTRY as ENVIRONMENTS
+from lexbandit.policies import REGISTRY as POLICIES
+
 Numbers = dict[str, Any]
 
 
@@ -34,20 +37,35 @@ def growth_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
                 line["runs"].append(point["runs"])
     for line in lines.values():
         line["exponents"] = [
-            fitted(line["horizons"], [regret[i] for regret in line["regret"]])
+            fitted(
+                line["horizons"],
+                [regret[i] for regret in line["regret"]],
+                [math.nan if error is None else error[i] for error in line["standard_error"]],
+            )
             for i in range(len(objectives))
         ]
     return {"objectives": objectives, "studies": [p[0]["name"] for p in joined], "lines": lines}
 
 
-def fitted(horizons: list[int], regrets: list[float]) -> Numbers | None:
+def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Numbers | None:
     """Return the least-squares slope of ln regret against ln T, with its standard error.
 
-    `last` is the slope between the two largest horizons. None where there are fewer than two
-    horizons or a regret is not positive: a logarithm needs one. Two horizons leave no error.
+    That error says how far the points are from a line; two leave none. `exponent` is None where a
+    regret is not positive: a logarithm needs one. `last` is the slope between the two largest
+    horizons, and `last_error` what the standard errors of their mean regrets make of it (the runs
+    are independent), None where there was one run only, NaN in `errors`. None altogether where
+    there are fewer than two horizons, or one of the last two regrets is not positive.
     """
-    if len(set(horizons)) < 2 or min(regrets) <= 0:
+    if len(horizons) < 2 or horizons[-1] == horizons[-2] or min(regrets[-2:]) <= 0:
         return None
+    step = math.log(horizons[-1] / horizons[-2])
+    blur = math.hypot(*(e / r for e, r in zip(errors[-2:], regrets[-2:], strict=True)))
+    last = {
+        "last": math.log(regrets[-1] / regrets[-2]) / step,
+        "last_error": None if math.isnan(blur) else blur / step,
+    }
+    if min(regrets) <= 0:
+        return {"exponent": None, "standard_error": None, **last}
     x = [math.log(T) for T in horizons]
     y = [math.log(regret) for regret in regrets]
     n, mx, my = len(x), math.fsum(x) / len(x), math.fsum(y) / len(y)
@@ -57,8 +75,7 @@ def fitted(horizons: list[int], regrets: list[float]) -> Numbers | None:
     if n > 2:
         left = math.fsum((b - my - slope * (a - mx)) ** 2 for a, b in zip(x, y, strict=True))
         error = math.sqrt(left / (n - 2) / spread)
-    last = (y[-1] - y[-2]) / (x[-1] - x[-2]) if x[-1] > x[-2] else None
-    return {"exponent": slope, "standard_error": error, "last": last}
+    return {"exponent": slope, "standard_error": error, **last}
 
 
 def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None]:
@@ -68,10 +85,24 @@ def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None
     rate = RATES.get(name)
     if rate is None or "dimension" not in frozen:
         return [None] * objectives
-    if float(entry["parameters"].get("scale", 1.0)) < 1.0:  # narrower widths have no guarantee
+    given = entry["parameters"]
+    if float(given.get("scale", 1.0)) < 1.0:  # narrower widths have no guarantee
         return [None] * objectives
-    alpha = float(entry["parameters"].get("alpha", 1.0))
+    # MOC-MAB's rule needs no λ for two objectives.
+    lam = float(given.get("lam", POLICIES.parameters(name)["lam"].default))
+    if (objectives > 2 or name == "staged-lex") and lam < _true_lam(frozen["environment"]):
+        return [None] * objectives
+    alpha = float(given.get("alpha", 1.0))
     return [rate(alpha, int(frozen["dimension"]), i) for i in range(objectives)]
+
+
+def _true_lam(environment: Numbers) -> float:
+    """Return the λ that an environment says is true; 0 where it says nothing: it is trusted."""
+    name, given = environment["name"], environment["parameters"]
+    known = ENVIRONMENTS.parameters(name) if name in ENVIRONMENTS.names() else {}
+    if "assumption" not in known:
+        return 0.0
+    return float(given.get("assumption", known["assumption"].default))
 
 
 Rate = Callable[[float, int, int], str]

@@ -56,12 +56,7 @@ def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integ
     table = _table(arms_known, masks, n)
     arms, propensities = chooser.policy.select_many(points, table)
     if chooser.explore > 0.0:
-        arms, propensities = arms.copy(), propensities.copy()
-        for row, point in enumerate(points):
-            mask = None if table is None else table[row]
-            arms[row], propensities[row] = chooser._explored(
-                point, mask, int(arms[row]), float(propensities[row])
-            )
+        arms, propensities = chooser._explored_many(points, table, arms, propensities)
     names = arms_known.names
     return arms, Proposals([names[k] for k in arms.tolist()], propensities, points, masks, notes)
 

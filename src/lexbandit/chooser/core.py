@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, objectives_of, prior_of
 from lexbandit.chooser.ledger import Ledger
@@ -222,5 +222,21 @@ class ChooserCore:
         allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
         if below(self._random, _PARTS) < self.explore * _PARTS:
             arm = int(allowed[below(self._random, len(allowed))])
-            propensity = self.policy.explain(point, mask).arms[arm].propensity
+            propensity = float(self.policy._propensities_checked(point, mask)[arm])
         return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)
+
+    def _explored_many(
+        self, points: Floats, masks: Booleans | None, arms: Integers, propensities: Floats
+    ) -> tuple[Integers, Floats]:
+        """As `_explored`, row after row: the same draws in the same order."""
+        counts = np.full(len(points), len(self._arms)) if masks is None else masks.sum(axis=1)
+        arms, propensities = arms.copy(), propensities.copy()
+        random, share = self._random, self.explore * _PARTS
+        for row, count in enumerate(counts.tolist()):
+            if below(random, _PARTS) < share:
+                mask = None if masks is None else masks[row]
+                drawn = below(random, count)
+                arm = drawn if mask is None else int(np.flatnonzero(mask)[drawn])
+                arms[row] = arm
+                propensities[row] = self.policy._propensities_checked(points[row], mask)[arm]
+        return arms, (1.0 - self.explore) * propensities + self.explore / counts

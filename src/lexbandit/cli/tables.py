@@ -84,7 +84,7 @@ def show_series(summary: dict[str, Any], voice: Voice) -> None:
 
 
 def _exponent(fit: dict[str, Any] | None) -> str:
-    if fit is None:
+    if fit is None or fit["exponent"] is None:
         return "-"
     error = "" if fit["standard_error"] is None else f" ± {fit['standard_error']:.3f}"
     return f"{fit['exponent']:.3f}{error}"

@@ -7,6 +7,7 @@ import numpy as np
 
 from lexbandit.checks import Floats, Integers, positive, whole
 from lexbandit.environments.base import Environment
+from lexbandit.environments.clusters import Clusters
 from lexbandit.environments.making import REGISTRY
 from lexbandit.environments.waves import Cosines, Waves
 from lexbandit.errors import InvalidInput
@@ -21,7 +22,7 @@ _LARGE_GAIN = 0.3
 
 
 class Planted(Environment):
-    """Bernoulli rewards, contexts uniform on [0,1]^d, and an optimum that needs every level.
+    """An optimum that needs every level; contexts uniform on [0,1]^d, or in clusters.
 
     Each arm has a level at which it falls behind, `levels[arm]` (from 0). On the levels before, its
     mean is the best one, b_i(x), in the same floating-point number as every other arm that is still
@@ -35,16 +36,29 @@ class Planted(Environment):
     λ ≤ 1 no smaller λ would do. It is infinite if no λ will do: then 0 ≤ g_a(x) ≤ 0.1, the gap
     vanishes on a surface through the cube, and s = 0.3 everywhere. (On that surface itself the arm
     is tied, and better.)
+
+    Rewards are Bernoulli, or the mean ± `noise` with equal chances: that noise is sub-Gaussian with
+    R = `noise` exactly, and rewards may leave [0, 1] by as much.
     """
 
     def __init__(
-        self, *, dimension: int, objectives: int, levels: Integers, assumption: float, waves: Waves
+        self,
+        *,
+        dimension: int,
+        objectives: int,
+        levels: Integers,
+        assumption: float,
+        waves: Waves,
+        noise: float | None = None,
+        clusters: Clusters | None = None,
     ) -> None:
         self.arms = len(levels)
         self.objectives = objectives
         self.dimension = dimension
         self.levels = levels
         self.assumption = assumption
+        self.noise = None if noise is None else positive("noise", noise)
+        self.clusters = clusters
         self._waves = waves
         self._plan()
 
@@ -54,6 +68,8 @@ class Planted(Environment):
         return float((self._shared + np.abs(self._own)).max() * self._waves.slope)
 
     def _contexts(self, n: int, random: np.random.Generator) -> Floats:
+        if self.clusters is not None:
+            return self.clusters.draw(n, random)
         return random.random((n, self.dimension))
 
     def _means(self, contexts: Floats) -> Floats:
@@ -88,7 +104,10 @@ class Planted(Environment):
         return _GAP, _GAP_SWING, share * _GAP, share * _GAP_SWING
 
     def _outcomes(self, contexts: Floats, means: Floats, random: np.random.Generator) -> Floats:
-        return np.asarray(random.random(means.shape) < means, np.float64)
+        draws = random.random(means.shape)
+        if self.noise is None:
+            return np.asarray(draws < means, np.float64)
+        return means + np.where(draws < 0.5, -self.noise, self.noise)
 
 
 def planted_levels(
@@ -136,6 +155,10 @@ def planted(
     ties: int | Sequence[int] | None = None,
     assumption: float = 1.0,
     frequency: float = 0.5,
+    noise: float | None = None,
+    clusters: int = 0,
+    spread: float = 0.03,
+    strays: float = 0.0,
     plan: int = 0,
 ) -> Planted:
     """Any number of arms, objectives and features; exact ties at every level; Bernoulli rewards."""
@@ -152,10 +175,17 @@ def planted(
         random=random,
         valleys=slice(objectives - 1, None) if math.isinf(assumption) else slice(0),
     )
+    gathered = None
+    if whole("clusters", clusters, least=0) > 0:
+        gathered = Clusters(
+            dimension=dimension, clusters=clusters, spread=spread, strays=strays, random=random
+        )
     return Planted(
         dimension=dimension,
         objectives=objectives,
         levels=levels,
         assumption=assumption,
         waves=waves,
+        noise=noise,
+        clusters=gathered,
     )

@@ -14,11 +14,10 @@ from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.ball_memory import BallMemory
 from lexbandit.policies.base import Policy, Prior
-from lexbandit.policies.loading import arrays_like
+from lexbandit.policies.loading import arrays_like, check_counted, same_definition
 from lexbandit.policies.wording import likely, listed
 from lexbandit.rounds import Rounds
 
-_MOST_PLAYS = 2**53
 _BY_BALL = ("centres", "radii", "owners", "plays", "counts", "sums")
 
 
@@ -191,8 +190,15 @@ class BallPolicy(Policy):
         metric   float64[2]     L and α
         random   uint64[2]      the random state
         """
-        definition = {"metric": self._memory.metric.copy(), "random": self._random.copy()}
-        return {**self._memory.contents(), **definition}
+        return {
+            **self._memory.contents(),
+            **self._definition(),
+            "random": self._random.copy(),
+        }
+
+    def _definition(self) -> dict[str, np.ndarray]:
+        """Return what says what the state's numbers mean; it must be equal to load a state."""
+        return {"metric": self._memory.metric.copy()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives and metric.
@@ -205,12 +211,8 @@ class BallPolicy(Policy):
         self._random = arrays["random"]
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
-        mine = self._memory.metric
-        if (mine != arrays["metric"]).any():
-            raise InvalidInput(
-                f"state['metric'] is {arrays['metric'].tolist()}, of this policy {mine.tolist()}: "
-                "the state means something else."
-            )
+        same_definition(arrays, self._definition())
+        check_counted(arrays, "plays")
         centres, radii, owners, plays, counts, sums = (arrays[name] for name in _BY_BALL)
         checks.in_unit_cube("state['centres']", centres)
         first = np.arange(len(radii)) == 0
@@ -230,8 +232,6 @@ class BallPolicy(Policy):
             ~np.where(first, owners == -1, owned),
             f"the first owner is -1, the others go from 0 to {self.arms - 1}",
         )
-        wrong = (plays < 0) | (plays > _MOST_PLAYS)
-        checks.refuse_first("state['plays']", plays, wrong, "plays are at least 0, at most 2^53")
         wrong = (counts < 0) | (counts > plays[:, np.newaxis])
         checks.refuse_first(
             "state['counts']", counts, wrong, "counts go from 0 to the plays of the ball"

@@ -91,6 +91,10 @@ class Policy(ABC):
     def _select_checked(self, point: Floats, allowed: Booleans | None) -> tuple[int, float]:
         return self.select(point, allowed)
 
+    def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
+        """Return the exact probability of every arm; NaN where it has no closed form."""
+        return np.array([report.propensity for report in self.explain(point, allowed).arms])
+
     def _update_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:

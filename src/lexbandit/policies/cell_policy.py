@@ -166,6 +166,10 @@ class CellPolicy(CellState):
             checks.in_unit_cube("context", point)
         return point, key
 
+    def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
+        _, key = self._place(point)
+        return self._shares(point, self._memory.slot(key), self._ceilings(allowed))
+
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
         """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
         point, key = self._place(context)

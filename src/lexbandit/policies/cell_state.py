@@ -10,14 +10,12 @@ from lexbandit.bounds import Bound
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import seeded
+from lexbandit.kernels.statistics import MARGIN, bound_row
 from lexbandit.partitions import Partition
 from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.cell_memory import CellMemory
-from lexbandit.policies.loading import arrays_like
+from lexbandit.policies.loading import arrays_like, check_counted, same_definition
 from lexbandit.policies.priors import check_priors, refuse_other_priors
-
-# Counts are kept as doubles, which are exact up to here.
-_MOST_PLAYS = 2**53
 
 
 class CellState(Policy):
@@ -63,6 +61,11 @@ class CellState(Policy):
             bound = bound.with_cells(self.partition.cells_at(level))
         L, alpha = self.smoothness
         return bound.coefficients(self.partition.margin(L=L, alpha=alpha, level=level))
+
+    def _margin(self, slot: int) -> float:
+        """Return v in the cell that has a slot of the memory."""
+        bounds = self._memory.bounds
+        return float(bounds[bound_row(bounds, slot), MARGIN])
 
     @property
     def _keeps_sums(self) -> bool:
@@ -154,15 +157,9 @@ class CellState(Policy):
         return arrays
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, mine in self._definition().items():
-            if (mine != arrays[name]).any():
-                raise InvalidInput(
-                    f"state[{name!r}] is {arrays[name].tolist()}, of this policy {mine.tolist()}: "
-                    "the state means something else."
-                )
+        same_definition(arrays, self._definition())
+        check_counted(arrays, "plays")
         keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
-        wrong = (plays < 0) | (plays > _MOST_PLAYS)
-        checks.refuse_first("state['plays']", plays, wrong, "plays are at least 0, at most 2^53")
         full = ", below cells that were split" if self.partition.refines else ""
         checks.refuse_first(
             "state['cells']",

@@ -7,10 +7,10 @@ from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap
 from lexbandit.kernels import linear as kernel
+from lexbandit.policies.loading import check_counted
 
 # How far A⁻¹A may be from the identity, in units of the condition number: rounding, not damage.
 _RESIDUE = 1e-8
-_MOST_PLAYS = 2**53
 
 
 def _prior_sums(priors: Floats, features: FeatureMap) -> tuple[Floats, Floats]:
@@ -126,8 +126,7 @@ class LinearMemory:
                 f"state[{name!r}]", array, array != array.swapaxes(2, 3), "each is symmetric"
             )
         counts = contents["counts"]
-        wrong = (counts < 0) | (counts > _MOST_PLAYS)
-        checks.refuse_first("state['counts']", counts, wrong, "counts are at least 0, at most 2^53")
+        check_counted(contents, "counts")
         if contents["grams"].shape[1] == 1 and (counts != counts[:, :1]).any():
             raise InvalidInput(
                 "state['counts'] differ between objectives, and one Gram matrix serves them all."

@@ -245,6 +245,10 @@ class LinearPolicy(LinearState):
             checks.in_unit_cube("context", point)
         return self.features.of_checked(point[np.newaxis])
 
+    def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
+        features, ceilings = self._features(point), self._ceilings(allowed)
+        return self._shares(features, ceilings, self._look(features, ceilings))
+
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         features = self._features(context)

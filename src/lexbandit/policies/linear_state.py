@@ -13,10 +13,15 @@ from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.random import seeded
 from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.linear_memory import LinearMemory
-from lexbandit.policies.loading import array_of, arrays_like, mapping_of
+from lexbandit.policies.loading import (
+    array_of,
+    arrays_like,
+    check_counted,
+    mapping_of,
+    same_definition,
+)
 from lexbandit.policies.priors import check_priors, refuse_other_priors
 
-_MOST_PLAYS = 2**53
 # With it, widths are right to 10⁻⁵ after 5·10⁶ rounds of one and the same context.
 LEAST_RIDGE = 0.001
 
@@ -143,17 +148,8 @@ class LinearState(Policy):
         return arrays
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
-        for name, mine in self._definition().items():
-            if (mine != arrays[name]).any():
-                raise InvalidInput(
-                    f"state[{name!r}] is {arrays[name].tolist()}, of this policy {mine.tolist()}: "
-                    "the state means something else."
-                )
-        for name in ("plays", "rounds"):
-            wrong = (arrays[name] < 0) | (arrays[name] > _MOST_PLAYS)
-            checks.refuse_first(
-                f"state[{name!r}]", arrays[name], wrong, f"{name} are at least 0, at most 2^53"
-            )
+        same_definition(arrays, self._definition())
+        check_counted(arrays, "plays", "rounds")
         if arrays["plays"].sum() != arrays["rounds"][0]:
             raise InvalidInput(
                 f"state['rounds'] is {arrays['rounds'][0]}, and state['plays'] add up to "

@@ -1,11 +1,15 @@
-"""What every `load_state` refuses first: arrays that are missing, unknown or of a wrong shape."""
+"""What every `load_state` refuses: arrays that are missing, of a wrong shape or impossible."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from lexbandit.checks import Integers, refuse_first
 from lexbandit.errors import InvalidInput, unknown_name
+
+# Counts are kept as doubles, which are exact up to here.
+MOST_PLAYS = 2**53
 
 
 def mapping_of(state: Any) -> Mapping[str, Any]:
@@ -52,3 +56,21 @@ def arrays_like(
             )
         arrays[name] = np.array(array, like.dtype)
     return arrays
+
+
+def same_definition(arrays: Mapping[str, np.ndarray], mine: Mapping[str, np.ndarray]) -> None:
+    """Refuse a state whose numbers mean something else than those of the policy that loads it."""
+    for name, wanted in mine.items():
+        if (wanted != arrays[name]).any():
+            raise InvalidInput(
+                f"state[{name!r}] is {arrays[name].tolist()}, of this policy {wanted.tolist()}: "
+                "the state means something else."
+            )
+
+
+def check_counted(arrays: Mapping[str, np.ndarray], *names: str) -> None:
+    """Refuse numbers of plays, rounds or observations that nothing can have counted."""
+    for name in names:
+        counted: Integers = arrays[name]
+        wrong = (counted < 0) | (counted > MOST_PLAYS)
+        refuse_first(f"state[{name!r}]", counted, wrong, f"{name} are at least 0, at most 2^53")

@@ -9,7 +9,7 @@ from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.statistics import COUNT, MARGIN, WIDTH, bound_row
+from lexbandit.kernels.statistics import COUNT, WIDTH
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
@@ -107,10 +107,6 @@ class LexicographicRule(CellPolicy):
     def margin(self) -> float:
         """v, the margin of a cell; of the coarsest ones, if the partition is refined."""
         return self._margin(0)
-
-    def _margin(self, slot: int) -> float:
-        bounds = self._memory.bounds
-        return float(bounds[bound_row(bounds, slot), MARGIN])
 
     def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
         v = self._margin(slot)

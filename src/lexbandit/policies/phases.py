@@ -13,11 +13,10 @@ from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
 from lexbandit.policies.base import Policy, Prior
-from lexbandit.policies.loading import array_of, mapping_of
+from lexbandit.policies.loading import MOST_PLAYS, array_of, mapping_of
 from lexbandit.rounds import Rounds
 
 _ALL_64_BITS = 2**64 - 1
-_MOST_ROUNDS = 2**53
 
 
 def phase_seed(seed: int, phase: int) -> int:
@@ -146,7 +145,7 @@ class PhasedPolicy(Policy):
         if "phases" not in mapping_of(state):
             raise InvalidInput(f"state has no array 'phases'; it needs {', '.join(self.state())}.")
         clock = array_of("phases", state["phases"])
-        if clock.shape != (2,) or clock.dtype.kind != "u" or clock[0] > _MOST_ROUNDS:
+        if clock.shape != (2,) or clock.dtype.kind != "u" or clock[0] > MOST_PLAYS:
             raise InvalidInput(
                 "state['phases'] must be uint64 of shape (2,), the rounds so far (at most 2^53) "
                 f"and the seed, got {state['phases']!r}."

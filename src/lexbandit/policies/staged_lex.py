@@ -8,7 +8,6 @@ from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import staged as kernel
-from lexbandit.kernels.statistics import MARGIN, bound_row
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
@@ -98,10 +97,6 @@ class EliminatingRule(CellPolicy):
             self.lam,
             self._random,
         )
-
-    def _margin(self, slot: int) -> float:
-        bounds = self._memory.bounds
-        return float(bounds[bound_row(bounds, slot), MARGIN])
 
     def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
         v = self._margin(slot)

@@ -20,8 +20,8 @@ from lexbandit.policies.wording import drawn, likely, listed
 class SupLinUCBRule(LinearPolicy):
     """LinUCB in S = ⌈ln T⌉ stages, each with data of its own, on the dominant objective.
 
-    Chu, Li, Reyzin and Schapire (2011), "Contextual bandits with linear payoff functions", AISTATS,
-    Algorithms 1 and 2. From stage s = 1 on, with all arms left at first and the stage's own
+    Chu, Li, Reyzin and Schapire (2011), "Contextual bandits with linear payoff functions", AISTATS:
+    SupLinUCB with BaseLinUCB. From stage s = 1 on, with all arms left at first and the stage's own
     regressions, w_a = α sqrt(φᵀA_a⁻¹φ), α = sqrt(½ ln(2TK/δ)) times `scale`:
 
         all w_a ≤ 1/√T:   play the highest φᵀθ_a + w_a, store nothing

@@ -48,7 +48,7 @@ class Page:
     def add_series(self, name: str, series: dict[str, Any], figure: Figure) -> None:
         """Add the section of studies that are seen together; they come before the studies."""
         self._joint.append(
-            f"<section id='series-{escape(name)}'><h2>{escape(series_title(series))}</h2>"
+            f"<section id='series-{escape(name)}'><h2>{escape(series_title(name, series))}</h2>"
             f"{self._figure(name, figure)}{series_table(series)}</section>"
         )
 
@@ -81,7 +81,9 @@ class Page:
     def text(self) -> str:
         """Return the whole page."""
         results = self.results
-        links = [(f"series-{name}", series_title(told)) for name, told in results.series.items()]
+        links = [
+            (f"series-{name}", series_title(name, told)) for name, told in results.series.items()
+        ]
         links += [(study.slug, full_title(study)) for study in results.studies]
         claims = ""
         if results.claims:

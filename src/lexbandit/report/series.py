@@ -16,11 +16,13 @@ Told = dict[str, Any]
 _BEND = 50.0
 
 
-def series_title(series: Told) -> str:
-    """Return the heading of a series."""
-    if series["kind"] == "growth":
-        return "How regret grows with the horizon"
-    return "Which policy when"
+_TITLES = {"growth": "How regret grows with the horizon", "which": "Which policy when"}
+
+
+def series_title(name: str, series: Told) -> str:
+    """Return the heading of a series: its kind, and its name where that says more."""
+    title = _TITLES[series["kind"]]
+    return title if name == series["kind"] else f"{title}: {name}"
 
 
 def series_figure(name: str, series: Told) -> Figure:
@@ -51,7 +53,8 @@ def _growth(series: Told) -> tuple[str, list[Panel]]:
                 if regret[i] > 0
             ]
             fit = line["exponents"][i]
-            text = policy_name(label) + (f" T^{fit['exponent']:.2f}" if fit else "")
+            power = fit and fit["exponent"]
+            text = policy_name(label) + ("" if power is None else f" T^{power:.2f}")
             if rows:
                 lines.append(Line(text, looks[label], rows, marks=True))
         if lines:
@@ -67,7 +70,8 @@ def _growth(series: Told) -> tuple[str, list[Panel]]:
     caption = (
         "Each mark is the mean final regret of a study of its own: policies that plan for a "
         "horizon are told it. A line of slope p means that regret grows as T^p. Exponents are "
-        "least-squares slopes over all horizons. Bands: 95 % confidence intervals of the mean."
+        "least-squares slopes over all horizons, ± how far the marks are from a line; between the "
+        "last two, ± what the runs leave open. Bands: 95 % confidence intervals of the mean."
     )
     return caption, panels
 
@@ -87,7 +91,11 @@ def _exponents(series: Told) -> str:
     for label, line in series["lines"].items():
         for i, objective in enumerate(series["objectives"]):
             fit = line["exponents"][i] or {}
-            numbers = [number_text(line["regret"][-1][i]), _fitted(fit), _short(fit.get("last"))]
+            numbers = [
+                number_text(line["regret"][-1][i]),
+                _with_error(fit.get("exponent"), fit.get("standard_error")),
+                _with_error(fit.get("last"), fit.get("last_error")),
+            ]
             rows.append(
                 f"<tr><th scope=row>{escape(policy_name(label))}</th><td>{escape(objective)}</td>"
                 + "".join(f"<td class=number>{cell}</td>" for cell in numbers)
@@ -96,14 +104,9 @@ def _exponents(series: Told) -> str:
     return table(heads, rows, "results", numbers=(2, 3, 4))
 
 
-def _fitted(fit: Told) -> str:
-    error = fit.get("standard_error")
-    text = _short(fit.get("exponent"))
+def _with_error(value: float | None, error: float | None) -> str:
+    text = "–" if value is None else f"{value:.3f}".replace("-", "−")
     return text if error is None else f"{text} <small>± {error:.3f}</small>"
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("-", "−")
 
 
 def _which(series: Told) -> tuple[str, list[Panel]]:

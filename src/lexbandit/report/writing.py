@@ -27,7 +27,7 @@ def write_report(directory: Path) -> Path:
         for name, series in results.series.items():
             joint = series_figure(name, series)
             page.add_series(name, series, joint)
-            _draw(joint, f"{series_title(series)} – {joint.title}", pictures)
+            _draw(joint, f"{series_title(name, series)} – {joint.title}", pictures)
         for study in results.studies:
             figures = list(figures_of(study))
             page.add(study, figures)

@@ -156,8 +156,6 @@ class App:
         if problem is None:
             log.exception("method=%s route=%s failed", method, route)
             problem = Problem(INTERNAL, "it was logged; nothing is known to have changed.")
-        elif problem.kind.status >= 500:
-            log.error("method=%s route=%s: %s", method, route, problem.detail)
         headers = tuple(problem.headers.items())
         return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
 

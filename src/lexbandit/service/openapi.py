@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 _ALWAYS = (500,)
 _WITH_ROLE = (401, 403, 429)
 _WITH_BODY = (400, 413, 415, 422)
+# What an answer leads to: the rewards of the decision that was made.
+_LINKS = {
+    "decide": {
+        "rewards": {
+            "operationId": "reward",
+            "parameters": {"point": "$request.path.point", "id": "$response.body#/id"},
+        }
+    }
+}
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -80,6 +89,8 @@ def _operation(operation: Operation, schemas: dict[int, Any], points: list[str])
         },
         "security": [{"key": []}] if operation.role else [],
     }
+    if told["operationId"] in _LINKS:
+        told["responses"]["200"]["links"] = _LINKS[told["operationId"]]
     if operation.role:
         told["description"] = f"Needs the role {operation.role}."
     if operation.takes:

@@ -28,6 +28,9 @@ def example(feature: Feature) -> Any:
 def warm_up(definition: Definition) -> None:
     """Decide, learn and explain once with a chooser that is thrown away."""
     begun = time.perf_counter()
+    log.info(
+        "point=%s is prepared; the first time it compiles, for up to a minute", definition.name
+    )
     chooser = definition.chooser(definition.arms, time.time)
     context = {feature.name: example(feature) for feature in definition.context}
     allowed = list(definition.arms)[:1]
@@ -40,4 +43,4 @@ def warm_up(definition: Definition) -> None:
         chooser.choose_many(columns, arms)
     chooser.explain(context)
     chooser.summary()
-    log.info("point=%s prepared seconds=%.1f", definition.name, time.perf_counter() - begun)
+    log.info("point=%s is ready seconds=%.1f", definition.name, time.perf_counter() - begun)

@@ -1,0 +1,86 @@
+"""The page of evidence: every study that `make evidence` runs has its table, with its policies."""
+
+import importlib.util
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from lexbandit.bench.study import Study, read_study
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "beyond.md").read_text("utf-8")
+
+
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("evidence", ROOT / "docs/tools/evidence.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def evidence() -> list[Study]:
+    """The studies that the Makefile names."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    found = re.search(r"^evidence:.*\n\t.* run (.*) --out", makefile, re.MULTILINE)
+    assert found is not None
+    wanted = found.group(1).replace("'", "").split()
+    paths = sorted((ROOT / "studies").glob("*.toml"))
+    for pattern in wanted:
+        assert any(fnmatch(path.stem, pattern) for path in paths), pattern
+    return [read_study(path) for path in paths if any(fnmatch(path.stem, name) for name in wanted)]
+
+
+def tables_of(study: Study) -> list[str]:
+    """The names of the tables that a study is in."""
+    if study.series is None:
+        return [study.name]
+    if study.series.kind == "growth":
+        return [study.series.name]
+    return ["which-first", "which-second"]
+
+
+@pytest.mark.parametrize("study", evidence(), ids=lambda study: study.name)
+def test_a_study_has_its_table_and_the_table_its_policies(study: Study) -> None:
+    for table in tables_of(study):
+        found = re.search(rf"<!-- {table} -->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
+        assert found is not None, table
+        shown = set(re.findall(r"`([^`]+)`", found.group(1)))
+        for name in {entry.variant for entry in study.entries}:
+            assert any(label == name or label.startswith(f"{name} at ") for label in shown)
+        if study.series is None:
+            for entry in study.entries:
+                shown -= {entry.variant, f"{entry.variant} at {entry.label.rpartition('@')[2]}"}
+            assert not shown
+
+
+def line(**more: Any) -> dict[str, Any]:
+    return {
+        "horizons": [1000, 10_000],
+        "regret": [[50.0, -3.0], [100.0, -4.0]],
+        "exponents": [
+            {"exponent": 0.301, "standard_error": None, "last": 0.301, "last_error": 0.02}, None,
+        ],
+        "theory": ["(α+d)/(2α+d) = 0.667", None],
+        **more,
+    }  # fmt: skip
+
+
+def test_a_table_of_growth_has_regret_for_1000_rounds_and_exponents() -> None:
+    made = tool().of_growth({"objectives": ["first", "second"], "lines": {"staged-lex": line()}})
+    head, _, first, second = made.splitlines()
+    assert head.split(" | ")[2:4] == ["T = 1,000", "T = 10,000"]
+    cells = "| `staged-lex` | first | 50 | 10 | 0.30 | 0.30 ± 0.02 | (α+d)/(2α+d) = 0.667 |"
+    assert first == cells
+    assert second == "| `staged-lex` | second | −3 | −0.4 | – | – | – |"
+
+
+def test_each_growth_series_has_its_own_table() -> None:
+    series = {"kind": "growth", "objectives": ["first", "second"], "lines": {"a": line()}}
+    told = {"studies": {}, "series": {"rates": series, "growth": series}}
+    assert set(tool().tables(told)) == {"rates", "growth"}

@@ -116,6 +116,20 @@ def test_a_recent_decision_is_explained(service: Watched) -> None:
     ]
 
 
+def test_each_decision_of_a_batch_is_shown_with_the_arms_it_allowed(service: Watched) -> None:
+    engine = service.engine
+    columns: dict[str, list[Any]] = {"tokens": [1, 2, 3], "task": ["code"] * 3, "hour": [0, 0, 0]}
+    each = [["small", "large"], None, ["medium"]]
+    service.wait_for(engine.decide_columns("empty", columns, each))
+    service.wait_for(engine.decide_columns("empty", columns, ["small", "medium"]))
+    recent = httpx.get(f"{service.url}/v1/empty/recent").json()["decisions"]
+    assert [one["allowed"] for one in recent] == [["small", "medium"]] * 3 + each[::-1]
+    for one in recent:
+        told = httpx.get(f"{service.url}/v1/empty/recent", params={"id": one["id"]}).json()
+        arms = [arm["name"] for arm in told["arms"] if arm["allowed"]]
+        assert arms == (one["allowed"] or ["small", "medium", "large"])
+
+
 def test_watching_costs_little_however_many_watch() -> None:
     now, made = [0.0], [0]
     fresh = Fresh(lambda: now[0])

@@ -54,7 +54,7 @@ class Visit:
     def __init__(self, browser: Any, url: str, place: str = "/", **settings: Any) -> None:
         self.context = browser.new_context(**settings)
         self.page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(30_000)
         self.url = url
         self.wrong: list[str] = []
         self.asked: list[str] = []

@@ -109,6 +109,15 @@ def test_the_first_minutes_are_seen_second_by_second() -> None:
     assert [bucket.arms["small"] for _, _, bucket in history.buckets("whole")] == [2] * 100
 
 
+def test_there_are_never_more_buckets_than_there_is_room_for() -> None:
+    history = History()
+    most = 0
+    for n in range(3 * ROOM):
+        history.decided(float(n), ["small"])
+        most = max(most, len(list(history.buckets("whole"))))
+    assert ROOM <= most <= ROOM + 1
+
+
 def test_the_hour_forgets_what_is_older_and_the_whole_does_not() -> None:
     history = History()
     for n in range(3 * 3600):

@@ -67,7 +67,7 @@ class Watched:
 
     def wait_for(self, work: Any) -> Any:
         """Let the engine's loop do something and return what came of it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
 
     def traffic(self, n: int, point: str = "router", rewarded: bool = True) -> None:
         """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""
@@ -101,7 +101,7 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
     thread.start()
 
     def do(work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, loop).result(120)
 
     engine = do(Engine.start(points(), SqliteStorage(folder / "log.db")))
     place = folder / "watched.toml"
@@ -117,7 +117,7 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
         yield Watched(engine, loop, f"http://127.0.0.1:{port}")
     finally:
         server.should_exit = True
-        serving.result(30)
+        serving.result(120)
         do(engine.stop())
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)

@@ -233,10 +233,12 @@ class Point:
             return [self._refuse(error, len(ids))]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
+        for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
         for n in range(max(len(ids) - RECENT, 0), len(ids)):
             context = {name: values[n] for name, values in contexts.items()}
             row = {"id": ids[n], "arm": arms[n], "propensity": body["propensities"][n]}
-            self.history.keep(self.time, {**row, "context": context, "allowed": allowed})
+            own = allowed if for_all else allowed[n]
+            self.history.keep(self.time, {**row, "context": context, "allowed": own})
         return [None]
 
     def _reward(self, id: str, values: Mapping[str, Any]) -> Outcome:

@@ -21,12 +21,10 @@ from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import NAME, Bundle
 from lexbandit.service.dashboard.fresh import Fresh
-from lexbandit.service.problems import UNKNOWN, Problem
 from lexbandit.service.sessions import COOKIE
 
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
-    from lexbandit.service.point import Point
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -118,16 +116,9 @@ class _Watch:
         headers["Content-Encoding"] = "gzip"
         return Response(script.compressed, media_type=_KINDS["js"], headers=headers)
 
-    def _point(self, request: Request) -> "Point":
-        points, name = self._engine.points, request.path_params["point"]
-        if name not in points:
-            known = ", ".join(points)
-            raise Problem(UNKNOWN, f"no decision point is called {name!r}. Known: {known}.")
-        return points[name]
-
     async def history(self, request: Request) -> Response:
         engine = self._engine
-        point = self._point(request)
+        point = self._engine.point(request.path_params["point"])
         series = request.query_params.get("series", "whole")
         if series not in views.SERIES:
             raise unknown_name("series", series, views.SERIES)
@@ -144,7 +135,7 @@ class _Watch:
 
     async def map(self, request: Request) -> Response:
         query = request.query_params
-        point = self._point(request)
+        point = self._engine.point(request.path_params["point"])
         x, y, text = query.get("x"), query.get("y"), query.get("at")
         at = maps.wanted(text)
         contexts = [kept.row["context"] for kept in point.history.recent()]
@@ -157,7 +148,7 @@ class _Watch:
         return _json({"version": kept.seq, **kept.answer})
 
     async def recent(self, request: Request) -> Response:
-        point = self._point(request)
+        point = self._engine.point(request.path_params["point"])
         id = request.query_params.get("id")
         if id is not None:
             return _json(views.explanation(point, id))

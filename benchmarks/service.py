@@ -115,7 +115,7 @@ def lines(seconds: float) -> list[Line]:
         Line("nothing stored", "forget", one),
         Line("SQLite FULL", "sqlite", one),
         Line("SQLite FULL, ids of the caller", "sqlite", keyed),
-        Line("SQLite FULL, decisions and rewards", "sqlite", both),
+        Line("SQLite FULL, a reward after each: requests", "sqlite", both),
         Line("PostgreSQL", "postgresql", one),
         Line(f"SQLite FULL, batches of {BATCH}", "sqlite", batch, BATCH),
         Line("by hand: FastAPI, a commit each", "by hand", one),

@@ -235,6 +235,18 @@ def test_passwords_of_urls_are_not_shown(text: str, shown: str) -> None:
     assert without_password(text) == shown
 
 
+def test_a_logged_line_has_no_password() -> None:
+    code = (
+        "import logging; from lexbandit.service.plain_logs import set_up_logging;"
+        "set_up_logging('info');"
+        "logging.getLogger('lexbandit.service').info('at %s', 'postgresql://me:hush@db/x')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr.endswith("INFO lexbandit.service at postgresql://me:***@db/x\n")
+
+
 def test_what_is_said_of_a_storage_has_no_password(tmp_path: Path) -> None:
     variables: dict[str, Any] = {"LEXBANDIT_STORAGE": "postgresql://me:hush@127.0.0.1:1/none"}
     with running(tmp_path, "--no-auth", **variables) as process:

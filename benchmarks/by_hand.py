@@ -5,6 +5,9 @@
 It needs FastAPI (pip install fastapi uvicorn uvloop httptools) and lexbandit's core.
 """
 
+# mypy: ignore-errors
+# FastAPI is no dependency of ours.
+
 import json
 import os
 import sqlite3

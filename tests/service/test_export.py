@@ -168,9 +168,12 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
             (stored,) = [
                 e for e in await s.engine.read_log("router", 0, 10) if e.kind == "decisions"
             ]
-            await s.engine.storage.append([Event("router", "decisions", stored.body)])
+            told = [body_of({"rows": [{"id": "a", "values": {"cost": v}}]}) for v in (0.01, 0.02)]
+            events = [Event("router", "decisions", stored.body)]
+            events += [Event("router", "rewards", one) for one in told]
+            await s.engine.storage.append(events)
 
     asyncio.run(run())
     assert exported(tmp_path) == 0
     assert "1 more had an id that was used before" in capsys.readouterr().err
-    assert pl.read_parquet(tmp_path / "out.parquet").height == 1
+    assert pl.read_parquet(tmp_path / "out.parquet")["reward.cost"].to_list() == [0.01]

@@ -35,13 +35,14 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
         from lexbandit.service.exporting import Exported, export, format_of  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     format_of(path)
-    if config is not None:
-        url = read_config(config, flags={"storage": storage}).storage
-    else:
-        url = storage or os.environ.get("LEXBANDIT_STORAGE") or SETTINGS["storage"][0]
+    with needs("postgres"):
+        if config is not None:
+            url = read_config(config, flags={"storage": storage}).storage
+        else:
+            url = storage or os.environ.get("LEXBANDIT_STORAGE") or SETTINGS["storage"][0]
+        opened = make_storage(url, reading=True)
 
     async def work() -> Exported:
-        opened = make_storage(url, reading=True)
         await opened.open()
         try:
             return await export(opened, point, path)

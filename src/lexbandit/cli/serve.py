@@ -44,7 +44,8 @@ def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags
     with needs("service"):
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.server import check_door, run  # noqa: PLC0415
-    found = read_config(config, flags=flags)
+    with needs("postgres"):
+        found = read_config(config, flags=flags)
     check_door(found, no_auth=no_auth)
     if check:
         click.echo(f"{config} is fine: {_told(found)}.")

@@ -19,6 +19,10 @@ from lexbandit.service.storage.clock import LogClock
 log = logging.getLogger("lexbandit.service")
 _T = TypeVar("_T")
 
+# So many rows are inserted by one statement. After each statement this thread waits its turn to run
+# Python again, which takes long when the other threads are busy; so there should be few.
+_TOGETHER = 64
+
 # What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
 # keep the last place in a table of its own, by which a log that lost its end is noticed.
 _MIGRATIONS = (
@@ -147,10 +151,11 @@ class SqliteStorage(Storage):
         stored = [Stored(self._seq + n, time, *event) for n, event in enumerate(events, 1)]
 
         def insert() -> None:
-            self._writer.executemany(
-                "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)",
-                [(*one, checksum(event)) for one, event in zip(stored, events, strict=True)],
-            )
+            for first in range(0, len(stored), _TOGETHER):
+                rows = stored[first : first + _TOGETHER]
+                values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows))
+                told = [value for one in rows for value in (*one, checksum(one))]
+                self._writer.execute(f"INSERT INTO log VALUES {values}", told)
 
         self._write(insert)
         self._seq += len(stored)

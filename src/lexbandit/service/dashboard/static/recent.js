@@ -3,7 +3,7 @@
 import { ask } from "./asking.js";
 import { draw, forget, intervalsSpec } from "./charts.js";
 import { by, el, say, swatch, table } from "./dom.js";
-import { ago, count, facts, percent, short, value } from "./words.js";
+import { ago, count, facts, percent, value } from "./words.js";
 
 let point = null;
 let objectives = [];

@@ -16,7 +16,7 @@ export function percent(share) {
 export function value(objective, number) {
   const span = objective.range[1] - objective.range[0];
   const digits = Math.max(0, Math.ceil(3 - Math.log10(span)));
-  return digits > 8 ? short(number) : number.toLocaleString("en", { minimumFractionDigits: Math.min(digits, 3), maximumFractionDigits: digits });
+  return digits > 8 ? short(number) : number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 const UNITS = [["s", 1], ["min", 60], ["h", 3600], ["day", 86400]];

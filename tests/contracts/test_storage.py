@@ -12,6 +12,7 @@ import pytest
 from lexbandit.service import storage as storages
 from lexbandit.service.events import CorruptLog, Event, Snapshot
 from lexbandit.service.storage import StorageFailed, StorageInUse
+from lexbandit.service.storage.base import LARGEST_PAGE
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
 
 
@@ -87,6 +88,16 @@ async def test_a_log_is_read_in_pages(home: Home, page: int) -> None:
         assert await whole_log(storage, page) == stored
         assert await storage.read_since(10, page) == []
         assert await storage.read_since(99, page) == []
+
+
+@in_loop
+async def test_a_page_ends_where_it_is_large(home: Home) -> None:
+    large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
+    async with home.opened() as storage:
+        stored = await storage.append([*numbered(1, 1), large, large, large, *numbered(5, 1)])
+        assert await storage.read_since(0, 10) == stored[:3]
+        assert await storage.read_since(3, 10) == stored[3:]
+        assert await whole_log(storage, 10) == stored
 
 
 @pytest.mark.parametrize(

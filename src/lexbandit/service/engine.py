@@ -300,11 +300,8 @@ class Engine:
         """Return the events of a point after `since`, at most `limit`."""
         self.point(point)
         found: list[Stored] = []
-        while len(found) < limit:
-            page = await self.storage.read_since(since, PAGE)
+        while len(found) < limit and (page := await self.storage.read_since(since, PAGE)):
             found += [stored for stored in page if stored.point == point]
-            if len(page) < PAGE:
-                break
             since = page[-1].seq
         return found[:limit]
 

@@ -65,21 +65,21 @@ class Journal:
         return await done
 
     async def _write_groups(self) -> None:
-        while True:
+        while self._waiting or not self._closing:
             await self._wake.wait()
             self._wake.clear()
             group, self._waiting = self._waiting, []
             if group:
                 async with self._order:
                     await self._write(group)
-            elif self._closing:
-                return
 
     async def _write(self, group: list[_Pending]) -> None:
         """Write a group; each who waits gets an answer or an error, never silence."""
         try:
             stored = await self.storage.append([one.event for one in group])
             await self._catch_up(stored[0].seq - 1)
+            if self.seq != stored[0].seq - 1:
+                raise CorruptLog(f"event {self.seq + 1} of the log is missing.")
             for one, kept in zip(group, stored, strict=True):
                 outcome = self._take(kept, one.prepared)
                 if not one.done.done():
@@ -113,11 +113,11 @@ class Journal:
         while last is None or self.seq < last:
             limit = PAGE if last is None else min(PAGE, last - self.seq)
             events = await self.storage.read_since(self.seq, limit)
+            if not events:
+                break
             for stored in events:
                 self._take(stored)
             taken += len(events)
-            if len(events) < limit:
-                break
         return taken
 
     async def catch_up(self) -> int:

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from lexbandit.service.events import Event, Snapshot, Stored
 
+LARGEST_PAGE = 16 * 2**20
+"""A page of events that is read ends when their bodies have so many bytes."""
+
 
 class StorageFailed(Exception):
     """The storage did not take something; whether it is there is not known, and nobody was told so.
@@ -49,7 +52,11 @@ class Storage(ABC):
 
     @abstractmethod
     async def read_since(self, seq: int, limit: int) -> list[Stored]:
-        """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged)."""
+        """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged).
+
+        They are fewer where they are large: a page ends with the event that brings it to
+        `LARGEST_PAGE` bytes. Only at the log's end there are none.
+        """
 
     @abstractmethod
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:

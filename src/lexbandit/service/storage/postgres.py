@@ -17,7 +17,7 @@ import asyncpg
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
-from lexbandit.service.storage.base import Storage, StorageFailed
+from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
@@ -90,9 +90,12 @@ WITH clock AS (
 SELECT before, time FROM clock
 """
 
-READ = """
-SELECT seq, time, point, kind, body, checksum FROM lexbandit_log
-WHERE seq > $1 ORDER BY seq LIMIT $2
+# `before` is how much of the page comes before an event.
+READ = f"""
+SELECT seq, time, point, kind, body, checksum FROM (
+    SELECT *, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
+    FROM (SELECT * FROM lexbandit_log WHERE seq > $1 ORDER BY seq LIMIT $2) AS page
+) AS sized WHERE before < {LARGEST_PAGE} ORDER BY seq
 """
 
 SAVE = """

@@ -6,14 +6,14 @@ import hashlib
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
-from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
+from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed, StorageInUse
 from lexbandit.service.storage.clock import LogClock
 
 log = logging.getLogger("lexbandit.service")
@@ -185,7 +185,7 @@ class SqliteStorage(Storage):
                 "ORDER BY seq LIMIT ?",
                 (seq, limit),
             )
-            return in_order(seq, rows)
+            return in_order(seq, _page(rows))
 
         return await self._read("the log", read)
 
@@ -234,6 +234,16 @@ class SqliteStorage(Storage):
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+def _page(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield rows until their bodies are large enough for a page."""
+    size = 0
+    for row in rows:
+        yield row
+        size += len(row[4])
+        if size >= LARGEST_PAGE:
+            return
 
 
 def _digest(data: bytes) -> bytes:

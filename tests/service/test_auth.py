@@ -11,7 +11,7 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
-from lexbandit.service.auth import ROLES, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
 from lexbandit.service.limits import RateLimits
 from lexbandit.service.operations import OPERATIONS
 from lexbandit.service.problems import Problem
@@ -175,6 +175,31 @@ def test_a_session_ends_and_cannot_be_made_up() -> None:
     assert sessions.find(value) is not None
     now += 2
     assert sessions.find(value) is None
+
+
+def test_an_ended_session_is_over_however_its_cookie_is_written() -> None:
+    keys = Keys(KEYS)
+    sessions = Sessions(keys, "shared")
+    value, other = (sessions.begin(keys.by_name["read"]) for _ in range(2))
+    told, _, signature = value.rpartition(".")
+    written = [value, f"{told.upper()}.{signature}", f"{told[:2]} {told[2:]}.{signature}"]
+    assert len(set(written)) == len(written)
+    for one in written:
+        assert sessions.find(one) is not None
+        sessions.end(one)
+        for again in written:
+            assert sessions.find(again) is None
+        sessions = Sessions(keys, "shared")
+    sessions.end(value)
+    assert sessions.find(other) is not None
+
+
+def test_a_session_ends_when_its_key_is_replaced() -> None:
+    before = Keys(KEYS)
+    value = Sessions(before, "shared").begin(before.by_name["read"])
+    replaced = Key("read", frozenset({"read"}), bytes.fromhex(hash_of("another")))
+    assert Sessions(Keys([replaced]), "shared").find(value) is None
+    assert Sessions(Keys([key("read", "read", rate=7)]), "shared").find(value) is not None
 
 
 def test_a_cookie_is_for_tls_only_where_there_is_tls() -> None:

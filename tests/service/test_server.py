@@ -233,7 +233,7 @@ def test_the_command_line_loads_the_service_only_to_serve() -> None:
         ("postgresql://me:p@hush@db/x", "postgresql://me:***@db/x"),
         ("postgresql://db:1?a=b@c", "postgresql://db:1?a=b@c"),
         ("postgresql://db/x?user=u&password=hush", "postgresql://db/x?user=u&password=***"),
-        ("at postgres://d/x?sslPassword=hu%20sh&a=b: no", "at postgres://d/x?sslPassword=***&a=b: no"),
+        ("postgres://d/x?sslPassword=hu%20sh&a=b no", "postgres://d/x?sslPassword=***&a=b no"),
         ("postgresql:///x?p%61ssword=hush and more", "postgresql:///x?p%61ssword=*** and more"),
     ],
 )  # fmt: skip

@@ -19,7 +19,18 @@ from lexbandit.service.sessions import HOURS, Sessions, set_cookie
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
 
 KEYS = [*(key(role, role) for role in ROLES), key("both", "decide", "reward")]
-WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics")
+WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics", "/openapi.json")
+
+# What a page of another site must not get, where there are no keys: all but the two for balancers.
+CLOSED = (
+    *WATCHED,
+    "/v1",
+    "/",
+    "/login",
+    "/dashboard/style.css",
+    "/nothing",
+    "/v1/router/decisions",
+)
 
 
 def on(folder: Path, work: Callable[[Served], Awaitable[None]], keys: object = KEYS) -> None:
@@ -71,7 +82,10 @@ def test_without_a_key_or_with_a_wrong_one_nothing_is_told(tmp_path: Path) -> No
                 assert "Bearer" in told
                 assert "router" not in reply.text
                 assert reply.headers["www-authenticate"].startswith("Bearer")
-            assert (await s.http.get("/metrics", headers=headers)).status_code == 401
+            for path in ("/metrics", "/openapi.json"):
+                reply = await s.http.get(path, headers=headers)
+                detail_of(reply, 401)
+                assert "small" not in reply.text
         assert s.state == before
 
     on(tmp_path, work)
@@ -213,9 +227,15 @@ def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
             reply = await s.http.get("/v1", headers={"Host": host})
             assert reply.status_code == 200, host
         for host in ("evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""):
-            for path in ("/v1", "/", "/v1/router/history"):
+            for path in CLOSED:
                 reply = await s.http.get(path, headers={"Host": host})
-                assert "localhost" in detail_of(reply, 421), host
+                assert "localhost" in detail_of(reply, 421), (host, path)
+            for path in ("/login", "/logout"):
+                assert "localhost" in detail_of(
+                    await s.http.post(path, headers={"Host": host}), 421
+                )
+            for path in ("/health", "/ready"):
+                assert (await s.http.get(path, headers={"Host": host})).status_code == 200
         assert (await s.http.get("/login")).headers["location"] == "/"
 
     on(tmp_path, work, None)

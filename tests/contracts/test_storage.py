@@ -91,6 +91,14 @@ async def test_a_log_is_read_in_pages(home: Home, page: int) -> None:
 
 
 @in_loop
+async def test_a_large_batch_is_there_whole(home: Home) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 200))
+        assert [one.seq for one in stored] == list(range(1, 201))
+        assert await storage.read_since(0, 1000) == stored
+
+
+@in_loop
 async def test_a_page_ends_where_it_is_large(home: Home) -> None:
     large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
     async with home.opened() as storage:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import Chooser
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.service.engine import Engine
+from lexbandit.service.events import Stored
 from lexbandit.service.rows import DecisionRow
+from lexbandit.service.storage import StorageFailed
+from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import CONTEXT, definition, engine_on, replayed
 
 Scene = Callable[[Engine], Awaitable[Any]]
@@ -195,6 +199,124 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         assert [e.kind for e in events] == ["begin", "decisions", "rewards", "tick", "rewards"]
 
     play(tmp_path / "log.db", scene, wait=0.5)
+
+
+def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        point = engine.points["router"]
+        for id in "ab":
+            await engine.decide("router", CONTEXT, id=id)
+        told = [("b", {"quality": 1.0}), ("a", {"quality": 1.0})]
+        # c is written first, and takes the room of a.
+        answers = await asyncio.gather(
+            engine.decide("router", CONTEXT, id="c"),
+            engine.reward_many("router", told),
+            return_exceptions=True,
+        )
+        assert isinstance(answers[1], UnknownDecision)
+        assert "row 1" in str(answers[1])
+        assert engine.summary("router").received["quality"].count == 0
+        assert point.counts["refused"] == 2
+
+    play(tmp_path / "log.db", scene, keep=2)
+
+
+def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        point = engine.points["router"]
+        for n in range(12):
+            await engine.decide("router", CONTEXT, id=f"key {n}")
+            await asyncio.sleep(0.01)
+        assert len(point.keys) <= 3
+        await asyncio.sleep(0.2)
+        await engine.decide("router", CONTEXT, id="key 0")
+        assert len(point.past) <= 3
+        first = await engine.decide("router", CONTEXT, id="key 0")
+        for n in range(2):
+            await engine.decide("router", CONTEXT, id=f"new {n}")
+        assert await engine.decide("router", CONTEXT, id="key 0") == first
+
+    play(tmp_path / "log.db", scene, keep=3, wait=0.1)
+
+
+def test_ids_of_the_service_are_not_taken_by_callers(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        made = await engine.decide("router", CONTEXT)
+        with pytest.raises(InvalidInput, match="must not begin with _"):
+            await engine.decide("router", CONTEXT, id=made.id[:-1] + "2")
+        assert (await engine.reward("router", made.id, {"quality": 0.5})).learned
+
+    play(tmp_path / "log.db", scene)
+
+
+def test_a_long_log_is_read_to_its_end(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        await asyncio.gather(*[engine.decide("router", CONTEXT) for _ in range(450)])
+        events = await engine.read_log("router", 0, 1000)
+        assert [event.seq for event in events] == list(range(1, 452))
+        assert len(await engine.read_log("router", 10, 300)) == 300
+
+    play(tmp_path / "log.db", scene)
+
+
+def test_an_error_of_ours_stops_all_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "log.db"
+
+    async def run() -> str:
+        async with engine_on(path) as engine:
+            await engine.decide("router", CONTEXT)
+            with monkeypatch.context() as broken:
+                broken.setattr(Chooser, "record", lambda *_: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    await engine.decide("router", CONTEXT)
+            assert engine.trouble is not None
+            with pytest.raises(StorageFailed):
+                await engine.decide("router", CONTEXT)
+        async with engine_on(path) as engine:  # what was written counts, now that it can be folded
+            assert engine.points["router"].counts["decisions"] == 2
+            return engine.points["router"].digest()
+
+    digest = asyncio.run(run())
+    assert asyncio.run(replayed(path)) == digest
+    assert "an error of ours" in caplog.text
+
+
+def test_nothing_is_taken_after_the_end(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            pass
+        with pytest.raises(StorageFailed, match="stopping"):
+            await engine.decide("router", CONTEXT)
+
+    asyncio.run(run())
+
+
+def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    points = {name: definition(name=name) for name in ("busy", "quiet")}
+    read: list[int] = []
+
+    class Counting(SqliteStorage):
+        async def read_since(self, seq: int, limit: int) -> list[Stored]:
+            events = await super().read_since(seq, limit)
+            read.append(len(events))
+            return events
+
+    async def run() -> None:
+        engine = await Engine.start(points, SqliteStorage(path), snapshot_every=50)
+        await engine.decide("quiet", CONTEXT)
+        for _ in range(100):
+            await engine.decide("busy", CONTEXT)
+        digests = {name: point.digest() for name, point in engine.points.items()}
+        await engine.stop()
+        engine = await Engine.start(points, Counting(path), snapshot_every=50)
+        assert {name: point.digest() for name, point in engine.points.items()} == digests
+        await engine.stop()
+
+    asyncio.run(run())
+    assert sum(read) < 50
 
 
 def test_an_unknown_point_is_named(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import Proposal
@@ -18,6 +18,7 @@ from lexbandit.service.events import Event, Stored, body_of
 from lexbandit.service.journal import PAGE, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
 from lexbandit.service.rows import (
+    OUR_IDS,
     Decided,
     DecidedMany,
     DecisionRow,
@@ -81,10 +82,21 @@ class Engine:
         except BaseException:
             await storage.close()
             raise
-        engine._tasks = [asyncio.create_task(engine._tick()), engine._snapshots.start()]
+        engine._go_on(engine._tick())
+        engine._go_on(engine._snapshots.now_and_then())
         if storage.shared:
-            engine._tasks.append(asyncio.create_task(engine._journal.follow(poll)))
+            engine._go_on(engine._journal.follow(poll))
         return engine
+
+    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work go on beside the requests; if it ends by an error, nothing more is written."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._journal.fail(error)
 
     async def stop(self) -> None:
         """Answer what is under way, keep a last snapshot, and close the storage."""
@@ -204,7 +216,7 @@ class Engine:
 
     def _new_id(self) -> str:
         self._made += 1
-        return f"{self.replica}-{self._made:x}"
+        return f"{OUR_IDS}{self.replica}-{self._made:x}"
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
@@ -245,7 +257,7 @@ class Engine:
                 await self._journal.catch_up()  # another process may have decided just now
             answers: dict[str, Rewarded] = {}
             fresh: list[dict[str, Any]] = []
-            for n, (id, values) in enumerate(told.items()):
+            for id, (n, values) in told.items():
                 try:
                     known = state.rewarded(id, values)
                 except InvalidInput as error:

@@ -26,6 +26,9 @@ Id = Annotated[
         description="Begins with a letter or digit; visible ASCII characters, no spaces.",
     ),
 ]
+KnownId = Annotated[
+    str, Meta(min_length=1, max_length=128, description="The id of a decision that was made.")
+]
 Rewards = Annotated[
     dict[str, float],
     Meta(min_length=1, description="Objectives and their values, in their own units."),
@@ -112,7 +115,7 @@ class RewardReply(Struct):
 class RewardRow(Strict):
     """Rewards of one decision."""
 
-    id: Id
+    id: KnownId
     values: Rewards
 
 

@@ -90,11 +90,8 @@ class Snapshots:
         self.seconds = 0.0
         """How long the last snapshots took, from begin to end."""
 
-    def start(self) -> "asyncio.Task[None]":
-        """Begin to keep snapshots."""
-        return asyncio.create_task(self._now_and_then())
-
-    async def _now_and_then(self) -> None:
+    async def now_and_then(self) -> None:
+        """Keep snapshots when they are due, until cancelled."""
         last = time.monotonic()
         while True:
             await asyncio.sleep(_LOOK)
@@ -107,11 +104,14 @@ class Snapshots:
                     log.warning("no snapshot was kept: %s", error)
 
     async def take(self) -> None:
-        """Keep a snapshot of every point that changed since its last one."""
+        """Keep a snapshot of every point that changed since its last one, or whose last is old."""
         begin = time.monotonic()
         self.folded = 0
         for name, point in self._engine.points.items():
-            if point.seq <= self._kept[name] or not point.begun:
+            # One that did not change is kept anew now and then, so that a start reads little.
+            changed = point.seq > self._kept[name]
+            far = self._engine.seq - self._kept[name] >= self._every
+            if not point.begun or not (changed or far):
                 continue
             seq, pack = self._engine.seq, packer(point)
             data = await asyncio.to_thread(pack)

@@ -177,6 +177,25 @@ def test_arms_come_and_go_while_it_serves(tmp_path: Path) -> None:
     play(tmp_path / "log.db", scene)
 
 
+def test_a_refused_change_of_arms_is_not_in_the_log(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        for arm in ("small", "medium"):
+            await engine.retire_arm("router", arm)
+        seq, digest = engine.seq, engine.points["router"].digest()
+        prior = {"quality": 0.9, "cost": 0.01}
+        with pytest.raises(InvalidInput, match="no mean of 'cost'"):
+            await engine.add_arm("router", "huge", {"quality": 0.9}, 20)
+        with pytest.raises(InvalidInput, match="and a weight"):
+            await engine.add_arm("router", "huge", prior)
+        with pytest.raises(InvalidInput, match="taken back with all it learned"):
+            await engine.add_arm("router", "small", prior, 20)
+        with pytest.raises(InvalidInput, match="'large' is the last one"):
+            await engine.retire_arm("router", "large")
+        assert (engine.seq, engine.points["router"].digest()) == (seq, digest)
+
+    play(tmp_path / "log.db", scene)
+
+
 def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT)

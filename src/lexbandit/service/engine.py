@@ -13,6 +13,7 @@ from lexbandit.chooser.explaining import ChooserExplanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service import opening
+from lexbandit.service.arms import check_added, check_retired
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Event, Stored, body_of
 from lexbandit.service.journal import PAGE, Journal
@@ -274,6 +275,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.arms:
             return False
+        check_added(state.chooser, arm, prior, weight)
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
         return bool(_answer((await self.append(point, "arm", body))[0]))
 
@@ -282,8 +284,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.retired:
             return False
-        if arm not in state.chooser.arms:
-            raise unknown_name("arm", arm, state.chooser.arms)
+        check_retired(state.chooser, arm)
         return bool(_answer((await self.append(point, "arm", {"arm": arm, "change": "retire"}))[0]))
 
     def explain(

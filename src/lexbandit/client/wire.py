@@ -47,6 +47,22 @@ class Rewarded(NamedTuple):
     late: bool
 
 
+class Found(NamedTuple):
+    """A decision that was looked up: when it was made, in seconds since 1970, and its rewards.
+
+    `kept`: it still learns from rewards. If not, its time is over, and `late` has the rewards that
+    came after that.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
 class Answer(NamedTuple):
     """What the service answered, as far as the client reads it."""
 
@@ -118,6 +134,17 @@ def decide_many(
         body,
         lambda answer: [_decided(row) for row in answer.json()["decisions"]],
     )
+
+
+def decision(point: str, decided: Decided | str) -> Call[Found]:
+    """Look a decision up."""
+
+    def read(answer: Answer) -> Found:
+        told = answer.json()
+        known = {**told, "propensity": _propensity(told["propensity"])}
+        return Found(**{name: known[name] for name in Found._fields})
+
+    return Call("GET", _path(point, "decisions", id_of(decided)), read)
 
 
 def reward(point: str, decision: Decided | str, values: Mapping[str, float]) -> Call[Rewarded]:
@@ -278,13 +305,11 @@ def _object(answer: Answer) -> dict[str, Any]:
 
 
 def _decided(row: Mapping[str, Any]) -> Decided:
-    propensity = row["propensity"]
-    return Decided(
-        row["id"],
-        row["arm"],
-        math.nan if propensity is None else propensity,
-        row["policy_version"],
-    )
+    return Decided(row["id"], row["arm"], _propensity(row["propensity"]), row["policy_version"])
+
+
+def _propensity(told: float | None) -> float:
+    return math.nan if told is None else told
 
 
 def _rewarded(row: Mapping[str, Any]) -> Rewarded:

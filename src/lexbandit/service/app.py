@@ -15,6 +15,7 @@ from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 from lexbandit.service.openapi import document
 from lexbandit.service.operations import JSON, OPERATIONS, Operation, Reply, Request, encode
 from lexbandit.service.problems import (
+    CONTRADICTION,
     INTERNAL,
     INVALID,
     MEDIA,
@@ -89,6 +90,7 @@ class App:
             return
         began = time.perf_counter()
         route, method = "other", scope["method"]
+        found: Found | None = None
         try:
             found = self._router.find(scope["raw_path"])
             if found is not None:
@@ -106,6 +108,8 @@ class App:
             return
         except Exception as error:
             reply = self._problem(error, method, route)
+            if found is not None and reply.status == CONTRADICTION.status:
+                self.metrics.refused[found.point] += 1
         await _send(send, reply)
         self._note(method, route, reply.status, time.perf_counter() - began)
 

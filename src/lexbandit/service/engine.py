@@ -5,6 +5,7 @@ import logging
 import math
 import secrets
 import time
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from lexbandit.chooser.explaining import ChooserExplanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service import opening
+from lexbandit.service.arms import check_added, check_retired
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Event, Stored, body_of
 from lexbandit.service.journal import PAGE, Journal
@@ -22,6 +24,7 @@ from lexbandit.service.rows import (
     Decided,
     DecidedMany,
     DecisionRow,
+    Found,
     Rewarded,
     at_row,
     fingerprint,
@@ -51,6 +54,8 @@ class Engine:
         self.points = dict(points)
         self.storage = storage
         self.replica = secrets.token_hex(4)
+        self.repeated: Counter[str] = Counter()
+        """By point, how many decisions and rewards were answered as before, and not written."""
         self._made = 0
         self._turns = Turns()
         self._journal = Journal(storage, self._fold, seq)
@@ -66,19 +71,26 @@ class Engine:
         *,
         snapshot_every: int = 50_000,
         poll: float = 0.2,
+        skip_untaken: bool = False,
     ) -> "Engine":
         """Open the storage, bring every point to the log's end, and begin to serve.
 
         `snapshot_every` is in rows folded; `poll` is how often, in seconds, a shared log is read.
+        Where a changed definition has no place for rows of the log it does not start, unless
+        `skip_untaken` says to go on without them.
         """
         await storage.open()
         try:
             states, seq = await opening.restored(points, storage)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             await engine._journal.catch_up()
+            if not skip_untaken:
+                opening.check_taken(engine.points)
             opening.report(engine.points)
             engine._journal.start()
             await opening.begin(engine)
+            if skip_untaken:  # the next start goes on from here, and need not be told again
+                await engine._snapshots.take()
         except BaseException:
             await storage.close()
             raise
@@ -191,6 +203,7 @@ class Engine:
             places.append(place)
             if asked.id is not None:
                 first[asked.id] = place
+        self.repeated[point.name] += len(rows) - len(written)
         outcomes: Sequence[Outcome] = ()
         if written:
             body = {"by": self.replica, "version": point.version, "rows": written}
@@ -267,11 +280,19 @@ class Engine:
                 else:
                     numbers = {name: float(value) for name, value in values.items()}
                     fresh.append({"id": id, "values": numbers})
+            self.repeated[point] += len(answers)
             if fresh:
                 outcomes = await self.append(point, "rewards", {"rows": fresh})
                 for row, outcome in zip(fresh, outcomes, strict=True):
                     answers[row["id"]] = _answer(outcome)
         return [answers[id] for id, _ in rows]
+
+    async def decision(self, point: str, id: str) -> Found:
+        """Look a decision up: one that is kept, or was until its time was over."""
+        state = self.point(point)
+        if self.storage.shared and not state.knows(id):
+            await self._journal.catch_up()  # another process may have decided just now
+        return state.found(id)
 
     # --- arms, and what is known -----------------------------------------------------------------
 
@@ -286,6 +307,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.arms:
             return False
+        check_added(state.chooser, arm, prior, weight)
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
         return bool(_answer((await self.append(point, "arm", body))[0]))
 
@@ -294,8 +316,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.retired:
             return False
-        if arm not in state.chooser.arms:
-            raise unknown_name("arm", arm, state.chooser.arms)
+        check_retired(state.chooser, arm)
         return bool(_answer((await self.append(point, "arm", {"arm": arm, "change": "retire"}))[0]))
 
     def explain(

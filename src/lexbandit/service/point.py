@@ -4,15 +4,15 @@ import hashlib
 import json
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lexbandit.chooser import Chooser, Proposal, Proposals
-from lexbandit.errors import Contradiction, InvalidInput, unknown_name
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.history import RECENT, History
-from lexbandit.service.rows import Decided, Rewarded, at_row
+from lexbandit.service.rows import Decided, Found, Rewarded, at_row
 
 # What became of one row of an event: an answer, or the error that its sender gets.
 Outcome = Decided | Rewarded | InvalidInput | bool | None
@@ -26,8 +26,11 @@ class Key(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What was told of a decision whose time is over: in time, and too late."""
+    """A decision whose time is over, and what was told of it: in time, and too late."""
 
+    arm: str
+    propensity: float
+    since: float
     told: dict[str, float]
     late: dict[str, float]
 
@@ -68,6 +71,10 @@ class Point:
         self.history = History()
         self.refused: str | None = None
         """Why the last row that could not be taken was not."""
+        self.untaken = 0
+        """How many rows this process read that the definition cannot take."""
+        self.first_untaken = ""
+        """Why the first of them could not be taken."""
         self._at = 0  # the event that is being taken
         self._look_at = -math.inf  # no decision's time is over before
 
@@ -102,6 +109,14 @@ class Point:
             )
         kept = self.chooser.decision(id)
         return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def found(self, id: str) -> Found:
+        """Return a decision that is kept, or was until its time was over."""
+        past = self.past.get(id)
+        if past is not None:
+            return Found(id, past.arm, past.propensity, past.since, False, past.told, past.late)
+        kept = self.chooser.decision(id)
+        return Found(id, kept.arm, kept.propensity, kept.since, True, kept.rewards, {})
 
     def knows(self, id: str) -> bool:
         """Tell whether a decision is kept, or was until its time was over."""
@@ -145,6 +160,7 @@ class Point:
         if not self.begun and stored.kind != "begin":
             raise CorruptLog(f"event {stored.seq} of {self.name!r} comes before its beginning.")
         self._at = stored.seq
+        self.counts["events"] += 1
         self._pass_time(stored.time)
         outcomes = self._take(stored, prepared)
         self.seq = stored.seq
@@ -181,7 +197,7 @@ class Point:
             return
         gone = self.chooser.overdue(time)
         for kept in gone:
-            self.past[kept.id] = Past(kept.rewards, {})
+            self.past[kept.id] = Past(kept.arm, kept.propensity, kept.since, kept.rewards, {})
             self.keys.pop(kept.id, None)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in kept.rewards:
@@ -210,7 +226,9 @@ class Point:
                 for n, row in enumerate(rows)
             ]
         except InvalidInput as error:
-            return [self._refuse(error, len(rows))] * len(rows)
+            encode = self.chooser.contexts.encode
+            untaken = not all(_fits(encode, row["context"]) for row in rows)
+            return [self._refuse(error, len(rows), untaken=untaken)] * len(rows)
         version = body["version"]
         return [self._decision(row, version, one) for row, one in zip(rows, made, strict=True)]
 
@@ -256,7 +274,8 @@ class Point:
                 proposals = self.chooser.proposals(arms, propensities, contexts, allowed)
             self.chooser.record_many(ids, proposals)
         except InvalidInput as error:
-            return [self._refuse(error, len(ids))]
+            fits = _fits(self.chooser.contexts.encode_many, contexts)
+            return [self._refuse(error, len(ids), untaken=not fits)]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
         for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
@@ -274,7 +293,9 @@ class Point:
             try:
                 known.append(self.rewarded(row["id"], row["values"]))
             except InvalidInput as error:
-                return [self._refuse(at_row(error, n, len(rows)), len(rows))] * len(rows)
+                raced = isinstance(error, Contradiction | UnknownDecision)
+                error = at_row(error, n, len(rows))
+                return [self._refuse(error, len(rows), untaken=not raced)] * len(rows)
         return [
             self._reward(row["id"], row["values"]) if before is None else self._again(before)
             for row, before in zip(rows, known, strict=True)
@@ -301,10 +322,16 @@ class Point:
         self.version = self._at
         return Rewarded(id, learned=True, late=False)
 
-    def _refuse(self, error: InvalidInput, rows: int = 1) -> InvalidInput:
-        """Note rows that were not taken: a replica was quicker, or the definition is new."""
+    def _refuse(self, error: InvalidInput, rows: int = 1, *, untaken: bool = False) -> InvalidInput:
+        """Note rows that were not taken: a replica was quicker, or the definition is new.
+
+        `untaken`: it is the definition, since what a replica was quicker with fits it.
+        """
         self.counts["refused"] += rows
         self.refused = f"event {self._at}: {error}"
+        if untaken:
+            self.first_untaken = self.first_untaken or self.refused
+            self.untaken += rows
         return error
 
     def _arm(self, body: Mapping[str, Any]) -> Outcome:
@@ -321,3 +348,12 @@ class Point:
             return self._refuse(error)
         self.version = self.arms_version = self._at
         return True
+
+
+def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:
+    """Tell whether the definition has a place for contexts; what was written had one once."""
+    try:
+        encode(contexts)
+    except InvalidInput:
+        return False
+    return True

@@ -34,6 +34,22 @@ class Decided(NamedTuple):
     policy_version: int
 
 
+class Found(NamedTuple):
+    """A decision that was looked up: when it was made, and what was told of it.
+
+    `kept`: it still learns from rewards. If not, its time is over, and `late` has those that came
+    after that.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
 class DecidedMany(NamedTuple):
     """Many decisions that were made, by columns."""
 

@@ -73,6 +73,21 @@ class Decision(Struct):
     policy_version: int
 
 
+class FoundDecision(Struct):
+    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
+
+    `rewards` were told in time, `late` after it. `time` is when it was made, in seconds since 1970.
+    """
+
+    id: str
+    arm: str
+    propensity: Propensity
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
 class DecisionRows(Strict):
     """Asks for many decisions, one a row."""
 
@@ -179,7 +194,11 @@ class MeanReply(Struct):
 
 
 class SummaryReply(Struct):
-    """What was learned so far. `counts` says how often what happened."""
+    """What was learned so far. `counts` says how often what happened.
+
+    `contexts` has the features that were taken otherwise than given, and how often; `outside` the
+    rewards that were outside their objective's range.
+    """
 
     received: dict[str, MeanReply]
     gained: dict[str, MeanReply]
@@ -187,6 +206,8 @@ class SummaryReply(Struct):
     decisions: int
     waiting: int
     counts: dict[str, int]
+    contexts: dict[str, dict[str, int]]
+    outside: dict[str, int]
     seq: int
     policy_version: int
 

@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 1\n        the format and its version
+lexbandit.point 2\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -29,7 +29,7 @@ log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 1\n"
+_HEAD = b"lexbandit.point 2\n"
 _SIZE = 8
 
 
@@ -47,7 +47,7 @@ def packer(point: Point) -> Callable[[], bytes]:
         "history": point.history.plain(),
     }
     keys = list(point.keys.items())
-    past = [(id, one.told, dict(one.late)) for id, one in point.past.items()]
+    past = [(id, *one[:-1], dict(one.late)) for id, one in point.past.items()]
     chooser = point.chooser.packer()
 
     def pack() -> bytes:
@@ -74,7 +74,7 @@ def unpack(definition: Definition, data: bytes) -> Point:
     point.counts = Counter(told["counts"])
     point.history = History.from_plain(told["history"])
     point.keys = OrderedDict((id, Key(*key)) for id, *key in told["keys"])
-    point.past = OrderedDict((id, Past(before, late)) for id, before, late in told["past"])
+    point.past = OrderedDict((id, Past(*one)) for id, *one in told["past"])
     return point
 
 

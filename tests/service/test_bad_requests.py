@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lexbandit.service.problems import Problem
-from lexbandit.service.strict_json import decode
+from lexbandit.service.schemas import DecisionColumns, DecisionRows, RewardRows
+from lexbandit.service.strict_json import convert, decode
 from service.http import CONTEXT, Served, detail_of, served
 
 GOOD = json.dumps(CONTEXT)
@@ -157,3 +159,32 @@ def test_deep_nesting_that_the_types_do_not_know_is_refused_by_them(tmp_path: Pa
             await work(s)
 
     asyncio.run(run())
+
+
+ROW = {"context": {"tokens": 1, "task": "code", "hour": 1.5}, "allowed": ["small"] * 20}
+MANY = {f"feature-{n}": 1 for n in range(60_000)}
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "place"),
+    [
+        ({"decisions": [ROW] * 9_999 + [{"context": {**MANY, "bad": {}}}]}, DecisionRows,
+         "`$.decisions[9999].context.bad`"),
+        ({"decisions": [ROW] * 9_999 + [{"context": {"bad": {}, **MANY}}]}, DecisionRows,
+         "`$.decisions[9999].context.bad`"),
+        ({"decisions": [ROW, {"context": {**MANY, "bad": {}}, "allowed": ["x"] * 500_000}]},
+         DecisionRows, "`$.decisions[1].context.bad`"),
+        ({"contexts": {**dict.fromkeys(MANY, [1.5] * 4), "bad": [1, 2, {}], "worse": [{}]}},
+         DecisionColumns, "`$.contexts.bad[2]`"),
+        ({"rewards": [{"id": "a", "values": {**MANY, "bad": "x"}}]}, RewardRows,
+         "`$.rewards[0].values.bad`"),
+    ],
+    ids=["last key", "first key", "much beside it", "columns", "rewards"],
+)  # fmt: skip
+def test_a_large_body_is_refused_quickly(value: Any, type: type[Any], place: str) -> None:
+    value = decode(json.dumps(value).encode())  # objects of its own each, as a body has them
+    begin = time.process_time()
+    with pytest.raises(Problem) as refused:
+        convert(value, type)
+    assert place in refused.value.detail
+    assert time.process_time() - begin < 1

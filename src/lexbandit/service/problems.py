@@ -34,12 +34,13 @@ MEDIA = Kind("unsupported-media-type", 415, "The body must be JSON")
 MISDIRECTED = Kind("misdirected", 421, "This host name is not ours")
 INVALID = Kind("invalid", 422, "The request was understood and refused; nothing changed")
 TOO_MANY = Kind("too-many-requests", 429, "The API key's rate limit is reached")
+HEAD = Kind("head-too-large", 431, "The request's headers are too large")
 INTERNAL = Kind("internal", 500, "An error of ours")
 UNAVAILABLE = Kind("unavailable", 503, "Nothing can be written now")
 
 KINDS = {kind.status: kind for kind in (
     MALFORMED, UNAUTHENTICATED, FORBIDDEN, UNKNOWN, METHOD, CONTRADICTION, TOO_LARGE, MEDIA,
-    MISDIRECTED, INVALID, TOO_MANY, INTERNAL, UNAVAILABLE,
+    MISDIRECTED, INVALID, TOO_MANY, HEAD, INTERNAL, UNAVAILABLE,
 )}  # fmt: skip
 
 

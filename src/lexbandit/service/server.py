@@ -14,6 +14,7 @@ import uvicorn
 from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
+from lexbandit.service.bounded_heads import BoundedHeads
 from lexbandit.service.config import Config
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
@@ -138,6 +139,7 @@ async def serve(
 def _uvicorn(app: App, config: Config) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=BoundedHeads,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -148,7 +150,6 @@ def _uvicorn(app: App, config: Config) -> uvicorn.Config:
         ssl_certfile=config.tls_cert,
         ssl_keyfile=config.tls_key,
         timeout_graceful_shutdown=_LAST_SECONDS,
-        h11_max_incomplete_event_size=None,
     )
 
 

@@ -10,6 +10,7 @@ from lexbandit.service.problems import INVALID, MALFORMED, Problem
 
 T = TypeVar("T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_INDEX = re.compile(r"\[\d+\]")
 
 # What an object that must not be empty has, by its field; rewards, where it is another one.
 _ENTRIES = {"contexts": "feature", "prior": "mean"}
@@ -82,7 +83,10 @@ def _with_keys(message: str, value: Any, type: Any) -> str:
         if key is None:
             return message
         place += f".{key}" if isinstance(key, str) else f"[{key}]"
-        node = node[key]
+        inner = node[key]
+        if isinstance(node, list):
+            node[:] = [inner]  # the rows before it are fine and need not be looked at again
+        node = inner
     return f"{told} - at `{place}`" if path else told
 
 
@@ -108,13 +112,23 @@ def _without_context(place: str, value: Any, type: Any) -> bool:
 
 
 def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:
-    """Return the key of an object without which the message is another one."""
-    for key, entry in dict(node).items():
+    """Return the key of an object for which the message is told: the first that is wrong.
+
+    It is found by halving: an object may have as many keys as a body can hold.
+    """
+    entries = list(node.items())
+    wanted = _INDEX.sub("[]", message)
+
+    def is_in(some: list[tuple[str, Any]]) -> bool:
         node.clear()
-        node[key] = entry
+        node.update(some)
         try:
             msgspec.convert(value, type)
         except msgspec.ValidationError as error:
-            if str(error) == message:
-                return str(key)
-    return None
+            return _INDEX.sub("[]", str(error)) == wanted
+        return False
+
+    while len(entries) > 1:
+        half = len(entries) // 2
+        entries = entries[:half] if is_in(entries[:half]) else entries[half:]
+    return entries[0][0] if is_in(entries) else None

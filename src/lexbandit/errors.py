@@ -21,6 +21,16 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts, such as "1 arm" or "2,000 arms"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def there_are(number: int, what: str) -> str:
+    """Return "there is 1 arm" or "there are 2 arms"."""
+    return f"there {'is' if number == 1 else 'are'} {counted(number, what)}"
+
+
 class UnknownDecision(InvalidInput):
     """No such decision waits for rewards: its id is wrong, or it is too old."""
 

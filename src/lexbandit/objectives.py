@@ -82,6 +82,10 @@ class Objective(_Settings):
         """Tell whether a value lies outside the range."""
         return not self.range[0] <= value <= self.range[1]
 
+    def clipped(self, value: float) -> float:
+        """Return a value as it is learned: one outside the range is its nearest end."""
+        return min(max(value, self.range[0]), self.range[1])
+
     def share(self, value: float) -> float:
         """Return the share of a value: 0 for the worst end of the range, 1 for the best."""
         low, high = self.range

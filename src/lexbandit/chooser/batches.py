@@ -13,7 +13,13 @@ from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.proposals import Proposals, propensity_of
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.contexts import no_value
-from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
+from lexbandit.errors import (
+    InvalidInput,
+    UnknownDecision,
+    counted,
+    there_are,
+    unknown_name,
+)
 from lexbandit.objectives import Objective
 
 if TYPE_CHECKING:
@@ -72,7 +78,7 @@ def proposals(
     names = list(arms)
     chances = checks.floats("propensities", propensities, (n,))
     if len(names) != n:
-        raise InvalidInput(f"there are {len(names)} arms for {n} contexts.")
+        raise InvalidInput(f"{there_are(len(names), 'arm')} for {counted(n, 'context')}.")
     masks = _masks(chooser, allowed, n, retired=True)
     for row, (name, chance) in enumerate(zip(names, chances.tolist(), strict=True)):
         try:
@@ -98,7 +104,9 @@ def _masks(
     if all(isinstance(arm, str) for arm in listed):
         return [chooser._arms.mask(listed, retired=retired)] * n
     if len(listed) != n:
-        raise InvalidInput(f"allowed has {len(listed)} lists for {n} contexts.")
+        raise InvalidInput(
+            f"allowed has {counted(len(listed), 'list')} for {counted(n, 'context')}."
+        )
     masks = []
     for row, arms in enumerate(listed):
         try:
@@ -125,7 +133,8 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
         if name not in ledger.index:
             raise unknown_name("objective", name, ledger.index)
     if length_of(columns) != len(listed):
-        raise InvalidInput(f"there are {length_of(columns)} rewards for {len(listed)} decisions.")
+        told = there_are(length_of(columns), "reward")
+        raise InvalidInput(f"{told} for {counted(len(listed), 'decision')}.")
     values = _values(ledger.objectives, columns, len(listed))
     waiting = _waiting_rows(ledger, listed)
     _forget_known(ledger, waiting, values)

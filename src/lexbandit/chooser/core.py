@@ -17,7 +17,7 @@ from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.waiting import WaitingRoom
 from lexbandit.contexts import Feature, Notes
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.random import below, seeded
 from lexbandit.objectives import Objective, named
 from lexbandit.policies import Policy
@@ -86,7 +86,7 @@ class ChooserCore:
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
         return (
-            f"<Chooser by {self.policy.name}: {order}; {len(self.arms)} arms, "
+            f"<Chooser by {self.policy.name}: {order}; {counted(len(self.arms), 'arm')}, "
             f"decisions: {self._ledger.made:,}>"
         )
 

@@ -145,7 +145,7 @@ def test_nothing_is_nothing(make: Make) -> None:
         ([{**CONTEXT, "tokens": 10**6}], [], lb.InvalidInput, "allowed is empty"),
         ([{**CONTEXT, "tokens": 10**6}], "large", lb.InvalidInput, "must be a list of arms"),
         ([{**CONTEXT, "tokens": 10**6}], 3, lb.InvalidInput, "must be a list of arms"),
-        ([CONTEXT], [["small"], ["large"]], lb.InvalidInput, "2 lists for 1 contexts"),
+        ([CONTEXT], [["small"], ["large"]], lb.InvalidInput, "2 lists for 1 context"),
         ([CONTEXT, CONTEXT], [["small"], []], lb.InvalidInput, "row 1: allowed is empty"),
     ],
 )

@@ -143,6 +143,8 @@ def test_after_the_last_attempt_the_error_says_what_is_known() -> None:
     with pytest.raises(ServiceError, match=r"no answer from http://there in 3 attempts.*timed out"):
         client_of(machine, retries=2).decide("router", {})
     assert len(machine.seen) == 3
+    with pytest.raises(ServiceError, match="in 1 attempt, at last: timed out"):
+        client_of(Machine(httpx.ReadTimeout("timed out")), retries=0).decide("router", {})
 
 
 @pytest.mark.parametrize(

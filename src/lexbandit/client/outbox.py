@@ -105,8 +105,8 @@ class Outbox:
                 raise Undelivered(self._taken())
             if not sent:
                 raise ServiceError(
-                    f"{counted(len(self._queue), 'reward')} could not be sent in {timeout:g} s; what "
-                    "is left stays here and is tried again."
+                    f"{counted(len(self._queue), 'reward')} could not be sent in {timeout:g} s; "
+                    "what is left stays here and is tried again."
                 )
 
     def close(self) -> None:

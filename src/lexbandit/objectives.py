@@ -10,6 +10,9 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput, unknown_name
 
+# A tolerance may be as long as the range, and the length of that is rounded.
+_ROUNDED = 1.0 + 1e-9
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
@@ -48,6 +51,12 @@ class Objective(_Settings):
                 )
         object.__setattr__(self, "range", ends(f"range of objective {self.name!r}", self.range))
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
+        if tolerance > self.span * _ROUNDED:
+            raise InvalidInput(
+                f"tolerance of objective {self.name!r} must be at most {self.span:g}, the length "
+                f"of its range from {self.range[0]:g} to {self.range[1]:g} (in the same units), "
+                f"got {self.tolerance!r}."
+            )
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
             default = self.checked(self.default)
@@ -70,7 +79,9 @@ class Objective(_Settings):
         if low <= number <= high:
             return number
         if not math.isfinite(number):
-            raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
+            raise InvalidInput(
+                f"{self.name} must be a finite number, got {value!r}{checks.conversion(value)}."
+            )
         if abs(number) > checks.LARGEST_REWARD:
             most = f"{checks.LARGEST_REWARD:g}"
             raise InvalidInput(f"{self.name} must be at most {most} in size, got {value!r}.")

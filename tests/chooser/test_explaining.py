@@ -68,6 +68,26 @@ def test_what_it_says_before_anything_is_known(make: Make) -> None:
     assert "not observed" in str(told)
 
 
+@pytest.mark.parametrize("policy", ["lex-linucb", "random"])
+def test_no_choice_is_not_called_the_best(make: Make, policy: str) -> None:
+    objectives = [lb.Objective("quality"), lb.Objective("cost", goal="min", range=(0, 0.05))]
+    chooser = make(policy=policy, objectives=objectives, explore=0.1)
+    told = chooser.explain(CONTEXT, ["small"])
+    assert told.reason == (
+        "small is the only arm that can be chosen here; nothing is known of it yet."
+    )
+    assert told.arms[0].why == "It is the only arm that can be chosen here."
+    assert told.arms[1].why == "It is not allowed here."
+    if policy == "lex-linucb":
+        chooser.reward(chooser.choose(CONTEXT, ["small"]), quality=0.5)
+        reason = chooser.explain(CONTEXT, ["small"]).reason
+        assert reason == "small is the only arm that can be chosen here."
+
+
+def test_what_decides_alone_is_said_plainly(make: Make) -> None:
+    assert make().explain(CONTEXT).arms[0].why == "quality alone decides here."
+
+
 def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
     chooser = taught(make)
     chooser.add_arm("new")

@@ -206,7 +206,7 @@ def test_many_at_once() -> None:
     assert told == {
         "rewards": [{"id": "a", "values": {"quality": 1}}, {"id": "b", "values": {"cost": 2}}]
     }
-    with pytest.raises(InvalidInput, match="2 contexts and 1 ids"):
+    with pytest.raises(InvalidInput, match="2 contexts and 1 id"):
         client.decide_many("router", [{}, {}], ids=["a"])
     with pytest.raises(InvalidInput, match="allowed must be a list, got 'small'"):
         client.decide_many("router", [{}], allowed="small")

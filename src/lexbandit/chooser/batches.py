@@ -25,8 +25,6 @@ from lexbandit.objectives import Objective
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
 
-_ARM = "arm"
-
 
 class Choices(NamedTuple):
     """Many decisions: ids, arms' names and propensities, in the order of the contexts."""
@@ -135,7 +133,7 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
     if length_of(columns) != len(listed):
         told = there_are(length_of(columns), "reward")
         raise InvalidInput(f"{told} for {counted(len(listed), 'decision')}.")
-    values = _values(ledger.objectives, columns, len(listed))
+    values = values_of(ledger.objectives, columns, len(listed))
     waiting = _waiting_rows(ledger, listed)
     _forget_known(ledger, waiting, values)
     _tell_all(ledger, waiting, values)
@@ -230,37 +228,7 @@ def _tell_together(
     ledger.note_many(first, values[rows])
 
 
-def learn(chooser: "Chooser", frame: Any) -> int:
-    """Learn from a log: nothing is learned if anything in it is wrong."""
-    columns = columns_of(frame, [*chooser.contexts.names, _ARM, *chooser._ledger.index])
-    if _ARM not in columns:
-        raise InvalidInput(
-            f"a log needs a column {_ARM!r}; it has {', '.join(columns) or 'none at all'}."
-        )
-    known = {*chooser.contexts.names, _ARM, *chooser._ledger.index}
-    for name in columns:
-        if name not in known:
-            raise unknown_name("column of a log:", name, known)
-    names = plain(columns.pop(_ARM))
-    values = _values(chooser.objectives, columns, len(names))
-    if len(names) and np.isnan(values).all():
-        raise InvalidInput(
-            f"the log holds no reward of any objective ({', '.join(chooser._ledger.index)})."
-        )
-    places = np.array([chooser._arms.place(name) for name in names], np.int64)
-    nothing = [None] * len(names)
-    points, notes = chooser.contexts.encode_many(
-        {name: columns.get(name, nothing) for name in chooser.contexts.names}, len(names)
-    )
-    shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
-    chooser.policy.update_many(points, places, np.column_stack(shares))
-    chooser.contexts.count(notes)
-    for i in range(len(chooser.objectives)):
-        chooser._ledger.warn_outside(i, values[:, i])
-    return len(places)
-
-
-def _values(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
+def values_of(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
     """Return the rewards of a frame as values[n, D], checked; NaN where there is none."""
     table = np.full((n, len(objectives)), np.nan)
     for i, objective in enumerate(objectives):
@@ -288,5 +256,8 @@ def _numbers(name: str, column: Any) -> Floats:
         if not no_value(value):
             numbers[row] = checks.real(value)
             if np.isnan(numbers[row]):
-                raise InvalidInput(f"row {row}: {name} must be a finite number, got {value!r}.")
+                how = checks.conversion(value)
+                raise InvalidInput(
+                    f"row {row}: {name} must be a finite number, got {value!r}{how}."
+                )
     return numbers

@@ -17,6 +17,8 @@ from lexbandit.errors import (
     ServiceError,
     UnknownDecision,
     UnknownName,
+    counted,
+    there_are,
 )
 
 T = TypeVar("T")
@@ -121,7 +123,7 @@ def decide_many(
     rows = _listed("contexts", contexts)
     given = [new_id() for _ in rows] if ids is None else _listed("ids", ids)
     if len(given) != len(rows):
-        raise InvalidInput(f"there are {len(rows)} contexts and {len(given)} ids.")
+        raise InvalidInput(f"{there_are(len(rows), 'context')} and {counted(len(given), 'id')}.")
     common = {} if allowed is None else {"allowed": _listed("allowed", allowed)}
     body = {
         "decisions": [

@@ -131,12 +131,13 @@ def test_each_decision_of_a_batch_is_shown_with_the_arms_it_allowed(service: Wat
 
 
 def test_watching_costs_little_however_many_watch() -> None:
-    now, made = [0.0], [0]
-    fresh = Fresh(lambda: now[0])
+    now, spent, made, cost = [0.0], [0.0], [0], [0.1]
+    fresh = Fresh(most=10.0, clock=lambda: now[0], spent=lambda: spent[0])
 
     async def answer() -> int:
         made[0] += 1
-        now[0] += 0.1  # it takes so long
+        now[0] += 20.0  # the machine has others to serve
+        spent[0] += cost[0]
         return made[0]
 
     async def ask(seq: int, key: str = "a") -> Any:
@@ -146,8 +147,13 @@ def test_watching_costs_little_however_many_watch() -> None:
         assert [await ask(1), await ask(1), await ask(2)] == [1, 1, 1]
         now[0] += 4.95
         assert await ask(2) == 1
-        now[0] += 0.1  # fifty times as long as it took
+        now[0] += 0.1  # fifty times what it took of the processor
+        cost[0] = 7.0
         assert [await ask(2), await ask(2), await ask(2, "b")] == [2, 2, 3]
+        now[0] += 9.95
+        assert await ask(3, "b") == 3
+        now[0] += 0.1  # never longer, however much it took
+        assert await ask(3, "b") == 4
         for n in range(100):
             await ask(1, f"map {n}")
         assert len(fresh._kept) == 16

@@ -85,8 +85,8 @@ class _Watch:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._summaries = Fresh()
-        self._maps = Fresh()
+        self._summaries = Fresh(most=5.0)
+        self._maps = Fresh(most=10.0)
         self._drawing = asyncio.Lock()
         self._bundle = Bundle()
 

@@ -93,7 +93,6 @@ def test_a_map_fills_in_what_is_typical_and_may_have_one_axis(service: Watched) 
         ("router/map?x=tokens&at={%22hour%22:%22late%22}", 422, "hour"),
         ("router/map?x=tokens&at={%22colour%22:1}", 422, "colour"),
         ("single/map?x=taste", 422, "vector"),
-        ("router/recent?id=nobody", 404, "nobody"),
     ],
 )
 def test_wrong_questions_are_refused(service: Watched, path: str, status: int, told: str) -> None:
@@ -106,9 +105,8 @@ def test_a_recent_decision_is_explained(service: Watched) -> None:
     decisions = httpx.get(f"{service.url}/v1/router/recent").json()["decisions"]
     assert len(decisions) == 50
     assert set(decisions[0]["rewards"]) == {"quality", "cost"}
-    params = {"id": decisions[0]["id"]}
-    told = httpx.get(f"{service.url}/v1/router/recent", params=params).json()
-    assert told["decision"] == decisions[0]
+    question = {"context": decisions[0]["context"]}
+    told = httpx.post(f"{service.url}/v1/router/explain", json=question).json()
     expected = service.engine.explain("router", decisions[0]["context"])
     assert told["reason"] == expected.reason
     assert [arm["estimates"]["cost"]["value"] for arm in told["arms"]] == [
@@ -125,7 +123,8 @@ def test_each_decision_of_a_batch_is_shown_with_the_arms_it_allowed(service: Wat
     recent = httpx.get(f"{service.url}/v1/empty/recent").json()["decisions"]
     assert [one["allowed"] for one in recent] == [["small", "medium"]] * 3 + each[::-1]
     for one in recent:
-        told = httpx.get(f"{service.url}/v1/empty/recent", params={"id": one["id"]}).json()
+        question = {"context": one["context"], "allowed": one["allowed"]}
+        told = httpx.post(f"{service.url}/v1/empty/explain", json=question).json()
         arms = [arm["name"] for arm in told["arms"] if arm["allowed"]]
         assert arms == (one["allowed"] or ["small", "medium", "large"])
 

@@ -143,6 +143,7 @@ def test_names_are_shown_as_they_are_and_do_nothing(visit: Go) -> None:
     assert LONG in one.text("#key")
     one.page.locator("#recent button", has_text="<img").first.click()
     assert one.text("#why-title") == f"Why {EVIL}?"
+    one.page.wait_for_selector("#why-table tbody")
     assert EVIL in one.text("#why-table")
     assert one.page.locator("img").count() == 0
     assert one.page.title() == "router – lexbandit"
@@ -167,6 +168,25 @@ def test_by_keyboard_alone(visit: Go) -> None:
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
     assert page.evaluate(f"{focused}.className") == "why"
+
+
+def test_a_decision_that_has_left_the_ring_is_explained(visit: Go, service: Watched) -> None:
+    one = visit()
+    one.page.get_by_role("button", name="Pause").click()
+    id = one.page.get_attribute("#recent tr >> nth=0", "data-id")
+    service.traffic(60)
+    kept = service.engine.points["router"].history.recent()
+    assert id not in {decision.row["id"] for decision in kept}
+    one.page.locator("#recent button").first.click()
+    one.page.wait_for_selector("dialog[open] #why-table tbody")
+    assert f"Decision {id}, with tokens" in one.text("#why-facts")
+    one.page.keyboard.press("Escape")
+    # What goes wrong is told where one looks.
+    one.page.route("**/explain", lambda route: route.abort())
+    one.page.locator("#recent button").first.click()
+    one.page.get_by_text("It cannot be explained now: The service does not answer.").wait_for()
+    assert one.page.is_visible("dialog[open] #why-reason")
+    one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
 
 
 def test_it_is_live_and_stands_still_when_asked(visit: Go, service: Watched) -> None:

@@ -149,9 +149,6 @@ class _Watch:
 
     async def recent(self, request: Request) -> Response:
         point = self._engine.point(request.path_params["point"])
-        id = request.query_params.get("id")
-        if id is not None:
-            return _json(views.explanation(point, id))
         return _json({"decisions": [views.decision(kept) for kept in point.history.recent()]})
 
 

@@ -1,14 +1,12 @@
 """What the dashboard shows, as plain values: a point's standing, history, last decisions."""
 
-import math
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from lexbandit.chooser.summary import Mean, Summary
-from lexbandit.errors import UnknownDecision
 from lexbandit.service.dashboard import maps
-from lexbandit.service.history import RECENT, History, Recent
+from lexbandit.service.history import History, Recent
 
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
@@ -83,18 +81,3 @@ def decision(kept: Recent) -> dict[str, Any]:
         "allowed": row.get("allowed"),
         "rewards": kept.rewards,
     }
-
-
-def explanation(point: "Point", id: str) -> dict[str, Any]:
-    """Return one of the last decisions, and what is known of every arm in its context now."""
-    kept = next((kept for kept in point.history.recent() if kept.row["id"] == id), None)
-    if kept is None:
-        raise UnknownDecision(f"decision {id!r} is not among the last {RECENT}.")
-    in_use = set(point.chooser.arms)
-    allowed = [arm for arm in kept.row.get("allowed") or () if arm in in_use]
-    told = point.chooser.explain(kept.row["context"], allowed or None)
-    arms = [
-        {**asdict(arm), "propensity": None if math.isnan(arm.propensity) else arm.propensity}
-        for arm in told.arms
-    ]
-    return {"decision": decision(kept), "arms": arms, "reason": told.reason}

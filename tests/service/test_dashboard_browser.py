@@ -246,8 +246,16 @@ def test_the_viewer_chooses_the_map(visit: Go) -> None:
     assert drawn["at"] == {"tokens": 4000, "hour": 6}
     page.get_by_text("With tokens = 4,000 and hour = 6.").wait_for()
     page.get_by_text("The map in words").click()
-    arms = {drawn["arms"][arm] for arm, _ in drawn["cells"]}
+    arms = {"undecided" if arm is None else drawn["arms"][arm] for arm, _ in drawn["cells"]}
     assert all(arm in one.text("#map-table") for arm in arms)
+
+
+def test_the_map_of_what_is_not_known_is_undecided(visit: Go) -> None:
+    one = visit("/#silent")
+    one.page.wait_for_selector("#map svg")
+    text = "undecided, 100\xa0% of the map: several arms are equally likely"
+    assert one.text("#map-key") == text
+    assert one.page.locator("#map svg text", has_text="undecided").count() == 1
 
 
 @pytest.mark.parametrize("place", ["/", "/#empty"])

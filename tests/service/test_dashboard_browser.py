@@ -120,6 +120,80 @@ def test_the_baseline_lies_where_it_should(visit: Go, service: Watched) -> None:
     assert int(share[1]) == pytest.approx(100 * gained / float(found[1]), abs=0.6)
 
 
+_HEADLINE = """async ([gained, received]) => {
+  const { headline } = await import("/dashboard/words.js");
+  const { baseline } = await import("/dashboard/series.js");
+  const facts = { goal: "max", range: [0, 1], tolerance: 0.02 };
+  const objectives = ["quality", "cost"].map((name) => ({ name, ...facts }));
+  const both = (one) => ({ quality: one, cost: one });
+  const summary = { gained: both(gained), received: both(received) };
+  const told = { objectives, summary, totals: { decisions: 23, rewards: 46 } };
+  const bases = objectives.map((one) => baseline(one, summary, { value: 0.9 }));
+  const words = headline(told, { quality: bases[0], cost: bases[1] });
+  return [words.map((part) => part.strong ?? part).join(""), bases[0]];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rewards", "early", "base"),
+    [
+        (None, None, 900, True, None),  # no bounds: nothing is known
+        (-0.3, -0.1, 29, True, None),
+        (-0.3, -0.1, 30, False, 1.0),  # rewards lie in 0 to 1, whatever the estimates
+    ],
+)
+def test_nothing_is_claimed_while_nothing_is_known(
+    visit: Go, low: float | None, high: float | None, rewards: int, early: bool, base: float | None
+) -> None:
+    gained = {"value": -0.209, "low": low, "high": high, "count": 9}
+    text, found = visit().page.evaluate(_HEADLINE, [gained, {"count": rewards}])
+    assert text.startswith("It is too early to tell") == early
+    assert ("gives up 0.209" in text) != early
+    assert found == base
+
+
+def test_one_reward_has_no_interval(visit: Go, service: Watched) -> None:
+    decided = service.wait_for(service.engine.decide("once", {"member": True}))
+    service.wait_for(service.engine.reward("once", decided.id, {"clicks": 0.5}))
+    one = visit("/#once")
+    one.page.wait_for_selector("#objectives svg")
+    assert one.text("#objectives .figure-line") == "0.500 lately (by one reward)"
+    one.page.locator("#objectives summary").click()
+    assert "by one reward" in one.text("#objectives table")
+
+
+_SERIES = """async ([name, ...given]) => {
+  const series = await import("/dashboard/series.js");
+  return name === "runs" ? series.runs(...given, (part) => part.n) : series[name](...given);
+}"""
+
+
+def test_a_gap_in_time_is_a_gap_in_the_charts(visit: Go) -> None:
+    page = visit().page
+    parts = [{"n": n} for n in (0, 3, 1, 0, 0, 2)]
+    assert page.evaluate(_SERIES, ["runs", parts]) == [[parts[1], parts[2]], [parts[5]]]
+    series = {"width": 1, "begin": [0, 9], "end": [1, 10], "arms": {"a": [1, 1]}, "rewards": {}}
+    series |= {"late": [0, 0], "expired": [0, 0]}
+    found = page.evaluate(_SERIES, ["stretches", series, 60])
+    assert [part["decisions"] for part in found] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watched) -> None:
+    one = visit("/#silent")
+    service.traffic(30, "silent", rewarded=False)
+    one.settle()
+    assert one.text("#tiles dt >> nth=1") == "Last minute"
+    assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
+    one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
+    one.settle()
+    assert one.text("#tiles dd >> nth=1") == "0 per min"
+    told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}
+    pace = [one.page.evaluate(_SERIES, ["pace", told, now]) for now in (960, 975, 1020)]
+    assert pace == [3.0, 2.5, 0.0]
+    young = {"since": 955, "stretches": [[955, 960, 10]]}
+    assert one.page.evaluate(_SERIES, ["pace", young, 960]) == 2.0
+
+
 def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
     one = visit()
     places = ["#objectives figure:nth-child(1)", "#objectives figure:nth-child(2)"]
@@ -265,6 +339,9 @@ def test_it_fits_a_phone(visit: Go, place: str) -> None:
     if place == "/":
         one.page.locator("#recent button", has_text="<img").first.tap()
         one.page.wait_for_selector("dialog[open] svg")
+        # The table is read downwards, nothing of it lies beyond the edge.
+        table = "document.getElementById('why-table')"
+        assert one.page.evaluate(f"{table}.scrollWidth <= {table}.clientWidth")
         box = one.page.locator("dialog").bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390

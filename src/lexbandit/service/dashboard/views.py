@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lexbandit.service.point import Point
 
 SERIES = ("whole", "hour")
+_MINUTE = 60.0
 
 
 def series_of(history: History, name: str) -> dict[str, Any]:
@@ -39,12 +40,14 @@ def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, An
     """Return what a point is and how it stands."""
     chooser = point.chooser
     in_use = set(chooser.arms)
+    now = time.time()
     return {
         "point": point.name,
         "seq": point.seq,
-        "now": time.time(),
+        "now": now,
         "trouble": engine.trouble,
         "totals": totals(point.history),
+        "latest": latest(point.history, now),
         "waiting": chooser.waiting,
         "wait": point.definition.wait,
         "objectives": [asdict(objective) for objective in chooser.objectives],
@@ -67,6 +70,21 @@ def totals(history: History) -> dict[str, int]:
         sums["late"] += bucket.late
         sums["expired"] += bucket.expired
     return sums
+
+
+def latest(history: History, now: float) -> dict[str, Any]:
+    """Return the stretches of the last minute, each as begin, end and decisions, finely.
+
+    `since` is when everything began: a point may be younger than a minute.
+    """
+    finest = min(SERIES, key=history.width)
+    stretches = [
+        [begin, end, bucket.arms.total()]
+        for begin, end, bucket in history.buckets(finest)
+        if end > now - _MINUTE
+    ]
+    since = next((begin for begin, _, _ in history.buckets("whole")), None)
+    return {"since": since, "stretches": stretches}
 
 
 def decision(kept: Recent) -> dict[str, Any]:

@@ -50,7 +50,6 @@ class Forgetful(Storage):
 
 if __name__ == "__main__":
     os.sched_setaffinity(0, {int(sys.argv[2])})
-    if "forget" in sys.argv:
-        vars(server)["make_storage"] = lambda *_: Forgetful()
+    storage = Forgetful() if "forget" in sys.argv else None
     config = read_config(Path(sys.argv[1]), {})
-    server.run(config, no_auth=True, started=lambda *_: None)
+    server.run(config, no_auth=True, started=lambda *_: None, storage=storage)

@@ -89,6 +89,17 @@ def real(value: object) -> float:
         return math.nan
 
 
+def conversion(value: object) -> str:
+    """Return how a number that is told as a text is to be told, for an error; else nothing."""
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return ""
+        return " (a text: convert it with float(...))"
+    return ""
+
+
 def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
     """Return `value` as a contiguous float64 array of `shape` (None: any length)."""
     try:

@@ -15,10 +15,21 @@ class UnknownName(InvalidInput):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for a name that is not one of `known`, with the nearest one suggested."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name).lower(), [n.lower() for n in names], n=1, cutoff=0.5)
-    near = [known for known in names if known.lower() in near]
+    wanted = name.lower() if isinstance(name, str) else ""
+    close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
+    near = [known for known in names if known.lower() in close]
     hint = f"; did you mean {near[0]!r}?" if near else "."
     return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with what it counts, such as "1 arm" or "2,000 arms"."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def there_are(number: int, what: str) -> str:
+    """Return "there is 1 arm" or "there are 2 arms"."""
+    return f"there {'is' if number == 1 else 'are'} {counted(number, what)}"
 
 
 class UnknownDecision(InvalidInput):

@@ -10,6 +10,9 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput, unknown_name
 
+# A tolerance may be as long as the range, and the length of that is rounded.
+_ROUNDED = 1.0 + 1e-9
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
@@ -48,6 +51,12 @@ class Objective(_Settings):
                 )
         object.__setattr__(self, "range", ends(f"range of objective {self.name!r}", self.range))
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
+        if tolerance > self.span * _ROUNDED:
+            raise InvalidInput(
+                f"tolerance of objective {self.name!r} must be at most {self.span:g}, the length "
+                f"of its range from {self.range[0]:g} to {self.range[1]:g} (in the same units), "
+                f"got {self.tolerance!r}."
+            )
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
             default = self.checked(self.default)
@@ -70,7 +79,9 @@ class Objective(_Settings):
         if low <= number <= high:
             return number
         if not math.isfinite(number):
-            raise InvalidInput(f"{self.name} must be a finite number, got {value!r}.")
+            raise InvalidInput(
+                f"{self.name} must be a finite number, got {value!r}{checks.conversion(value)}."
+            )
         if abs(number) > checks.LARGEST_REWARD:
             most = f"{checks.LARGEST_REWARD:g}"
             raise InvalidInput(f"{self.name} must be at most {most} in size, got {value!r}.")
@@ -81,6 +92,10 @@ class Objective(_Settings):
     def is_outside(self, value: float) -> bool:
         """Tell whether a value lies outside the range."""
         return not self.range[0] <= value <= self.range[1]
+
+    def clipped(self, value: float) -> float:
+        """Return a value as it is learned: one outside the range is its nearest end."""
+        return min(max(value, self.range[0]), self.range[1])
 
     def share(self, value: float) -> float:
         """Return the share of a value: 0 for the worst end of the range, 1 for the best."""

@@ -121,3 +121,19 @@ def test_rewards_of_earlier_decisions_survive_a_new_arm(make: Make, policy: str)
     for decision in decisions:
         chooser.reward(decision, quality=0.5, cost=0.01)
     assert chooser.choose(CONTEXT).arm in chooser.arms
+
+
+def test_a_prior_outside_the_range_is_said(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    chooser = make()
+    with caplog.at_level("WARNING", "lexbandit"):
+        chooser.add_arm("new", prior={"quality": 90, "cost": 0.01}, weight=50)
+    assert [record.getMessage() for record in caplog.records] == [
+        "the prior mean 90 of quality of arm 'new' lies outside its range from 0 to 1 and is taken "
+        "as the nearest end."
+    ]
+    estimate = chooser.explain(CONTEXT).arms[3].estimates["quality"]
+    assert estimate.value == pytest.approx(1.0, abs=0.02)
+    strict = make(objectives=[lb.Objective("quality", outside="refuse")])
+    with pytest.raises(lb.InvalidInput, match="quality must lie between 0 and 1, got 90"):
+        strict.add_arm("new", prior={"quality": 90}, weight=50)
+    assert strict.arms == ("small", "medium", "large")

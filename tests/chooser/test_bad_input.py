@@ -27,6 +27,9 @@ Make = Callable[..., lb.Chooser]
         ({"arms": ["a", 3]}, "must be text"),
         ({"context": None}, "list of features"),
         ({"context": [lb.Number("x"), lb.Flag("x")]}, "two context features are called 'x'"),
+        ({"context": [lb.Number("cost")]}, "feature are both called 'cost'"),
+        ({"context": [lb.Flag("arm")]}, "no context feature can be called 'arm'"),
+        ({"objectives": [lb.Objective("q"), lb.Objective("arm")]}, "no objective can be .* 'arm'"),
         ({"policy": "lex-linuc"}, "did you mean 'lex-linucb'"),
         ({"policy": 3}, "unknown policy 3"),
         ({"policy": "moc-mab"}, r"horizon=100_000"),
@@ -77,15 +80,19 @@ def test_a_policy_object_must_fit(make: Make) -> None:
         (None, None, lb.InvalidInput, "must be a mapping"),
         ([900, "code", 3], None, lb.InvalidInput, "must be a mapping"),
         ({**CONTEXT, "taks": "code"}, None, lb.UnknownName, "did you mean 'task'"),
-        ({"task": "code", "hour": 3}, None, lb.InvalidInput, "'tokens' has no value"),
-        ({**CONTEXT, "tokens": math.nan}, None, lb.InvalidInput, "'tokens' has no value"),
+        ({"task": "code", "hour": 3}, None, lb.InvalidInput, "'tokens' is missing;"),
+        ({}, None, lb.InvalidInput, "'tokens' is missing;"),
+        ({**CONTEXT, "tokens": math.nan}, None, lb.InvalidInput, r"'tokens' is missing \(nan\);"),
         ({**CONTEXT, "tokens": math.inf}, None, lb.InvalidInput, "from 0 to 8000"),
-        ({**CONTEXT, "tokens": "many"}, None, lb.InvalidInput, "must be a number"),
+        ({**CONTEXT, "tokens": "many"}, None, lb.InvalidInput, "a number, got 'many'\\."),
+        ({**CONTEXT, "tokens": "9"}, None, lb.InvalidInput, r"'9' \(a text: convert it with float"),
+        ({**CONTEXT, "hour": "9"}, None, lb.InvalidInput, r"'9' \(a text: convert it with float"),
         ({**CONTEXT, "tokens": 1e9, "hour": "x"}, None, lb.InvalidInput, "finite number"),
         ({**CONTEXT, "tokens": 1e9}, [], lb.InvalidInput, "allowed is empty"),
         ({**CONTEXT, "tokens": 1e9}, "small", lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, 3, lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, ["smal"], lb.UnknownName, "did you mean 'small'"),
+        ({**CONTEXT, "tokens": 1e9}, [None], lb.UnknownName, "unknown arm None\\. Known: "),
         ({**CONTEXT, "tokens": 1e9}, [["small"]], lb.UnknownName, "unknown arm"),
         ({**CONTEXT, "tokens": 1e9}, ["medium"], lb.InvalidInput, "retired"),
     ],
@@ -114,8 +121,11 @@ def test_wrong_rewards(make: Make) -> None:
     with pytest.raises(lb.Contradiction, match=r"told as 0\.9 and as 0\.8"):
         chooser.reward(decision, {"quality": 0.9}, quality=0.8)
     assert sum(chooser.summary().plays.values()) == 0
-    chooser.reward(decision)  # nothing told, nothing learned
-    chooser.reward(decision, {})
+    for nothing in (None, {}):
+        with pytest.raises(lb.InvalidInput, match="no reward is told; tell one or more of quality"):
+            chooser.reward(decision, nothing)
+    with pytest.raises(lb.InvalidInput, match=r"got '0\.731' \(a text: convert it with float"):
+        chooser.reward(decision, quality="0.731")  # type: ignore[arg-type]
     assert sum(chooser.summary().plays.values()) == 0
     chooser.reward(decision, {"quality": 0.9}, cost=0.01)
     assert sum(chooser.summary().plays.values()) == 1

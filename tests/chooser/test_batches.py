@@ -145,7 +145,7 @@ def test_nothing_is_nothing(make: Make) -> None:
         ([{**CONTEXT, "tokens": 10**6}], [], lb.InvalidInput, "allowed is empty"),
         ([{**CONTEXT, "tokens": 10**6}], "large", lb.InvalidInput, "must be a list of arms"),
         ([{**CONTEXT, "tokens": 10**6}], 3, lb.InvalidInput, "must be a list of arms"),
-        ([CONTEXT], [["small"], ["large"]], lb.InvalidInput, "2 lists for 1 contexts"),
+        ([CONTEXT], [["small"], ["large"]], lb.InvalidInput, "2 lists for 1 context"),
         ([CONTEXT, CONTEXT], [["small"], []], lb.InvalidInput, "row 1: allowed is empty"),
     ],
 )
@@ -244,7 +244,15 @@ def test_a_log_may_hold_retired_arms_and_values_outside(
         ({"quality": [0.0] * 3 + [math.inf] * (N - 3)}, lb.InvalidInput, "row 3: quality"),
         ({"qualty": [0.1] * N}, lb.UnknownName, "did you mean 'quality'"),
         ({"quality": [0.1]}, lb.InvalidInput, "differ in length"),
-        ({"tokens": None}, lb.InvalidInput, "row 0: context feature 'tokens' has no value"),
+        (
+            {"tokens": [900] * 3 + [None] * (N - 3)},
+            lb.InvalidInput,
+            "row 3: .* 'tokens' is missing",
+        ),
+        ({"tokens": ["900"] * N}, lb.InvalidInput, r"got '900' \(a text: convert it with float"),
+        ({"quality": ["0.731"] * N}, lb.InvalidInput, r"'0.731' \(a text: convert it with float"),
+        ({"context.tokens": [900] * N}, lb.UnknownName, "unknown column of a log: 'tokens'"),
+        ({"tokens": None}, lb.InvalidInput, "the log has no column 'tokens'"),
     ],
 )
 def test_wrong_logs_change_nothing(
@@ -257,6 +265,44 @@ def test_wrong_logs_change_nothing(
     assert sum(chooser.summary().plays.values()) == 0
     assert chooser.contexts.counts == {"tokens": {}, "task": {}, "hour": {}}
     assert chooser.outside == {"quality": 0, "cost": 0}
+
+
+def test_a_column_that_may_be_missing_is_said_to_be(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    chooser = make()
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        chooser.learn({name: column for name, column in LOG.items() if name != "task"})
+    assert [record.getMessage() for record in caplog.records] == [
+        "the log has no column 'task': all its rows are learned as if the value were missing."
+    ]
+    assert chooser.contexts.counts["task"] == {"missing": N}
+
+
+def test_rows_without_a_reward_are_not_learned(make: Make) -> None:
+    chooser, less = make(), make()
+    half = {name: column[: N // 2] for name, column in LOG.items()}
+    assert less.learn(half) == N // 2
+    silent = [None] * (N - N // 2)
+    log = {**LOG, "quality": [*half["quality"], *silent], "cost": [*half["cost"], *silent]}
+    assert chooser.learn(log) == N // 2
+    assert chooser.digest() == less.digest()
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_what_the_service_exported_is_a_log(make: Make, frame: Any) -> None:
+    renamed = {name: f"context.{name}" for name in COLUMNS}
+    renamed |= {"quality": "reward.quality", "cost": "reward.cost", "arm": "arm"}
+    exported = {renamed[name]: column for name, column in LOG.items()}
+    others = {"seq": 7, "time": 1.5, "id": "x", "propensity": 0.5, "policy_version": 3}
+    others |= {"allowed": None, "delay.quality": 2.5, "delay.cost": None}
+    chooser, plain = make(), make()
+    assert chooser.learn(frame({**exported, **{n: [v] * N for n, v in others.items()}})) == N
+    plain.learn(LOG)
+    assert chooser.digest() == plain.digest()
+    with pytest.raises(lb.UnknownName, match=r"'context\.hours'; did you mean 'context\.hour'"):
+        chooser.learn({**exported, "context.hours": [1.0] * N})
+    assert chooser.digest() == plain.digest()
 
 
 def test_frames_that_are_not_collected_say_so(make: Make) -> None:

@@ -108,7 +108,7 @@ def test_columns_give_what_single_contexts_give(rows: list[tuple[float, str, boo
         (Number("x"), math.inf, "from 0 to 1"),
         (Number("x", outside="refuse"), 2, "from 0 to 1"),
         (Category("x", ["code"], outside="refuse"), "cod", "did you mean 'code'"),
-        (Category("x", ["code"], missing="refuse"), None, "no value"),
+        (Category("x", ["code"], missing="refuse"), None, "is missing"),
         (Category("x", ["code"]), 3, "unknown value"),
         (Category("x", ["code"]), ["code"], "must be one of"),
         (Flag("x"), 1, "True or False"),

@@ -68,6 +68,26 @@ def test_what_it_says_before_anything_is_known(make: Make) -> None:
     assert "not observed" in str(told)
 
 
+@pytest.mark.parametrize("policy", ["lex-linucb", "random"])
+def test_no_choice_is_not_called_the_best(make: Make, policy: str) -> None:
+    objectives = [lb.Objective("quality"), lb.Objective("cost", goal="min", range=(0, 0.05))]
+    chooser = make(policy=policy, objectives=objectives, explore=0.1)
+    told = chooser.explain(CONTEXT, ["small"])
+    assert told.reason == (
+        "small is the only arm that can be chosen here; nothing is known of it yet."
+    )
+    assert told.arms[0].why == "It is the only arm that can be chosen here."
+    assert told.arms[1].why == "It is not allowed here."
+    if policy == "lex-linucb":
+        chooser.reward(chooser.choose(CONTEXT, ["small"]), quality=0.5)
+        reason = chooser.explain(CONTEXT, ["small"]).reason
+        assert reason == "small is the only arm that can be chosen here."
+
+
+def test_what_decides_alone_is_said_plainly(make: Make) -> None:
+    assert make().explain(CONTEXT).arms[0].why == "quality alone decides here."
+
+
 def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
     chooser = taught(make)
     chooser.add_arm("new")
@@ -259,3 +279,52 @@ def test_the_summary_of_nothing(make: Make) -> None:
     assert summary.received["quality"].value is None
     assert summary.gained["cost"].value is None
     assert "nothing yet" in str(summary)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_the_summary_says_what_was_taken_otherwise_than_given(make: Make, many: bool) -> None:
+    """Quality in percent by mistake: what is learned is averaged, and the mistake is said."""
+    chooser = make()
+    told = {"quality": [80.0, 93.0, 0.5, -3.0], "cost": [0.01, 0.01, 0.01, 0.06]}
+    contexts = [CONTEXT, CONTEXT, {**CONTEXT, "tokens": 9000}, {**CONTEXT, "task": "poetry"}]
+    if many:
+        chooser.reward_many(chooser.choose_many(contexts), told)
+    else:
+        for n, context in enumerate(contexts):
+            values = {name: column[n] for name, column in told.items()}
+            chooser.reward(chooser.choose(context), values)
+    summary = chooser.summary()
+    assert summary.received["quality"].value == pytest.approx((1 + 1 + 0.5 + 0) / 4)
+    assert summary.received["cost"].value == pytest.approx(0.02)
+    assert summary.outside == {"quality": 3, "cost": 1} == chooser.outside
+    lines = str(summary).splitlines()
+    assert lines[4] == (
+        "3 rewards of quality lay outside its range 0 to 1 and were taken as its nearest end."
+    )
+    assert "1 reward of cost lay outside its range 0 to 0.05 and was taken as its nearest end." in (
+        lines
+    )
+    assert (
+        "Context values taken otherwise than given: 1 of tokens (outside its range), 1 of task "
+        "(unknown)."
+    ) in lines
+
+
+def test_the_summary_says_nothing_of_what_was_taken_as_given(make: Make) -> None:
+    text = str(taught(make, 3).summary())
+    assert "outside" not in text
+    assert "otherwise" not in text
+
+
+def test_one_is_singular(make: Make) -> None:
+    chooser = make(arms=["small"])
+    assert "1 arm, decisions: 0" in repr(chooser)
+    chooser.choose(CONTEXT)
+    assert str(chooser.summary()).startswith("1 decision, 1 kept for its rewards.")
+    chooser.choose(CONTEXT)
+    assert str(chooser.summary()).startswith("2 decisions, 2 kept for their rewards.")
+    two = chooser.choose_many([CONTEXT, CONTEXT])
+    with pytest.raises(lb.InvalidInput, match="there is 1 reward for 2 decisions"):
+        chooser.reward_many(two, {"quality": [0.5]})
+    with pytest.raises(lb.InvalidInput, match="there are 2 rewards for 1 decision"):
+        chooser.reward_many(two.ids[:1], {"quality": [0.5, 0.5]})

@@ -48,6 +48,21 @@ def test_everything_else_works_too() -> None:
         chooser.choose(None)  # type: ignore[arg-type]
 
 
+def test_what_is_not_there_can_be_left_out() -> None:
+    chooser = lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"])
+    assert chooser.contexts.names == []
+    decision = chooser.choose()
+    chooser.reward(decision, quality=1)
+    assert chooser.choose(allowed=["b"]).arm == "b"
+    assert chooser.propose().arm in ("a", "b")
+    assert sum(arm.plays for arm in chooser.explain().arms) == 1
+    features = lb.Chooser(
+        objectives=lb.Objective("quality"), arms=["a", "b"], context=[lb.Number("x")]
+    )
+    with pytest.raises(lb.InvalidInput, match="context feature 'x' is missing"):
+        features.choose()
+
+
 def test_all_cells_are_one() -> None:
     partition = plain(policy="moc-mab", horizon=1000).policy.partition  # type: ignore[attr-defined]
     assert partition.cells == 1

@@ -43,6 +43,8 @@ def test_the_best_end_is_one() -> None:
         ({"range": 3}, "the lower first"),
         ({"tolerance": -0.1}, "tolerance of objective 'x'"),
         ({"tolerance": math.nan}, "tolerance"),
+        ({"tolerance": 2}, "must be at most 1, the length of its range from 0 to 1"),
+        ({"tolerance": 0.3, "range": (0.1, 0.3)}, "must be at most 0.2, the length"),
         ({"outside": "ignore"}, "outside of objective"),
         ({"default": math.nan}, "finite number"),
         ({"default": 3, "outside": "refuse"}, "between 0 and 1"),
@@ -52,6 +54,10 @@ def test_the_best_end_is_one() -> None:
 def test_wrong_objectives_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         Objective(**{"name": "x", **given})
+
+
+def test_a_tolerance_may_be_as_long_as_the_range() -> None:
+    assert Objective("x", range=(0.1, 0.3), tolerance=0.2).tolerance == 0.2
 
 
 def test_an_unknown_goal_is_an_unknown_name() -> None:

@@ -193,8 +193,9 @@ def test_many_at_once_lead_to_the_same_state_as_one_by_one(
         cost = [None if k % 3 else 0.01 for k in range(len(order))]
         many.reward_many(order, {"quality": quality, "cost": cost})
         for id, q, c in zip(order, quality, cost, strict=True):
-            told = {"quality": q, "cost": c}
-            single.reward(id, {name: v for name, v in told.items() if v is not None})
+            told = {n: v for n, v in (("quality", q), ("cost", c)) if v is not None}
+            if told:
+                single.reward(id, told)
         assert single.digest() == many.digest()
 
 
@@ -299,7 +300,11 @@ WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
     (lambda c: c.proposal("small", 1, {"token": 3}), lb.UnknownName, "did you mean 'tokens'"),
     (lambda c: c.record_many(["x"], c.propose(CONTEXT)), lb.InvalidInput, "record_many takes"),  # type: ignore[arg-type]
     (lambda c: c.record_many("x", c.propose_many([CONTEXT])), lb.InvalidInput, "list of texts"),
-    (lambda c: c.record_many(["x"], c.propose_many([CONTEXT] * 2)), lb.InvalidInput, "1 ids for 2"),
+    (
+        lambda c: c.record_many(["x"], c.propose_many([CONTEXT] * 2)),
+        lb.InvalidInput,
+        "there is 1 id for 2",
+    ),
     (
         lambda c: c.record_many(["x", "x"], c.propose_many([CONTEXT] * 2)),
         lb.InvalidInput,
@@ -331,7 +336,11 @@ WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
         "0 masks for 1",
     ),
     (lambda c: c.proposals(["small"], [1], [CONTEXT] * 2), lb.InvalidInput, "shape"),
-    (lambda c: c.proposals(["small"], [1, 1], [CONTEXT] * 2), lb.InvalidInput, "1 arms for 2"),
+    (
+        lambda c: c.proposals(["small"], [1, 1], [CONTEXT] * 2),
+        lb.InvalidInput,
+        "there is 1 arm for 2",
+    ),
     (lambda c: c.proposals("small", [1], [CONTEXT]), lb.InvalidInput, "list of names"),
     (lambda c: c.proposals(["small", "x"], [1, 1], [CONTEXT] * 2), lb.UnknownName, "row 1"),
     (lambda c: c.proposals(["small"], [0], [CONTEXT]), lb.InvalidInput, "row 0: propensity"),

@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-import pkgutil
 import time
 from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
 
-from lexbandit.service import storage as storages
 from lexbandit.service.events import CorruptLog, Event, Snapshot
-from lexbandit.service.storage import StorageFailed, StorageInUse
+from lexbandit.service.storage import StorageFailed, StorageInUse, schemes
 from lexbandit.service.storage.base import LARGEST_PAGE
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
 
@@ -22,8 +20,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 
 def test_every_storage_is_here() -> None:
-    files = {module.name for module in pkgutil.iter_modules(storages.__path__)}
-    assert files - {"base", "clock"} == set(HOMES)
+    assert set(schemes()) == set(HOMES)
 
 
 @in_loop
@@ -88,6 +85,14 @@ async def test_a_log_is_read_in_pages(home: Home, page: int) -> None:
         assert await whole_log(storage, page) == stored
         assert await storage.read_since(10, page) == []
         assert await storage.read_since(99, page) == []
+
+
+@in_loop
+async def test_a_large_batch_is_there_whole(home: Home) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 200))
+        assert [one.seq for one in stored] == list(range(1, 201))
+        assert await storage.read_since(0, 1000) == stored
 
 
 @in_loop

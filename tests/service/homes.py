@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 import pytest
 
 from lexbandit.service.events import Event, Kind, Stored, body_of
-from lexbandit.service.storage import Storage, make_storage, postgres, sqlite
+from lexbandit.service.storage import Storage, make_storage, postgresql, sqlite
 from service.real_postgres import running
 
 P = ParamSpec("P")
@@ -140,7 +140,7 @@ class PostgresHome(Home):
         self._sql("UPDATE lexbandit_schema SET version = $1", version)
 
     def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        monkeypatch.setattr(postgres, "MIGRATIONS", (*postgres.MIGRATIONS, script))
+        monkeypatch.setattr(postgresql, "MIGRATIONS", (*postgresql.MIGRATIONS, script))
 
 
-HOMES: dict[str, Callable[[Path], Home]] = {"sqlite": SqliteHome, "postgres": PostgresHome}
+HOMES: dict[str, Callable[[Path], Home]] = {"sqlite": SqliteHome, "postgresql": PostgresHome}

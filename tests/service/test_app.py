@@ -237,6 +237,58 @@ def test_health_readiness_and_metrics(tmp_path: Path) -> None:
     on(tmp_path, work)
 
 
+def test_repeats_and_contradictions_are_counted_where_they_are_answered(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        for _ in range(3):
+            await s.decide(id="mine")
+        place = "/v1/router/decisions/mine/rewards"
+        for value in (0.5, 0.5, 0.6):
+            await s.http.post(place, json={"quality": value})
+        body = {"context": {**CONTEXT, "tokens": 1}, "id": "mine"}
+        detail_of(await s.http.post("/v1/router/decisions", json=body), 409)
+        detail_of(await s.http.post("/v1/router/decisions", json={"context": {}}), 422)
+        text = (await s.http.get("/metrics")).text
+        assert 'lexbandit_repeated_total{point="router"} 3.0' in text
+        assert 'lexbandit_refused_total{point="router"} 2.0' in text
+        assert 'lexbandit_untaken_total{point="router"} 0.0' in text
+
+    on(tmp_path, work)
+
+
+def test_a_decision_can_be_looked_up(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        made = await s.decide(id="order/1")
+        await s.http.post("/v1/router/decisions/order%2F1/rewards", json={"quality": 0.5})
+        told = (await s.http.get("/v1/router/decisions/order%2F1")).json()
+        assert told.pop("time") == s.engine.points["router"].chooser.decision("order/1").since
+        del made["policy_version"]
+        assert told == {**made, "kept": True, "rewards": {"quality": 0.5}, "late": {}}
+        nobody = await s.http.get("/v1/router/decisions/nobody")
+        assert "nobody" in detail_of(nobody, 404)
+        assert nobody.json()["type"] == "urn:lexbandit:unknown-decision"
+
+    on(tmp_path, work)
+
+
+def test_what_was_taken_otherwise_than_given_is_told(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        await s.decide(id="a", context={"tokens": 9000, "task": "poetry", "hour": 1})
+        await s.decide(context={"tokens": 9000, "task": "code", "hour": 1})
+        await s.http.post("/v1/router/decisions/a/rewards", json={"quality": 7, "cost": 0.01})
+        told = (await s.http.get("/v1/router/summary")).json()
+        contexts = s.engine.points["router"].chooser.contexts.counts
+        assert told["contexts"] == contexts
+        assert [sum(notes.values()) for notes in contexts.values()] == [2, 1, 0]
+        assert told["outside"] == {"quality": 1, "cost": 0}
+        text = (await s.http.get("/metrics")).text
+        (note,) = contexts["tokens"]
+        place = f'feature="tokens",note="{note}",point="router"'
+        assert f"lexbandit_contexts_total{{{place}}} 2.0" in text
+        assert 'lexbandit_outside_total{objective="quality",point="router"} 1.0' in text
+
+    on(tmp_path, work)
+
+
 def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

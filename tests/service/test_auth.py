@@ -66,20 +66,21 @@ def test_every_operation_asks_for_its_role_and_no_other(tmp_path: Path) -> None:
 def test_without_a_key_or_with_a_wrong_one_nothing_is_told(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
         before = s.state
-        wrong = [
-            {},
-            bearer("nobody"),
-            {"Authorization": "Bearer "},
-            {"Authorization": "Basic c2VjcmV0LWFkbWlu"},
-            {"Authorization": f"Bearer {hash_of('secret-admin')}"},
-            {"Cookie": "lexbandit_session=00.00"},
-            {"Cookie": "lexbandit_session="},
+        none, unknown = "send the header Authorization: Bearer KEY", "this key is not known"
+        wrong: list[tuple[dict[str, str], str]] = [
+            ({}, none),
+            (bearer("nobody"), unknown),
+            ({"Authorization": "Bearer "}, unknown),
+            ({"Authorization": "Basic c2VjcmV0LWFkbWlu"}, "is written Authorization: Bearer KEY"),
+            ({"Authorization": f"Bearer {hash_of('secret-admin')}"}, unknown),
+            ({"Cookie": "lexbandit_session=00.00"}, none),
+            ({"Cookie": "lexbandit_session="}, none),
         ]
-        for headers in wrong:
+        for headers, words in wrong:
             for path in ("/v1/router/decisions", "/v1/unknown/decisions"):
                 reply = await s.http.post(path, json={"context": CONTEXT}, headers=headers)
                 told = detail_of(reply, 401)
-                assert "Bearer" in told
+                assert words in told
                 assert "router" not in reply.text
                 assert reply.headers["www-authenticate"].startswith("Bearer")
             for path in ("/metrics", "/openapi.json"):

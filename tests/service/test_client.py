@@ -143,6 +143,8 @@ def test_after_the_last_attempt_the_error_says_what_is_known() -> None:
     with pytest.raises(ServiceError, match=r"no answer from http://there in 3 attempts.*timed out"):
         client_of(machine, retries=2).decide("router", {})
     assert len(machine.seen) == 3
+    with pytest.raises(ServiceError, match="in 1 attempt, at last: timed out"):
+        client_of(Machine(httpx.ReadTimeout("timed out")), retries=0).decide("router", {})
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_many_at_once() -> None:
     assert told == {
         "rewards": [{"id": "a", "values": {"quality": 1}}, {"id": "b", "values": {"cost": 2}}]
     }
-    with pytest.raises(InvalidInput, match="2 contexts and 1 ids"):
+    with pytest.raises(InvalidInput, match="2 contexts and 1 id"):
         client.decide_many("router", [{}, {}], ids=["a"])
     with pytest.raises(InvalidInput, match="allowed must be a list, got 'small'"):
         client.decide_many("router", [{}], allowed="small")

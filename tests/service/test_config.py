@@ -197,12 +197,27 @@ def test_check_tells_and_sets_the_status(
     assert not (tmp_path / "decisions.db").exists()
     assert status_of(["serve", str(bad), "--check", "--no-auth"]) == 1
     assert "bad.toml, line 4, points.router.wiat" in capsys.readouterr().err
-    assert status_of(["serve", str(good), "--check"]) == 1
+    assert status_of(["serve", str(good), "--check"]) == 0
+    assert "no keys yet: it starts with --no-auth only" in capsys.readouterr().out
+    assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 1
+    assert "there are no API keys" in capsys.readouterr().err
+    assert status_of(["serve", str(good)]) == 1
     assert "there are no API keys" in capsys.readouterr().err
     assert status_of(["serve", str(good), "--check", "--no-auth", "--host", "0.0.0.0"]) == 1
     assert "--no-auth is for this machine only" in capsys.readouterr().err
     monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{HASH}")
     assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 0
+
+
+def test_check_looks_into_the_storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, storage = tmp_path / "good.toml", tmp_path / "decisions.db"
+    good.write_text(POINT)
+    storage.write_text("this is no database, and long enough to be seen as none" * 100)
+    assert status_of(["serve", str(good), "--check"]) == 1
+    assert "decisions.db" in capsys.readouterr().err
+    storage.write_bytes(b"")  # as good as none
+    assert status_of(["serve", str(good), "--check"]) == 0
+    assert [one.name for one in tmp_path.iterdir() if "lock" in one.name] == []
 
 
 def test_the_sample_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from lexbandit.service.dashboard import views
 from lexbandit.service.dashboard.fresh import Fresh
 from lexbandit.service.dashboard.pages import HEADERS
+from lexbandit.service.history import History
 from service.watched import EVIL, LONG, Watched, watched
 
 pytestmark = pytest.mark.compiled
@@ -62,8 +64,22 @@ def test_the_map_agrees_with_the_explanations(service: Watched) -> None:
             context = {"tokens": drawn["x"]["values"][column], "task": task, "hour": 7.5}
             explained = service.engine.explain("router", context)
             arm, chance = drawn["cells"][24 * row + column]
-            assert drawn["arms"][arm] == explained.likely[0]
-            assert chance == max(one.propensity for one in explained.arms)
+            chances = [one.propensity for one in explained.arms]
+            assert chance == max(chances)
+            if chances.count(chance) == 1:
+                assert drawn["arms"][arm] == explained.likely[0]
+            else:
+                assert arm is None
+
+
+def test_a_map_names_no_arm_where_several_are_equally_likely(service: Watched) -> None:
+    # Nothing was told here: every arm is as likely as the others.
+    drawn = httpx.get(f"{service.url}/v1/silent/map?x=task").json()
+    assert drawn["arms"] == []
+    assert drawn["cells"] == [[None, pytest.approx(1 / 3)]] * 3
+    # Here much was told, and somebody is ahead.
+    drawn = httpx.get(f"{service.url}/v1/router/map?x=tokens&y=task").json()
+    assert any(arm is not None for arm, _ in drawn["cells"])
 
 
 def test_a_map_fills_in_what_is_typical_and_may_have_one_axis(service: Watched) -> None:
@@ -93,7 +109,6 @@ def test_a_map_fills_in_what_is_typical_and_may_have_one_axis(service: Watched) 
         ("router/map?x=tokens&at={%22hour%22:%22late%22}", 422, "hour"),
         ("router/map?x=tokens&at={%22colour%22:1}", 422, "colour"),
         ("single/map?x=taste", 422, "vector"),
-        ("router/recent?id=nobody", 404, "nobody"),
     ],
 )
 def test_wrong_questions_are_refused(service: Watched, path: str, status: int, told: str) -> None:
@@ -106,9 +121,8 @@ def test_a_recent_decision_is_explained(service: Watched) -> None:
     decisions = httpx.get(f"{service.url}/v1/router/recent").json()["decisions"]
     assert len(decisions) == 50
     assert set(decisions[0]["rewards"]) == {"quality", "cost"}
-    params = {"id": decisions[0]["id"]}
-    told = httpx.get(f"{service.url}/v1/router/recent", params=params).json()
-    assert told["decision"] == decisions[0]
+    question = {"context": decisions[0]["context"]}
+    told = httpx.post(f"{service.url}/v1/router/explain", json=question).json()
     expected = service.engine.explain("router", decisions[0]["context"])
     assert told["reason"] == expected.reason
     assert [arm["estimates"]["cost"]["value"] for arm in told["arms"]] == [
@@ -125,18 +139,20 @@ def test_each_decision_of_a_batch_is_shown_with_the_arms_it_allowed(service: Wat
     recent = httpx.get(f"{service.url}/v1/empty/recent").json()["decisions"]
     assert [one["allowed"] for one in recent] == [["small", "medium"]] * 3 + each[::-1]
     for one in recent:
-        told = httpx.get(f"{service.url}/v1/empty/recent", params={"id": one["id"]}).json()
+        question = {"context": one["context"], "allowed": one["allowed"]}
+        told = httpx.post(f"{service.url}/v1/empty/explain", json=question).json()
         arms = [arm["name"] for arm in told["arms"] if arm["allowed"]]
         assert arms == (one["allowed"] or ["small", "medium", "large"])
 
 
 def test_watching_costs_little_however_many_watch() -> None:
-    now, made = [0.0], [0]
-    fresh = Fresh(lambda: now[0])
+    now, spent, made, cost = [0.0], [0.0], [0], [0.1]
+    fresh = Fresh(most=10.0, clock=lambda: now[0], spent=lambda: spent[0])
 
     async def answer() -> int:
         made[0] += 1
-        now[0] += 0.1  # it takes so long
+        now[0] += 20.0  # the machine has others to serve
+        spent[0] += cost[0]
         return made[0]
 
     async def ask(seq: int, key: str = "a") -> Any:
@@ -146,13 +162,37 @@ def test_watching_costs_little_however_many_watch() -> None:
         assert [await ask(1), await ask(1), await ask(2)] == [1, 1, 1]
         now[0] += 4.95
         assert await ask(2) == 1
-        now[0] += 0.1  # fifty times as long as it took
+        now[0] += 0.1  # fifty times what it took of the processor
+        cost[0] = 7.0
         assert [await ask(2), await ask(2), await ask(2, "b")] == [2, 2, 3]
+        now[0] += 9.95
+        assert await ask(3, "b") == 3
+        now[0] += 0.1  # never longer, however much it took
+        assert await ask(3, "b") == 4
         for n in range(100):
             await ask(1, f"map {n}")
         assert len(fresh._kept) == 16
 
     asyncio.run(scene())
+
+
+def test_the_last_minute_is_told_in_the_finest_stretches() -> None:
+    history = History()
+    assert views.latest(history, 1000.0) == {"since": None, "stretches": []}
+    for second in range(100):
+        history.decided(1000.0 + second, ["small"] * 3)
+    told = views.latest(history, 1100.0)
+    assert told["since"] == 1000.0
+    assert told["stretches"] == [[1040.0 + n, 1041.0 + n, 3] for n in range(60)]
+    assert views.latest(history, 1100.0 + 9 * 60)["stretches"] == []
+    # Later the last hour is finer than everything.
+    for second in range(100, 12_000):
+        history.decided(1000.0 + second, ["small"] * 3)
+    assert history.width("whole") > 30.0
+    stretches = views.latest(history, 13_000.0)["stretches"]
+    assert all(end - begin <= 30.0 for begin, end, _ in stretches)
+    assert stretches[-1][1] == 13_000.0
+    assert 180 <= sum(n for _, _, n in stretches) < 180 + 90
 
 
 def test_pages_hold_to_the_strict_policy(service: Watched) -> None:

@@ -120,6 +120,80 @@ def test_the_baseline_lies_where_it_should(visit: Go, service: Watched) -> None:
     assert int(share[1]) == pytest.approx(100 * gained / float(found[1]), abs=0.6)
 
 
+_HEADLINE = """async ([gained, received]) => {
+  const { headline } = await import("/dashboard/words.js");
+  const { baseline } = await import("/dashboard/series.js");
+  const facts = { goal: "max", range: [0, 1], tolerance: 0.02 };
+  const objectives = ["quality", "cost"].map((name) => ({ name, ...facts }));
+  const both = (one) => ({ quality: one, cost: one });
+  const summary = { gained: both(gained), received: both(received) };
+  const told = { objectives, summary, totals: { decisions: 23, rewards: 46 } };
+  const bases = objectives.map((one) => baseline(one, summary, { value: 0.9 }));
+  const words = headline(told, { quality: bases[0], cost: bases[1] });
+  return [words.map((part) => part.strong ?? part).join(""), bases[0]];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rewards", "early", "base"),
+    [
+        (None, None, 900, True, None),  # no bounds: nothing is known
+        (-0.3, -0.1, 29, True, None),
+        (-0.3, -0.1, 30, False, 1.0),  # rewards lie in 0 to 1, whatever the estimates
+    ],
+)
+def test_nothing_is_claimed_while_nothing_is_known(
+    visit: Go, low: float | None, high: float | None, rewards: int, early: bool, base: float | None
+) -> None:
+    gained = {"value": -0.209, "low": low, "high": high, "count": 9}
+    text, found = visit().page.evaluate(_HEADLINE, [gained, {"count": rewards}])
+    assert text.startswith("It is too early to tell") == early
+    assert ("gives up 0.209" in text) != early
+    assert found == base
+
+
+def test_one_reward_has_no_interval(visit: Go, service: Watched) -> None:
+    decided = service.wait_for(service.engine.decide("once", {"member": True}))
+    service.wait_for(service.engine.reward("once", decided.id, {"clicks": 0.5}))
+    one = visit("/#once")
+    one.page.wait_for_selector("#objectives svg")
+    assert one.text("#objectives .figure-line") == "0.500 lately (by one reward)"
+    one.page.locator("#objectives summary").click()
+    assert "by one reward" in one.text("#objectives table")
+
+
+_SERIES = """async ([name, ...given]) => {
+  const series = await import("/dashboard/series.js");
+  return name === "runs" ? series.runs(...given, (part) => part.n) : series[name](...given);
+}"""
+
+
+def test_a_gap_in_time_is_a_gap_in_the_charts(visit: Go) -> None:
+    page = visit().page
+    parts = [{"n": n} for n in (0, 3, 1, 0, 0, 2)]
+    assert page.evaluate(_SERIES, ["runs", parts]) == [[parts[1], parts[2]], [parts[5]]]
+    series = {"width": 1, "begin": [0, 9], "end": [1, 10], "arms": {"a": [1, 1]}, "rewards": {}}
+    series |= {"late": [0, 0], "expired": [0, 0]}
+    found = page.evaluate(_SERIES, ["stretches", series, 60])
+    assert [part["decisions"] for part in found] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watched) -> None:
+    one = visit("/#silent")
+    service.traffic(30, "silent", rewarded=False)
+    one.settle()
+    assert one.text("#tiles dt >> nth=1") == "Last minute"
+    assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
+    one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
+    one.settle()
+    assert one.text("#tiles dd >> nth=1") == "0 per min"
+    told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}
+    pace = [one.page.evaluate(_SERIES, ["pace", told, now]) for now in (960, 975, 1020)]
+    assert pace == [3.0, 2.5, 0.0]
+    young = {"since": 955, "stretches": [[955, 960, 10]]}
+    assert one.page.evaluate(_SERIES, ["pace", young, 960]) == 2.0
+
+
 def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
     one = visit()
     places = ["#objectives figure:nth-child(1)", "#objectives figure:nth-child(2)"]
@@ -143,6 +217,7 @@ def test_names_are_shown_as_they_are_and_do_nothing(visit: Go) -> None:
     assert LONG in one.text("#key")
     one.page.locator("#recent button", has_text="<img").first.click()
     assert one.text("#why-title") == f"Why {EVIL}?"
+    one.page.wait_for_selector("#why-table tbody")
     assert EVIL in one.text("#why-table")
     assert one.page.locator("img").count() == 0
     assert one.page.title() == "router – lexbandit"
@@ -167,6 +242,25 @@ def test_by_keyboard_alone(visit: Go) -> None:
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
     assert page.evaluate(f"{focused}.className") == "why"
+
+
+def test_a_decision_that_has_left_the_ring_is_explained(visit: Go, service: Watched) -> None:
+    one = visit()
+    one.page.get_by_role("button", name="Pause").click()
+    id = one.page.get_attribute("#recent tr >> nth=0", "data-id")
+    service.traffic(60)
+    kept = service.engine.points["router"].history.recent()
+    assert id not in {decision.row["id"] for decision in kept}
+    one.page.locator("#recent button").first.click()
+    one.page.wait_for_selector("dialog[open] #why-table tbody")
+    assert f"Decision {id}, with tokens" in one.text("#why-facts")
+    one.page.keyboard.press("Escape")
+    # What goes wrong is told where one looks.
+    one.page.route("**/explain", lambda route: route.abort())
+    one.page.locator("#recent button").first.click()
+    one.page.get_by_text("It cannot be explained now: The service does not answer.").wait_for()
+    assert one.page.is_visible("dialog[open] #why-reason")
+    one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
 
 
 def test_it_is_live_and_stands_still_when_asked(visit: Go, service: Watched) -> None:
@@ -226,8 +320,16 @@ def test_the_viewer_chooses_the_map(visit: Go) -> None:
     assert drawn["at"] == {"tokens": 4000, "hour": 6}
     page.get_by_text("With tokens = 4,000 and hour = 6.").wait_for()
     page.get_by_text("The map in words").click()
-    arms = {drawn["arms"][arm] for arm, _ in drawn["cells"]}
+    arms = {"undecided" if arm is None else drawn["arms"][arm] for arm, _ in drawn["cells"]}
     assert all(arm in one.text("#map-table") for arm in arms)
+
+
+def test_the_map_of_what_is_not_known_is_undecided(visit: Go) -> None:
+    one = visit("/#silent")
+    one.page.wait_for_selector("#map svg")
+    text = "undecided, 100\xa0% of the map: several arms are equally likely"
+    assert one.text("#map-key") == text
+    assert one.page.locator("#map svg text", has_text="undecided").count() == 1
 
 
 @pytest.mark.parametrize("place", ["/", "/#empty"])
@@ -237,6 +339,9 @@ def test_it_fits_a_phone(visit: Go, place: str) -> None:
     if place == "/":
         one.page.locator("#recent button", has_text="<img").first.tap()
         one.page.wait_for_selector("dialog[open] svg")
+        # The table is read downwards, nothing of it lies beyond the edge.
+        table = "document.getElementById('why-table')"
+        assert one.page.evaluate(f"{table}.scrollWidth <= {table}.clientWidth")
         box = one.page.locator("dialog").bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 390

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import Chooser
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.service.engine import Engine
+from lexbandit.service.events import Stored
 from lexbandit.service.rows import DecisionRow
+from lexbandit.service.storage import StorageFailed
+from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import CONTEXT, definition, engine_on, replayed
 
 Scene = Callable[[Engine], Awaitable[Any]]
@@ -177,6 +182,25 @@ def test_arms_come_and_go_while_it_serves(tmp_path: Path) -> None:
     play(tmp_path / "log.db", scene)
 
 
+def test_a_refused_change_of_arms_is_not_in_the_log(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        for arm in ("small", "medium"):
+            await engine.retire_arm("router", arm)
+        seq, digest = engine.seq, engine.points["router"].digest()
+        prior = {"quality": 0.9, "cost": 0.01}
+        with pytest.raises(InvalidInput, match="no mean of 'cost'"):
+            await engine.add_arm("router", "huge", {"quality": 0.9}, 20)
+        with pytest.raises(InvalidInput, match="and a weight"):
+            await engine.add_arm("router", "huge", prior)
+        with pytest.raises(InvalidInput, match="taken back with all it learned"):
+            await engine.add_arm("router", "small", prior, 20)
+        with pytest.raises(InvalidInput, match="'large' is the last one"):
+            await engine.retire_arm("router", "large")
+        assert (engine.seq, engine.points["router"].digest()) == (seq, digest)
+
+    play(tmp_path / "log.db", scene)
+
+
 def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT)
@@ -195,6 +219,124 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         assert [e.kind for e in events] == ["begin", "decisions", "rewards", "tick", "rewards"]
 
     play(tmp_path / "log.db", scene, wait=0.5)
+
+
+def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        point = engine.points["router"]
+        for id in "ab":
+            await engine.decide("router", CONTEXT, id=id)
+        told = [("b", {"quality": 1.0}), ("a", {"quality": 1.0})]
+        # c is written first, and takes the room of a.
+        answers = await asyncio.gather(
+            engine.decide("router", CONTEXT, id="c"),
+            engine.reward_many("router", told),
+            return_exceptions=True,
+        )
+        assert isinstance(answers[1], UnknownDecision)
+        assert "row 1" in str(answers[1])
+        assert engine.summary("router").received["quality"].count == 0
+        assert point.counts["refused"] == 2
+
+    play(tmp_path / "log.db", scene, keep=2)
+
+
+def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        point = engine.points["router"]
+        for n in range(12):
+            await engine.decide("router", CONTEXT, id=f"key {n}")
+            await asyncio.sleep(0.01)
+        assert len(point.keys) <= 3
+        await asyncio.sleep(0.2)
+        await engine.decide("router", CONTEXT, id="key 0")
+        assert len(point.past) <= 3
+        first = await engine.decide("router", CONTEXT, id="key 0")
+        for n in range(2):
+            await engine.decide("router", CONTEXT, id=f"new {n}")
+        assert await engine.decide("router", CONTEXT, id="key 0") == first
+
+    play(tmp_path / "log.db", scene, keep=3, wait=0.1)
+
+
+def test_ids_of_the_service_are_not_taken_by_callers(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        made = await engine.decide("router", CONTEXT)
+        with pytest.raises(InvalidInput, match="must not begin with _"):
+            await engine.decide("router", CONTEXT, id=made.id[:-1] + "2")
+        assert (await engine.reward("router", made.id, {"quality": 0.5})).learned
+
+    play(tmp_path / "log.db", scene)
+
+
+def test_a_long_log_is_read_to_its_end(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        await asyncio.gather(*[engine.decide("router", CONTEXT) for _ in range(450)])
+        events = await engine.read_log("router", 0, 1000)
+        assert [event.seq for event in events] == list(range(1, 452))
+        assert len(await engine.read_log("router", 10, 300)) == 300
+
+    play(tmp_path / "log.db", scene)
+
+
+def test_an_error_of_ours_stops_all_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "log.db"
+
+    async def run() -> str:
+        async with engine_on(path) as engine:
+            await engine.decide("router", CONTEXT)
+            with monkeypatch.context() as broken:
+                broken.setattr(Chooser, "record", lambda *_: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    await engine.decide("router", CONTEXT)
+            assert engine.trouble is not None
+            with pytest.raises(StorageFailed):
+                await engine.decide("router", CONTEXT)
+        async with engine_on(path) as engine:  # what was written counts, now that it can be folded
+            assert engine.points["router"].counts["decisions"] == 2
+            return engine.points["router"].digest()
+
+    digest = asyncio.run(run())
+    assert asyncio.run(replayed(path)) == digest
+    assert "an error of ours" in caplog.text
+
+
+def test_nothing_is_taken_after_the_end(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            pass
+        with pytest.raises(StorageFailed, match="stopping"):
+            await engine.decide("router", CONTEXT)
+
+    asyncio.run(run())
+
+
+def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    points = {name: definition(name=name) for name in ("busy", "quiet")}
+    read: list[int] = []
+
+    class Counting(SqliteStorage):
+        async def read_since(self, seq: int, limit: int) -> list[Stored]:
+            events = await super().read_since(seq, limit)
+            read.append(len(events))
+            return events
+
+    async def run() -> None:
+        engine = await Engine.start(points, SqliteStorage(path), snapshot_every=50)
+        await engine.decide("quiet", CONTEXT)
+        for _ in range(100):
+            await engine.decide("busy", CONTEXT)
+        digests = {name: point.digest() for name, point in engine.points.items()}
+        await engine.stop()
+        engine = await Engine.start(points, Counting(path), snapshot_every=50)
+        assert {name: point.digest() for name, point in engine.points.items()} == digests
+        await engine.stop()
+
+    asyncio.run(run())
+    assert sum(read) < 50
 
 
 def test_an_unknown_point_is_named(tmp_path: Path) -> None:
@@ -254,10 +396,10 @@ def test_a_changed_definition_replays_the_log_under_the_new_one(tmp_path: Path) 
     asyncio.run(look())
 
 
-def test_what_a_new_definition_cannot_take_is_said(
+def test_what_a_new_definition_cannot_take_is_not_forgotten_in_silence(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "log.db"
+    path, changed = tmp_path / "log.db", [lb.Number("length", 0, 10)]
 
     async def fill() -> None:
         async with engine_on(path) as engine:
@@ -265,14 +407,90 @@ def test_what_a_new_definition_cannot_take_is_said(
                 await engine.decide("router", CONTEXT)
             await engine.decide_columns("router", {name: [v, v] for name, v in CONTEXT.items()})
 
+    async def look(**settings: Any) -> dict[str, int]:
+        async with engine_on(path, **settings) as engine:
+            counts = engine.points["router"].counts
+            return {what: counts[what] for what in ("refused", "decisions")}
+
+    asyncio.run(fill())
+    size = path.stat().st_size
+    with pytest.raises(InvalidInput, match=r"router: 5 decisions .* event 2: unknown context feat"):
+        asyncio.run(look(context=changed))
+    assert asyncio.run(look()) == {"refused": 0, "decisions": 5}  # the definition is put back
+    assert path.stat().st_size == size
+    skipped = {"refused": 5, "decisions": 0}
+    assert asyncio.run(look(context=changed, skip_untaken=True)) == skipped
+    assert "5 rows of the log were not taken" in caplog.text
+    assert asyncio.run(look(context=changed)) == skipped  # from its snapshot: said once is enough
+
+
+def test_a_reward_of_an_objective_that_is_gone_is_not_forgotten_in_silence(tmp_path: Path) -> None:
+    async def fill() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            made = await engine.decide("router", CONTEXT)
+            await engine.reward("router", made.id, {"quality": 1.0, "cost": 0.01})
+
+    async def look(**settings: Any) -> int:
+        point = replace(definition(), objectives=[lb.Objective("kindness")])
+        storage = SqliteStorage(tmp_path / "log.db")
+        engine = await Engine.start({"router": point}, storage, **settings)
+        await engine.stop()
+        return engine.points["router"].counts["decisions"]
+
+    asyncio.run(fill())
+    with pytest.raises(InvalidInput, match=r"router: 1 decisions and rewards .*'quality'"):
+        asyncio.run(look())
+    assert asyncio.run(look(skip_untaken=True)) == 1
+
+
+def test_what_a_replica_was_quicker_with_stops_no_start(tmp_path: Path) -> None:
+    """Contradictions of a race are in the log, refused; the log alone is still enough."""
+
+    async def fill() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            await engine.decide("router", CONTEXT, id="mine")
+            row = {"id": "mine", "arm": "small", "propensity": 1.0, "key": "other"}
+            rows = [{**row, "context": {**CONTEXT, "tokens": 1}}]
+            await engine.append("router", "decisions", {"by": "b", "version": 1, "rows": rows})
+            told = [{"id": "nobody", "values": {"quality": 1.0}}]
+            await engine.append("router", "rewards", {"rows": told})
+            assert engine.points["router"].counts["refused"] == 2
+
     async def look() -> None:
-        async with engine_on(path, context=[lb.Number("length", 0, 10)]) as engine:
-            assert engine.points["router"].counts == {"refused": 5}
+        async with engine_on(tmp_path / "log.db", tolerance=0.1) as engine:
+            assert engine.points["router"].counts["refused"] == 2
 
     asyncio.run(fill())
     asyncio.run(look())
-    assert "5 rows of the log were not taken" in caplog.text
-    assert "unknown context feature" in caplog.text
+
+
+def test_a_decision_is_looked_up_while_it_is_kept_and_after(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "lexbandit.service")
+
+    async def scene(engine: Engine) -> None:
+        made = await engine.decide("router", CONTEXT, id="mine")
+        await engine.reward("router", "mine", {"cost": 0.01})
+        kept = await engine.decision("router", "mine")
+        assert kept[:3] == made[:3]
+        assert (kept.kept, kept.rewards, kept.late) == (True, {"cost": 0.01}, {})
+        await asyncio.sleep(0.15)
+        await engine.decide("router", CONTEXT)  # time passes with the events of the log
+        await engine.reward("router", "mine", {"quality": 0.5})
+        over = await engine.decision("router", "mine")
+        assert over == kept._replace(kept=False, late={"quality": 0.5})
+        with pytest.raises(UnknownDecision, match="no decision 'nobody'"):
+            await engine.decision("router", "nobody")
+
+    play(tmp_path / "log.db", scene, wait=0.1)
+
+    async def again() -> None:
+        async with engine_on(tmp_path / "log.db", wait=0.1) as engine:
+            assert (await engine.decision("router", "mine")).late == {"quality": 0.5}
+
+    asyncio.run(again())
+    assert "found router: 5 events, 2 decisions, 1 rewards" in caplog.text
 
 
 def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> None:

@@ -175,5 +175,39 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
 
     asyncio.run(run())
     assert exported(tmp_path) == 0
-    assert "1 more had an id that was used before" in capsys.readouterr().err
+    assert "1 more were asked of two replicas at once" in capsys.readouterr().err
     assert pl.read_parquet(tmp_path / "out.parquet")["reward.cost"].to_list() == [0.01]
+
+
+def test_an_id_that_is_used_again_when_it_is_over_has_two_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> None:
+        async with served(tmp_path, wait=0.1) as s:
+            await s.decide(id="a", allowed=["small"])
+            await s.engine.reward("router", "a", {"cost": 0.01})
+            await asyncio.sleep(0.15)
+            await s.decide()  # time passes with the events of the log
+            await s.decide(id="a", allowed=["large"])
+            await s.engine.reward("router", "a", {"cost": 0.02, "quality": 0.5})
+
+    asyncio.run(run())
+    assert exported(tmp_path) == 0
+    assert "more" not in capsys.readouterr().err
+    table = pl.read_parquet(tmp_path / "out.parquet").filter(pl.col("id") == "a")
+    assert table["arm"].to_list() == ["small", "large"]
+    assert table["reward.cost"].to_list() == [0.01, 0.02]
+    assert table["reward.quality"].to_list() == [None, 0.5]
+    assert (table["delay.cost"] < 0.1).all()
+
+
+def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def run() -> None:
+        async with served(tmp_path):
+            pass
+
+    asyncio.run(run())
+    assert exported(tmp_path, "none/out.csv") == 1
+    told = capsys.readouterr().err
+    assert f"there is no folder {tmp_path / 'none'} to write out.csv into" in told
+    assert "runs" not in told

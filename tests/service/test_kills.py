@@ -5,6 +5,7 @@ import contextlib
 import random
 from pathlib import Path
 
+import httpx
 import pytest
 
 from service.process import Service
@@ -29,12 +30,23 @@ async def _killed_again_and_again(
                 break
             await asyncio.to_thread(service.kill)
             await asyncio.to_thread(service.start)
+        await asyncio.wait_for(_a_snapshot(service, load), 60)
         witness.stopped = True
         await asyncio.wait_for(load, 30)
     finally:
         load.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await load
+
+
+async def _a_snapshot(service: Service, load: "asyncio.Task[None]") -> None:
+    """Let the load go on until the running process has kept a snapshot."""
+    async with httpx.AsyncClient() as client:
+        while not load.done():
+            told = (await client.get(f"{service.url}/metrics")).text
+            if "\nlexbandit_snapshot_seconds 0.0\n" not in told:
+                return
+            await asyncio.sleep(0.1)
 
 
 def survives(folder: Path, storage: str, *, kills: int, longest: float, seed: int) -> None:

@@ -17,7 +17,7 @@ import pytest
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import Stored, read_body
 from lexbandit.service.storage import Storage, StorageFailed, make_storage
-from lexbandit.service.storage.postgres import PostgresStorage
+from lexbandit.service.storage.postgresql import PostgresStorage
 from service.homes import PostgresHome, in_loop, numbered, whole_log
 from service.real_postgres import Postgres
 

@@ -18,8 +18,8 @@ import pytest
 
 from lexbandit.service.engine import Engine
 from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
+from lexbandit.service.log_clock import LogClock
 from lexbandit.service.storage import StorageFailed, StorageInUse
-from lexbandit.service.storage.clock import LogClock
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.homes import SqliteHome, in_loop, numbered, whole_log
 from service.world import CONTEXT, definition

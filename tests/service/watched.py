@@ -33,7 +33,7 @@ context = [{ kind = "flag", name = "x" }]
 
 
 def points() -> dict[str, Definition]:
-    """Return a busy point, one that nobody asked, one without rewards, and one of one objective."""
+    """Return a busy point, one nobody asked, one without rewards, and two of one objective."""
     single = Definition(
         name="single",
         objectives=[lb.Objective("clicks")],
@@ -45,6 +45,7 @@ def points() -> dict[str, Definition]:
         definition("empty"),
         definition("silent"),
         single,
+        dataclasses.replace(single, name="once", context=[lb.Flag("member")]),
     ]
     return {point.name: point for point in several}
 

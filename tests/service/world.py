@@ -41,10 +41,12 @@ def definition(
 
 
 @asynccontextmanager
-async def engine_on(path: Path, **settings: Any) -> AsyncIterator[Engine]:
+async def engine_on(
+    path: Path, *, skip_untaken: bool = False, **settings: Any
+) -> AsyncIterator[Engine]:
     """Run an engine on a SQLite file."""
     point = definition(**settings)
-    engine = await Engine.start({point.name: point}, SqliteStorage(path))
+    engine = await Engine.start({point.name: point}, SqliteStorage(path), skip_untaken=skip_untaken)
     try:
         yield engine
     finally:

@@ -13,13 +13,17 @@ from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.proposals import Proposals, propensity_of
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.contexts import no_value
-from lexbandit.errors import InvalidInput, UnknownDecision, unknown_name
+from lexbandit.errors import (
+    InvalidInput,
+    UnknownDecision,
+    counted,
+    there_are,
+    unknown_name,
+)
 from lexbandit.objectives import Objective
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
-
-_ARM = "arm"
 
 
 class Choices(NamedTuple):
@@ -72,7 +76,7 @@ def proposals(
     names = list(arms)
     chances = checks.floats("propensities", propensities, (n,))
     if len(names) != n:
-        raise InvalidInput(f"there are {len(names)} arms for {n} contexts.")
+        raise InvalidInput(f"{there_are(len(names), 'arm')} for {counted(n, 'context')}.")
     masks = _masks(chooser, allowed, n, retired=True)
     for row, (name, chance) in enumerate(zip(names, chances.tolist(), strict=True)):
         try:
@@ -98,7 +102,9 @@ def _masks(
     if all(isinstance(arm, str) for arm in listed):
         return [chooser._arms.mask(listed, retired=retired)] * n
     if len(listed) != n:
-        raise InvalidInput(f"allowed has {len(listed)} lists for {n} contexts.")
+        raise InvalidInput(
+            f"allowed has {counted(len(listed), 'list')} for {counted(n, 'context')}."
+        )
     masks = []
     for row, arms in enumerate(listed):
         try:
@@ -125,8 +131,9 @@ def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) 
         if name not in ledger.index:
             raise unknown_name("objective", name, ledger.index)
     if length_of(columns) != len(listed):
-        raise InvalidInput(f"there are {length_of(columns)} rewards for {len(listed)} decisions.")
-    values = _values(ledger.objectives, columns, len(listed))
+        told = there_are(length_of(columns), "reward")
+        raise InvalidInput(f"{told} for {counted(len(listed), 'decision')}.")
+    values = values_of(ledger.objectives, columns, len(listed))
     waiting = _waiting_rows(ledger, listed)
     _forget_known(ledger, waiting, values)
     _tell_all(ledger, waiting, values)
@@ -221,37 +228,7 @@ def _tell_together(
     ledger.note_many(first, values[rows])
 
 
-def learn(chooser: "Chooser", frame: Any) -> int:
-    """Learn from a log: nothing is learned if anything in it is wrong."""
-    columns = columns_of(frame, [*chooser.contexts.names, _ARM, *chooser._ledger.index])
-    if _ARM not in columns:
-        raise InvalidInput(
-            f"a log needs a column {_ARM!r}; it has {', '.join(columns) or 'none at all'}."
-        )
-    known = {*chooser.contexts.names, _ARM, *chooser._ledger.index}
-    for name in columns:
-        if name not in known:
-            raise unknown_name("column of a log:", name, known)
-    names = plain(columns.pop(_ARM))
-    values = _values(chooser.objectives, columns, len(names))
-    if len(names) and np.isnan(values).all():
-        raise InvalidInput(
-            f"the log holds no reward of any objective ({', '.join(chooser._ledger.index)})."
-        )
-    places = np.array([chooser._arms.place(name) for name in names], np.int64)
-    nothing = [None] * len(names)
-    points, notes = chooser.contexts.encode_many(
-        {name: columns.get(name, nothing) for name in chooser.contexts.names}, len(names)
-    )
-    shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
-    chooser.policy.update_many(points, places, np.column_stack(shares))
-    chooser.contexts.count(notes)
-    for i in range(len(chooser.objectives)):
-        chooser._ledger.warn_outside(i, values[:, i])
-    return len(places)
-
-
-def _values(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
+def values_of(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
     """Return the rewards of a frame as values[n, D], checked; NaN where there is none."""
     table = np.full((n, len(objectives)), np.nan)
     for i, objective in enumerate(objectives):
@@ -279,5 +256,8 @@ def _numbers(name: str, column: Any) -> Floats:
         if not no_value(value):
             numbers[row] = checks.real(value)
             if np.isnan(numbers[row]):
-                raise InvalidInput(f"row {row}: {name} must be a finite number, got {value!r}.")
+                how = checks.conversion(value)
+                raise InvalidInput(
+                    f"row {row}: {name} must be a finite number, got {value!r}{how}."
+                )
     return numbers

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lexbandit.chooser import batches, merging, proposals, saving, storing
+from lexbandit.chooser import batches, learning, merging, proposals, saving, storing
 from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.core import ChooserCore
-from lexbandit.chooser.doors import id_of, told_of
+from lexbandit.chooser.doors import id_of, nothing_told, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
 from lexbandit.chooser.proposals import Choice, Proposal, Proposals
 from lexbandit.chooser.summary import Summary, summarized
@@ -18,13 +18,17 @@ from lexbandit.policies import Policy
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
+# The context of a chooser without features.
+_NONE: Mapping[str, Any] = {}
+
 
 class Chooser(ChooserCore):
     """Chooses among named arms by objectives in order of priority, and learns from rewards.
 
     objectives   one `Objective` or several, the most important first
     arms         the options' names
-    context      the features that are known before choosing: `Number`, `Category`, ...
+    context      the features that are known before choosing: `Number`, `Category`, ...; none at all
+                 if it is left out, and then contexts can be left out too
     policy       a policy's name, or a policy; by default one that suits the problem
     explore      the share of choices drawn uniformly from the allowed arms; it makes logs usable to
                  evaluate other policies
@@ -37,7 +41,9 @@ class Chooser(ChooserCore):
     A chooser may be used from many threads: every method takes its lock.
     """
 
-    def choose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Choice:
+    def choose(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> Choice:
         """Return the arm to play in `context`, among the allowed ones."""
         with self._lock:
             ledger = self._ledger
@@ -46,7 +52,9 @@ class Chooser(ChooserCore):
             ledger.keep(id, arm, propensity, point, mask, notes)
             return _tuple(Choice, (id, self._arms.names[arm], propensity))
 
-    def propose(self, context: Mapping[str, Any], allowed: Iterable[str] | None = None) -> Proposal:
+    def propose(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> Proposal:
         """Return what `choose` would, and keep nothing: only random state moves.
 
         `record` keeps it, under an id of yours, once you want it to count.
@@ -94,6 +102,8 @@ class Chooser(ChooserCore):
         The same reward told twice is one reward; another value for it is a `Contradiction`.
         """
         told = named_values if values is None else told_of(values, named_values)
+        if not told:
+            raise nothing_told(self.objectives)
         id = decision.id if decision.__class__ is Choice else decision
         with self._lock:
             ledger = self._ledger
@@ -106,7 +116,7 @@ class Chooser(ChooserCore):
             ledger.tell(waiting, ledger.fresh(waiting, told))
 
     def explain(
-        self, context: Mapping[str, Any], allowed: Iterable[str] | None = None
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
     ) -> ChooserExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         with self._lock:
@@ -222,9 +232,10 @@ class Chooser(ChooserCore):
             batches.reward_many(self, ids, rewards)
 
     def learn(self, frame: Any) -> int:
-        """Learn from logged data: columns of features, `arm`, and objectives; returns the rows.
+        """Learn from logged data: columns of features, `arm`, and objectives.
 
-        A warm start from what another policy did. NaN or None is "not observed".
+        A warm start from what another policy did; a table that `lexbandit export` wrote is taken
+        too. NaN or None is "not observed". Returns how many rows were learned: those with a reward.
         """
         with self._lock:
-            return batches.learn(self, frame)
+            return learning.learn(self, frame)

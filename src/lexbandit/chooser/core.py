@@ -11,13 +11,13 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
-from lexbandit.chooser.doors import id_of, objectives_of, prior_of
+from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.waiting import WaitingRoom
 from lexbandit.contexts import Feature, Notes
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.random import below, seeded
 from lexbandit.objectives import Objective, named
 from lexbandit.policies import Policy
@@ -35,7 +35,7 @@ class ChooserCore:
         *,
         objectives: Objective | Sequence[Objective],
         arms: Iterable[str],
-        context: Sequence[Feature],
+        context: Sequence[Feature] = (),
         policy: str | Policy | None = None,
         explore: float = 0.0,
         wait: float | None = None,
@@ -66,6 +66,7 @@ class ChooserCore:
             seed=self._seed,
             settings=self._settings,
         )
+        names_apart(self.objectives, self.contexts.names)
         room = WaitingRoom(
             checks.whole("keep", keep, least=1),
             None if wait is None else checks.positive("wait", wait),
@@ -86,7 +87,7 @@ class ChooserCore:
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
         return (
-            f"<Chooser by {self.policy.name}: {order}; {len(self.arms)} arms, "
+            f"<Chooser by {self.policy.name}: {order}; {counted(len(self.arms), 'arm')}, "
             f"decisions: {self._ledger.made:,}>"
         )
 

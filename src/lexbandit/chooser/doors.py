@@ -1,11 +1,17 @@
 """What a chooser is given, checked: objectives, arms, priors, decisions and rewards."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lexbandit import checks
 from lexbandit.errors import Contradiction, InvalidInput, unknown_name
 from lexbandit.objectives import Objective, named
+
+log = logging.getLogger("lexbandit")
+
+# The column of a log that holds the arms.
+ARM = "arm"
 
 
 def id_of(decision: Any) -> str:
@@ -28,6 +34,21 @@ def objectives_of(given: Any) -> tuple[Objective, ...]:
         if names.count(name) > 1:
             raise InvalidInput(f"two objectives are called {name!r}.")
     return listed
+
+
+def names_apart(objectives: Sequence[Objective], features: Sequence[str]) -> None:
+    """Refuse names under which a log could not be told apart: its columns have them."""
+    for objective in objectives:
+        if objective.name in features:
+            raise InvalidInput(
+                f"an objective and a context feature are both called {objective.name!r}; columns "
+                "of logs are found by these names, so give one of them another."
+            )
+    for kind, names in (("objective", [o.name for o in objectives]), ("context feature", features)):
+        if ARM in names:
+            raise InvalidInput(
+                f"no {kind} can be called {ARM!r}: that is the column of a log that holds the arms."
+            )
 
 
 def arms_of(given: Any) -> list[str]:
@@ -62,8 +83,20 @@ def prior_of(
     for name in names:
         if name not in prior:
             raise InvalidInput(f"the prior of arm {arm!r} has no mean of {name!r}.")
-    means = tuple(o.share(o.checked(prior[o.name])) for o in objectives)
-    return means, checks.whole(f"the weight of arm {arm!r}", weight, least=1)
+    means = [objective.checked(prior[objective.name]) for objective in objectives]
+    stands_for = checks.whole(f"the weight of arm {arm!r}", weight, least=1)
+    for objective, mean in zip(objectives, means, strict=True):
+        if objective.is_outside(mean):
+            log.warning(
+                "the prior mean %g of %s of arm %r lies outside its range from %g to %g and is "
+                "taken as the nearest end.",
+                mean,
+                objective.name,
+                arm,
+                *objective.range,
+            )
+    shares = tuple(o.share(mean) for o, mean in zip(objectives, means, strict=True))
+    return shares, stands_for
 
 
 def told_of(values: Any, named_values: Mapping[str, float]) -> Mapping[str, float]:
@@ -78,3 +111,11 @@ def told_of(values: Any, named_values: Mapping[str, float]) -> Mapping[str, floa
                 f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
             )
     return {**values, **named_values}
+
+
+def nothing_told(objectives: Sequence[Objective]) -> InvalidInput:
+    """Return the error for a reward without any value."""
+    names = ", ".join(objective.name for objective in objectives)
+    return InvalidInput(
+        f"no reward is told; tell one or more of {names} by name, as {objectives[0].name}=..."
+    )

@@ -151,13 +151,20 @@ def explained(
                 for i, objective in enumerate(objectives)
             },
             as_good=report.candidate,
-            why=_why(explanation, report.arm, arms, active, objectives),
+            why="It is the only arm that can be chosen here."
+            if report.allowed and allowed == 1
+            else _why(explanation, report.arm, arms, active, objectives),
             propensity=(1.0 - explore) * report.propensity + report.allowed * explore / allowed,
         )
         for report in explanation.arms
     )
-    reason = _reason(explanation, told, objectives) if explanation.levels else explanation.reason
-    if explore > 0.0:
+    if allowed == 1:
+        reason = _only(next(arm for arm in told if arm.allowed))
+    elif explanation.levels:
+        reason = _reason(explanation, told, objectives)
+    else:
+        reason = explanation.reason
+    if explore > 0.0 and allowed > 1:
         reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
     return ChooserExplanation(told, tuple(objectives), reason)
 
@@ -196,7 +203,7 @@ def _why(
                 f"{names[level.top]}{within}."
             )
     if decides == 0:
-        return f"{objectives[0].name} decides alone here: nothing lies above it."
+        return f"{objectives[0].name} alone decides here."
     tied = _listed([objective.name for objective in objectives[:decides]])
     return f"As good as the best in {tied}, as far as is known; {objectives[decides].name} decides."
 
@@ -215,6 +222,13 @@ def _told(estimate: Estimate) -> str:
         return "not observed"
     prior = "" if estimate.observations else ", by its prior"
     return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g}){prior}"
+
+
+def _only(arm: ArmExplained) -> str:
+    """Say that there was no choice."""
+    known = any(estimate.value is not None for estimate in arm.estimates.values())
+    unknown = "" if known else "; nothing is known of it yet"
+    return f"{arm.name} is the only arm that can be chosen here{unknown}."
 
 
 def _reason(

@@ -16,7 +16,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser.policy_for import takes_parts
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
-from lexbandit.errors import Contradiction, unknown_name
+from lexbandit.errors import Contradiction, counted, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
@@ -51,7 +51,7 @@ class Ledger:
         self.made = 0
         self.defaulted = 0
         self.outside = dict.fromkeys(self.index, 0)
-        # count, sum and sum of squares of the rewards of each objective
+        # count, sum and sum of squares of the rewards of each objective, as they were learned
         self.received = [(0.0, 0.0, 0.0)] * len(objectives)
         self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
@@ -117,9 +117,9 @@ class Ledger:
         self._leave(room.drop())
         if room.dropped == 1:
             log.warning(
-                "%d decisions wait for their rewards, as many as are kept (keep=%d): the oldest "
-                "leave from now on, and their rewards will be refused.",
-                room.room,
+                "%s kept for rewards, as many as there is room for (keep=%d): the oldest leave "
+                "from now on, and their rewards will be refused.",
+                counted(room.room, "decision"),
                 room.room,
             )
 
@@ -195,11 +195,13 @@ class Ledger:
         rewards, received = list(waiting.rewards), self.received
         for i, value, share in fresh:
             rewards[i] = value
-            count, total, squares = received[i]
-            received[i] = (count + 1.0, total + value, squares + value * value)
+            taken = value
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self.warn_outside(i, np.array([value]))
+                taken = self.objectives[i].clipped(value)
+            count, total, squares = received[i]
+            received[i] = (count + 1.0, total + taken, squares + taken * taken)
         waiting.rewards = tuple(rewards)
 
     def _tell_at_once(self, waiting: Waiting) -> None:
@@ -223,13 +225,14 @@ class Ledger:
         """
         for i in range(len(self.objectives)):
             told = values[:, i][~np.isnan(values[:, i])]
+            self.warn_outside(i, told)
+            told = np.clip(told, *self.objectives[i].range)
             count, total, squares = self.received[i]
             self.received[i] = (
                 count + len(told),
                 float(np.add.accumulate(np.append(total, told))[-1]),
                 float(np.add.accumulate(np.append(squares, told * told))[-1]),
             )
-            self.warn_outside(i, told)
         rows = values.tolist()
         if np.isnan(values).any():
             rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN

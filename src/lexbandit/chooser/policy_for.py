@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit.contexts import Contexts, Feature
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact
 from lexbandit.policies import REGISTRY, Policy, make_policy
@@ -136,14 +136,13 @@ def _contexts_of(
     mine = {"arms": arms, "objectives": len(objectives)}
     for what, number in mine.items():
         if getattr(policy, what) != number:
-            raise InvalidInput(
-                f"the policy has {getattr(policy, what)} {what}, the chooser {number}."
-            )
+            theirs = counted(getattr(policy, what), what.removesuffix("s"))
+            raise InvalidInput(f"the policy has {theirs}, the chooser {number}.")
     smooth, cells = Contexts(context), Contexts(context, smooth=False)
     for contexts in (smooth, cells):
         if contexts.dimension == policy.dimension:
             return contexts
     raise InvalidInput(
-        f"the policy has {policy.dimension} context features; these become {smooth.dimension} "
-        f"coordinates, or {cells.dimension} for a policy on cells."
+        f"the policy has {counted(policy.dimension, 'context feature')}; these become "
+        f"{counted(smooth.dimension, 'coordinate')}, or {cells.dimension} for a policy on cells."
     )

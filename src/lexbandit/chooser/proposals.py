@@ -9,7 +9,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.contexts import Notes
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted, there_are
 
 if TYPE_CHECKING:
     from lexbandit.chooser.core import ChooserCore
@@ -140,7 +140,8 @@ def _mask_of(chooser: "ChooserCore", mask: Any) -> Booleans | None:
     ):
         return mask
     raise InvalidInput(
-        f"mask must have True or False for each of {len(chooser._arms)} arms, got {mask!r}."
+        f"mask must have True or False for each of {counted(len(chooser._arms), 'arm')}, got "
+        f"{mask!r}."
     )
 
 
@@ -174,7 +175,7 @@ def _fresh_ids(ids: Any, n: int) -> list[str]:
         raise InvalidInput(f"ids must be a list of texts, got {ids!r}.")
     listed: list[str] = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     if len(listed) != n:
-        raise InvalidInput(f"there are {len(listed)} ids for {n} decisions.")
+        raise InvalidInput(f"{there_are(len(listed), 'id')} for {counted(n, 'decision')}.")
     for row, id in enumerate(listed):
         if id.__class__ is not str or not id:
             try:
@@ -196,7 +197,9 @@ def _masks_of(
         return [None] * len(places)
     given = [None] * len(places) if masks is None else masks
     if len(given) != len(places):
-        raise InvalidInput(f"there are {len(given)} masks for {len(places)} decisions.")
+        raise InvalidInput(
+            f"{there_are(len(given), 'mask')} for {counted(len(places), 'decision')}."
+        )
     return [
         arms.chosen_from(place, _mask_of(chooser, mask))
         for place, mask in zip(places, given, strict=True)

@@ -1,12 +1,13 @@
 """What a chooser learned so far, and what the order of priority gained and gave up."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lexbandit.decisions import ArmReport
+from lexbandit.errors import counted
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
@@ -36,12 +37,16 @@ class Mean:
 class Summary:
     """What a chooser learned.
 
-    received    per objective, the average of the rewards told so far, with a 95 % interval
+    received    per objective, the average of the rewards told so far, as they were learned: one
+                outside the range is its nearest end; with a 95 % interval
     gained      per objective, how much better the arms now chosen are than the arms best for the
                 first objective alone, by the present estimates, averaged over recent contexts; in
                 the objective's own units, positive is better. The interval comes from the widths
                 that the policy works with; it is no 95 % interval
     plays       rewarded decisions per arm
+    outside     per objective, how many rewards lay outside its range
+    ranges      per objective, its range
+    contexts    per feature, how many values were outside its range, missing or unknown
     """
 
     received: dict[str, Mean]
@@ -49,19 +54,44 @@ class Summary:
     plays: dict[str, int]
     decisions: int
     waiting: int
+    outside: dict[str, int] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    contexts: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        lines = [f"{self.decisions:,} decisions, {self.waiting:,} kept for their rewards."]
+        kept = f"{self.waiting:,} kept for {'its' if self.waiting == 1 else 'their'} rewards"
+        lines = [f"{counted(self.decisions, 'decision')}, {kept}."]
         total = sum(self.plays.values())
         shares = [f"{arm} {n / total:.1%}" for arm, n in self.plays.items()] if total else []
         lines.append(f"Rewarded plays: {', '.join(shares) or 'none yet'}.")
         wide = max(len(name) for name in self.received)
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
+        lines += self._taken_otherwise()
         lines.append("Against always taking the arm best for the first objective:")
         for name, mean in self.gained.items():
             lines.append(f"{name.ljust(wide)}  {_gain(mean)}")
         return "\n".join(lines)
+
+    def _taken_otherwise(self) -> list[str]:
+        """Say which rewards and context values were not taken as they were given."""
+        lines = []
+        for name, count in self.outside.items():
+            if count:
+                low, high = self.ranges[name]
+                were = "was taken as its" if count == 1 else "were taken as its"
+                lines.append(
+                    f"{counted(count, 'reward')} of {name} lay outside its range {low:g} to "
+                    f"{high:g} and {were} nearest end."
+                )
+        otherwise = [
+            f"{count:,} of {name} ({note})"
+            for name, counts in self.contexts.items()
+            for note, count in counts.items()
+        ]
+        if otherwise:
+            lines.append(f"Context values taken otherwise than given: {', '.join(otherwise)}.")
+        return lines
 
 
 def _gain(mean: Mean) -> str:
@@ -95,6 +125,9 @@ def summarized(chooser: "Chooser") -> Summary:
         plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms.names)},
         decisions=chooser._ledger.made,
         waiting=len(chooser._ledger.room),
+        outside=dict(chooser._ledger.outside),
+        ranges={objective.name: objective.range for objective in chooser.objectives},
+        contexts={name: dict(counts) for name, counts in chooser.contexts.counts.items()},
     )
 
 

@@ -53,4 +53,7 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
         done = asyncio.run(work())
     click.echo(f"{done.rows:,} decisions of {point} are in {path}.", err=True)
     if done.repeated:
-        click.echo(f"{done.repeated:,} more had an id that was used before: left out.", err=True)
+        click.echo(
+            f"{done.repeated:,} more were asked of two replicas at once: the first one counts.",
+            err=True,
+        )

@@ -1,5 +1,6 @@
 """`lexbandit serve CONFIG.toml`: the decision service."""
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from lexbandit.cli.extras import needs, storage_words
 
 if TYPE_CHECKING:
     from lexbandit.service.config import Config
+    from lexbandit.service.engine import Engine
 
 SAMPLE = "router.toml"
 
@@ -28,11 +30,26 @@ def sample() -> Path:
 @click.option("--port", type=int, help="Port to serve on; 0 takes a free one.")
 @click.option("--storage", help="sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE.")
 @click.option("--no-auth", is_flag=True, help="Ask for no API keys; for this machine only.")
+@click.option(
+    "--skip-untaken",
+    is_flag=True,
+    help="Go on without what a changed definition has no place for.",
+)
 @click.option("--tls-cert", help="Certificate chain (PEM), to serve https.")
 @click.option("--tls-key", help="The certificate's private key (PEM).")
 @click.option("--log-level", help="debug, info, warning or error.")
-def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags: Any) -> None:
+def command(
+    config: Path | None,
+    check: bool,
+    show: bool,
+    no_auth: bool,
+    skip_untaken: bool,
+    **flags: Any,
+) -> None:
     """Serve the decision points of CONFIG.toml over HTTP.
+
+    It asks every request for an API key, which `lexbandit key` makes; with --no-auth it serves this
+    machine only, without keys. Use --check before a start.
 
     An option counts before a LEXBANDIT_... variable, and that before the file.
     """
@@ -43,15 +60,42 @@ def command(config: Path | None, check: bool, show: bool, no_auth: bool, **flags
         raise click.UsageError("name a configuration; `lexbandit serve --sample` prints one.")
     with needs("service"):
         from lexbandit.service.config import read_config  # noqa: PLC0415
+        from lexbandit.service.doors import is_loopback  # noqa: PLC0415
         from lexbandit.service.server import check_door, run  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
-    check_door(found, no_auth=no_auth)
     if check:
+        keyless = not found.keys and is_loopback(found.host)
+        check_door(found, no_auth=no_auth or keyless)
+        with storage_words():
+            asyncio.run(_look_into(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")
+        if keyless:
+            click.echo("There are no keys yet: it starts with --no-auth only.")
         return
+    check_door(found, no_auth=no_auth)
     with storage_words():
-        run(found, no_auth=no_auth, started=lambda url, _: _welcome(url, found, no_auth))
+        run(
+            found,
+            no_auth=no_auth,
+            started=lambda url, engine: _welcome(url, found, engine, no_auth),
+            skip_untaken=skip_untaken,
+        )
+
+
+async def _look_into(url: str) -> None:
+    """Read the first event of a file that is there already; nothing is written."""
+    from lexbandit.service.storage import make_storage  # noqa: PLC0415
+
+    scheme, _, place = url.partition(":")
+    if scheme != "sqlite" or not (file := Path(place)).exists() or file.stat().st_size == 0:
+        return
+    storage = make_storage(url, reading=True)
+    await storage.open()
+    try:
+        await storage.read_since(0, 1)
+    finally:
+        await storage.close()
 
 
 def _told(config: "Config") -> str:
@@ -60,10 +104,12 @@ def _told(config: "Config") -> str:
     return f"{len(config.points)} decision point{'' if one else 's'} ({points})"
 
 
-def _welcome(url: str, config: "Config", no_auth: bool) -> None:
+def _welcome(url: str, config: "Config", engine: "Engine", no_auth: bool) -> None:
+    from lexbandit.service.opening import found_in  # noqa: PLC0415
     from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
 
     point = next(iter(config.points))
+    found = "; ".join(found_in(one) for one in engine.points.values())
     key = "" if no_auth else ' -H "Authorization: Bearer $KEY"'
     click.echo(
         f"lexbandit serves {_told(config)} at {url}\n"
@@ -71,6 +117,7 @@ def _welcome(url: str, config: "Config", no_auth: bool) -> None:
         f"  API        {url}/openapi.json\n"
         f"  try        curl {url}/v1/{point}{key}\n"
         f"  storage    {without_password(config.storage)}\n"
+        f"  found      {found}\n"
         "Ctrl-C ends it; nothing is lost.",
         err=True,
     )

@@ -9,6 +9,6 @@
 
 from lexbandit.client.clients import AsyncClient, Client
 from lexbandit.client.outbox import Outbox, Undelivered
-from lexbandit.client.wire import Decided, Rewarded
+from lexbandit.client.wire import Decided, Found, Rewarded
 
-__all__ = ["AsyncClient", "Client", "Decided", "Outbox", "Rewarded", "Undelivered"]
+__all__ = ["AsyncClient", "Client", "Decided", "Found", "Outbox", "Rewarded", "Undelivered"]

@@ -10,7 +10,7 @@ from lexbandit import checks
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
 from lexbandit.client.patience import Patience, retries_of, url_of
-from lexbandit.client.wire import Answer, Call, Context, Decided, Page, Reward, Rewarded, T
+from lexbandit.client.wire import Answer, Call, Context, Decided, Found, Page, Reward, Rewarded, T
 from lexbandit.errors import InvalidInput
 
 try:
@@ -136,6 +136,10 @@ class Client(_Settings):
         """Return a decision for each context, by what is known now; `allowed` is for all."""
         return self._send(wire.decide_many(point, contexts, allowed, ids))
 
+    def decision(self, point: str, decision: Decided | str) -> Found:
+        """Look a decision up: its arm, and the rewards that were told."""
+        return self._send(wire.decision(point, decision))
+
     def reward(
         self,
         point: str,
@@ -259,6 +263,10 @@ class AsyncClient(_Settings):
     ) -> list[Decided]:
         """As `Client.decide_many`."""
         return await self._send(wire.decide_many(point, contexts, allowed, ids))
+
+    async def decision(self, point: str, decision: Decided | str) -> Found:
+        """As `Client.decision`."""
+        return await self._send(wire.decision(point, decision))
 
     async def reward(
         self,

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from lexbandit import checks
 from lexbandit.client.wire import Decided, Reward, Rewarded, id_of, values_of
-from lexbandit.errors import InvalidInput, ServiceError
+from lexbandit.errors import InvalidInput, ServiceError, counted
 
 # Between attempts when the service cannot be reached; the client has tried several times before.
 _PAUSE = 0.5
@@ -31,9 +31,9 @@ class Undelivered(ServiceError):
     def __init__(self, letters: list[tuple[Letter, Exception]]) -> None:
         self.letters = letters
         first, error = letters[0]
+        were = f"{counted(len(letters), 'reward')} {'was' if len(letters) == 1 else 'were'}"
         super().__init__(
-            f"{len(letters)} rewards were not taken; the first, of decision {first.id!r} of "
-            f"{first.point!r}: {error}"
+            f"{were} not taken; the first, of decision {first.id!r} of {first.point!r}: {error}"
         )
 
 
@@ -105,8 +105,8 @@ class Outbox:
                 raise Undelivered(self._taken())
             if not sent:
                 raise ServiceError(
-                    f"{len(self._queue)} rewards could not be sent in {timeout:g} s; they stay "
-                    "here and are tried again."
+                    f"{counted(len(self._queue), 'reward')} could not be sent in {timeout:g} s; "
+                    "what is left stays here and is tried again."
                 )
 
     def close(self) -> None:

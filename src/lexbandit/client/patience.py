@@ -7,7 +7,7 @@ from time import time
 
 from lexbandit import checks
 from lexbandit.client.wire import Answer, error_of
-from lexbandit.errors import InvalidInput, ServiceError
+from lexbandit.errors import InvalidInput, ServiceError, counted
 
 _FIRST = 0.1
 _LONGEST = 10.0
@@ -31,8 +31,9 @@ class Patience:
         if self.left == 0:
             told = str(error) or type(error).__name__
             raise ServiceError(
-                f"no answer from {url} in {self.tried + 1} attempts, at last: {told}. Whether the "
-                "request arrived is not known; sending it again with the same id is safe."
+                f"no answer from {url} in {counted(self.tried + 1, 'attempt')}, at last: {told}. "
+                "Whether the request arrived is not known; sending it again with the same id is "
+                "safe."
             ) from error
         return self._next()
 

@@ -17,6 +17,8 @@ from lexbandit.errors import (
     ServiceError,
     UnknownDecision,
     UnknownName,
+    counted,
+    there_are,
 )
 
 T = TypeVar("T")
@@ -45,6 +47,22 @@ class Rewarded(NamedTuple):
     id: str
     learned: bool
     late: bool
+
+
+class Found(NamedTuple):
+    """A decision that was looked up: when it was made, in seconds since 1970, and its rewards.
+
+    `kept`: it still learns from rewards. If not, its time is over, and `late` has the rewards that
+    came after that.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
 
 
 class Answer(NamedTuple):
@@ -105,7 +123,7 @@ def decide_many(
     rows = _listed("contexts", contexts)
     given = [new_id() for _ in rows] if ids is None else _listed("ids", ids)
     if len(given) != len(rows):
-        raise InvalidInput(f"there are {len(rows)} contexts and {len(given)} ids.")
+        raise InvalidInput(f"{there_are(len(rows), 'context')} and {counted(len(given), 'id')}.")
     common = {} if allowed is None else {"allowed": _listed("allowed", allowed)}
     body = {
         "decisions": [
@@ -118,6 +136,17 @@ def decide_many(
         body,
         lambda answer: [_decided(row) for row in answer.json()["decisions"]],
     )
+
+
+def decision(point: str, decided: Decided | str) -> Call[Found]:
+    """Look a decision up."""
+
+    def read(answer: Answer) -> Found:
+        told = answer.json()
+        known = {**told, "propensity": _propensity(told["propensity"])}
+        return Found(**{name: known[name] for name in Found._fields})
+
+    return Call("GET", _path(point, "decisions", id_of(decided)), read)
 
 
 def reward(point: str, decision: Decided | str, values: Mapping[str, float]) -> Call[Rewarded]:
@@ -278,13 +307,11 @@ def _object(answer: Answer) -> dict[str, Any]:
 
 
 def _decided(row: Mapping[str, Any]) -> Decided:
-    propensity = row["propensity"]
-    return Decided(
-        row["id"],
-        row["arm"],
-        math.nan if propensity is None else propensity,
-        row["policy_version"],
-    )
+    return Decided(row["id"], row["arm"], _propensity(row["propensity"]), row["policy_version"])
+
+
+def _propensity(told: float | None) -> float:
+    return math.nan if told is None else told
 
 
 def _rewarded(row: Mapping[str, Any]) -> Rewarded:

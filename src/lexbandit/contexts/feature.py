@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import named
@@ -83,12 +84,14 @@ class Feature(ABC):
     def _middle(self, value: Any, point: Any, at: int, size: int) -> int:
         """Write the middle for a missing value, or refuse it."""
         if self.missing == "refuse":
+            given = "" if value is None else f" ({value!r})"
             raise InvalidInput(
-                f"context feature {self.name!r} has no value ({value!r}); pass one, or declare it "
+                f"context feature {self.name!r} is missing{given}; pass a value, or declare it "
                 'with missing="middle".'
             )
         point[at : at + size] = [0.5] * size
         return MISSING
 
     def _refuse(self, value: Any, allowed: str) -> InvalidInput:
-        return InvalidInput(f"context feature {self.name!r} must be {allowed}, got {value!r}.")
+        how = checks.conversion(value) if "number" in allowed else ""
+        return InvalidInput(f"context feature {self.name!r} must be {allowed}, got {value!r}{how}.")

@@ -15,6 +15,7 @@ from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 from lexbandit.service.openapi import document
 from lexbandit.service.operations import JSON, OPERATIONS, Operation, Reply, Request, encode
 from lexbandit.service.problems import (
+    CONTRADICTION,
     INTERNAL,
     INVALID,
     MEDIA,
@@ -91,6 +92,7 @@ class App:
             return
         began = time.perf_counter()
         route, method = "other", scope["method"]
+        found: Found | None = None
         try:
             if scope["path"] not in _BY_ANY_NAME:
                 self._door.check_host(scope["headers"])
@@ -110,6 +112,8 @@ class App:
             return
         except Exception as error:
             reply = self._problem(error, method, route)
+            if found is not None and reply.status == CONTRADICTION.status:
+                self.metrics.refused[found.point] += 1
         await _send(send, reply)
         self._note(method, route, reply.status, time.perf_counter() - began)
 

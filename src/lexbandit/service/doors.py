@@ -30,7 +30,7 @@ class Door:
             return
         key = self.caller(headers)
         if key is None:
-            raise Problem(UNAUTHENTICATED, "send the header Authorization: Bearer KEY.", _CHALLENGE)
+            raise Problem(UNAUTHENTICATED, _unknown(headers), _CHALLENGE)
         if not key.may(role):
             roles = ", ".join(sorted(key.roles))
             raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
@@ -64,6 +64,16 @@ class Door:
                 MISDIRECTED,
                 f"without API keys this service answers to localhost only, not to {name!r}.",
             )
+
+
+def _unknown(headers: Headers) -> str:
+    """Say what to do about a request of nobody known; nothing of a key is repeated."""
+    given = headers.get(b"authorization")
+    if given is None:
+        return "there is no key: send the header Authorization: Bearer KEY."
+    if given.partition(b" ")[0].lower() != b"bearer":
+        return "there is no key: the header is written Authorization: Bearer KEY."
+    return "this key is not known: it was removed, or added since the service was started."
 
 
 @functools.lru_cache(maxsize=256)

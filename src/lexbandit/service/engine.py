@@ -5,7 +5,8 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import Proposal
@@ -13,14 +14,17 @@ from lexbandit.chooser.explaining import ChooserExplanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service import opening
+from lexbandit.service.arms import check_added, check_retired
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Event, Stored, body_of
 from lexbandit.service.journal import PAGE, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
 from lexbandit.service.rows import (
+    OUR_IDS,
     Decided,
     DecidedMany,
     DecisionRow,
+    Found,
     Rewarded,
     at_row,
     fingerprint,
@@ -50,6 +54,8 @@ class Engine:
         self.points = dict(points)
         self.storage = storage
         self.replica = secrets.token_hex(4)
+        self.repeated: Counter[str] = Counter()
+        """By point, how many decisions and rewards were answered as before, and not written."""
         self._made = 0
         self._turns = Turns()
         self._journal = Journal(storage, self._fold, seq)
@@ -65,26 +71,44 @@ class Engine:
         *,
         snapshot_every: int = 50_000,
         poll: float = 0.2,
+        skip_untaken: bool = False,
     ) -> "Engine":
         """Open the storage, bring every point to the log's end, and begin to serve.
 
         `snapshot_every` is in rows folded; `poll` is how often, in seconds, a shared log is read.
+        Where a changed definition has no place for rows of the log it does not start, unless
+        `skip_untaken` says to go on without them.
         """
         await storage.open()
         try:
             states, seq = await opening.restored(points, storage)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             await engine._journal.catch_up()
+            if not skip_untaken:
+                opening.check_taken(engine.points)
             opening.report(engine.points)
             engine._journal.start()
             await opening.begin(engine)
+            if skip_untaken:  # the next start goes on from here, and need not be told again
+                await engine._snapshots.take()
         except BaseException:
             await storage.close()
             raise
-        engine._tasks = [asyncio.create_task(engine._tick()), engine._snapshots.start()]
+        engine._go_on(engine._tick())
+        engine._go_on(engine._snapshots.now_and_then())
         if storage.shared:
-            engine._tasks.append(asyncio.create_task(engine._journal.follow(poll)))
+            engine._go_on(engine._journal.follow(poll))
         return engine
+
+    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work go on beside the requests; if it ends by an error, nothing more is written."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._journal.fail(error)
 
     async def stop(self) -> None:
         """Answer what is under way, keep a last snapshot, and close the storage."""
@@ -179,6 +203,7 @@ class Engine:
             places.append(place)
             if asked.id is not None:
                 first[asked.id] = place
+        self.repeated[point.name] += len(rows) - len(written)
         outcomes: Sequence[Outcome] = ()
         if written:
             body = {"by": self.replica, "version": point.version, "rows": written}
@@ -204,7 +229,7 @@ class Engine:
 
     def _new_id(self) -> str:
         self._made += 1
-        return f"{self.replica}-{self._made:x}"
+        return f"{OUR_IDS}{self.replica}-{self._made:x}"
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
@@ -245,7 +270,7 @@ class Engine:
                 await self._journal.catch_up()  # another process may have decided just now
             answers: dict[str, Rewarded] = {}
             fresh: list[dict[str, Any]] = []
-            for n, (id, values) in enumerate(told.items()):
+            for id, (n, values) in told.items():
                 try:
                     known = state.rewarded(id, values)
                 except InvalidInput as error:
@@ -255,11 +280,19 @@ class Engine:
                 else:
                     numbers = {name: float(value) for name, value in values.items()}
                     fresh.append({"id": id, "values": numbers})
+            self.repeated[point] += len(answers)
             if fresh:
                 outcomes = await self.append(point, "rewards", {"rows": fresh})
                 for row, outcome in zip(fresh, outcomes, strict=True):
                     answers[row["id"]] = _answer(outcome)
         return [answers[id] for id, _ in rows]
+
+    async def decision(self, point: str, id: str) -> Found:
+        """Look a decision up: one that is kept, or was until its time was over."""
+        state = self.point(point)
+        if self.storage.shared and not state.knows(id):
+            await self._journal.catch_up()  # another process may have decided just now
+        return state.found(id)
 
     # --- arms, and what is known -----------------------------------------------------------------
 
@@ -274,6 +307,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.arms:
             return False
+        check_added(state.chooser, arm, prior, weight)
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
         return bool(_answer((await self.append(point, "arm", body))[0]))
 
@@ -282,8 +316,7 @@ class Engine:
         state = self.point(point)
         if arm in state.chooser.retired:
             return False
-        if arm not in state.chooser.arms:
-            raise unknown_name("arm", arm, state.chooser.arms)
+        check_retired(state.chooser, arm)
         return bool(_answer((await self.append(point, "arm", {"arm": arm, "change": "retire"}))[0]))
 
     def explain(

@@ -25,17 +25,31 @@ _ROWS = 20_000
 
 _SORTED = """
 CREATE TABLE decisions (
-    n INTEGER PRIMARY KEY, id TEXT UNIQUE, seq INTEGER, time REAL, arm TEXT, propensity REAL,
+    n INTEGER PRIMARY KEY, id TEXT, seq INTEGER, time REAL, arm TEXT, propensity REAL,
     version INTEGER, allowed TEXT, context TEXT
 );
+CREATE INDEX by_id ON decisions (id, seq);
 CREATE TABLE rewards (
-    id TEXT, name TEXT, value REAL, time REAL, PRIMARY KEY (id, name)
+    n INTEGER, name TEXT, value REAL, time REAL, PRIMARY KEY (n, name)
 ) WITHOUT ROWID;
+"""
+# An id may be used again when its first decision is over. Whoever decided had then seen the first
+# one, so its version, the last event that it had learned from, is later. Two replicas that were
+# asked at once had not seen each other's: there the first one counts.
+_DECISION = """
+INSERT INTO decisions (id, seq, time, arm, propensity, version, allowed, context)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?1 AND seq > ?6)
+"""
+# A reward belongs to the last decision of its id before it.
+_REWARD = """
+INSERT OR IGNORE INTO rewards
+SELECT n, ?2, ?3, ?4 FROM decisions WHERE id = ?1 ORDER BY seq DESC LIMIT 1
 """
 
 
 class Exported(NamedTuple):
-    """How many decisions were written, and how many had an id that an earlier one had."""
+    """How many decisions were written, and how many more rows of the log only repeat one."""
 
     rows: int
     repeated: int
@@ -54,6 +68,8 @@ def format_of(path: Path) -> str:
 async def export(storage: Storage, point: str, path: Path) -> Exported:
     """Write the decisions of a point to a file, whole or not at all."""
     format = format_of(path)
+    if not path.resolve().parent.is_dir():
+        raise InvalidInput(f"there is no folder {path.resolve().parent} to write {path.name} into.")
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.resolve().parent) as folder:
         sorted_log = _SortedLog(Path(folder) / "sorted.db")
         try:
@@ -111,7 +127,7 @@ class _SortedLog:
             ]
             for _, name, _, _ in told:
                 self._note_objective(name)
-            self._insert("INSERT OR IGNORE INTO rewards VALUES (?, ?, ?, ?)", told)
+            self._insert(_REWARD, told)
 
     def _note_objective(self, name: str) -> None:
         if name not in self.objectives:
@@ -128,12 +144,7 @@ class _SortedLog:
             allowed = row.get("allowed")
             told = None if allowed is None else json.dumps(allowed)
             made.append((*head, body["version"], told, json.dumps(row["context"])))
-        kept = self._insert(
-            "INSERT OR IGNORE INTO decisions "
-            "(id, seq, time, arm, propensity, version, allowed, context) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            made,
-        )
+        kept = self._insert(_DECISION, made)
         self.repeated += len(made) - kept
 
     def _insert(self, statement: str, rows: list[tuple[Any, ...]]) -> int:
@@ -155,7 +166,7 @@ class _SortedLog:
             first, last = decisions[0][0], decisions[-1][0]
             rewards = self.connection.execute(
                 "SELECT n, name, value, rewards.time - decisions.time FROM decisions "
-                "JOIN rewards USING (id) WHERE n BETWEEN ? AND ?",
+                "JOIN rewards USING (n) WHERE n BETWEEN ? AND ?",
                 (first, last),
             ).fetchall()
             yield decisions, rewards

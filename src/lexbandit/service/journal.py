@@ -38,6 +38,7 @@ class Journal:
         self.seq = seq
         self.trouble: str | None = None
         self._fold = fold
+        self._time = 0.0  # of the last event
         self._waiting: list[_Pending] = []
         self._wake = asyncio.Event()
         self._order = asyncio.Lock()  # one at a time folds, so that the order is the log's
@@ -86,25 +87,31 @@ class Journal:
                     one.done.set_result(outcome)
             self.trouble = None
         except Exception as error:  # whatever it is, those who wait must know
-            self._note(error)
+            self.fail(error)
             if isinstance(error, CorruptLog):
                 error = StorageFailed(str(error), final=True)
             for one in group:
                 if not one.done.done():
                     one.done.set_exception(error)
 
-    def _note(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Say what is wrong, once; after what is final nothing more is written."""
         again, self.trouble = self.trouble == str(error), str(error)
         if isinstance(error, StorageFailed | CorruptLog):
             self._broken |= isinstance(error, CorruptLog) or error.final
             log.log(logging.DEBUG if again else logging.ERROR, "the log has failed: %s", error)
-        else:
-            log.exception("not written: an error of ours")
+        else:  # an event may be half folded: this state is not the log's any more
+            self._broken = True
+            log.error("nothing more is written, by an error of ours", exc_info=error)
 
     def _take(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
+        if stored.time < self._time:
+            raise CorruptLog(
+                f"event {stored.seq} of the log was damaged: its time lies before the one before. "
+                "Restore the log from a backup."
+            )
         outcome = self._fold(stored, prepared)
-        self.seq = stored.seq
+        self.seq, self._time = stored.seq, stored.time
         return outcome
 
     async def _catch_up(self, last: int | None = None) -> int:
@@ -131,8 +138,8 @@ class Journal:
             await asyncio.sleep(every)
             try:
                 await self.catch_up()
-            except (StorageFailed, CorruptLog) as error:
-                self._note(error)
+            except Exception as error:
+                self.fail(error)
             else:
                 if not self._broken:
                     self.trouble = None

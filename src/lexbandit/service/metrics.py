@@ -5,7 +5,8 @@ together when somebody asks.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 _ENDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-# How often what happened at a point, by the name it has in its counts.
+# How often what happened at a point: the name in its counts, by the name of the metric.
 _COUNTS = {
-    "decisions": "Decisions that were made.",
-    "rewards": "Rewards of single objectives that were learned.",
-    "repeated": "Decisions and rewards that came again and changed nothing.",
-    "late": "Rewards that came after the wait time and were not learned.",
-    "refused": "Decisions and rewards that another process was quicker with, and contradicted.",
-    "expired": "Decisions whose wait time was over.",
-}
+    "decisions": ("decisions", "Decisions that were made."),
+    "rewards": ("rewards", "Rewards of single objectives that were learned."),
+    "late": ("late", "Rewards that came after the wait time and were not learned."),
+    "expired": ("expired", "Decisions whose wait time was over."),
+    "untaken": ("refused", "Rows of the log that were not taken: a replica was quicker, or the "
+        "definition is new."),
+}  # fmt: skip
 
 
 class Metrics(Collector):
@@ -42,6 +43,8 @@ class Metrics(Collector):
         self._engine = engine
         self._requests: dict[tuple[str, str, int], int] = {}
         self._seconds: dict[str, list[float]] = {}
+        self.refused: Counter[str] = Counter()
+        """By point, how many requests contradicted what is there."""
         self._registry = CollectorRegistry()
         self._registry.register(self)
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
@@ -79,11 +82,47 @@ class Metrics(Collector):
 
     def _points(self) -> Iterable[Metric]:
         points = self._engine.points
-        for what, help in _COUNTS.items():
-            counter = CounterMetricFamily(f"lexbandit_{what}", help, labels=("point",))
-            for name, point in points.items():
-                counter.add_metric((name,), point.counts[what])
-            yield counter
+        for metric, (what, help) in _COUNTS.items():
+            counts = {name: point.counts[what] for name, point in points.items()}
+            yield _counter(metric, help, counts)
+        yield _counter(
+            "repeated",
+            "Decisions and rewards that came again: this process answered as before, and wrote "
+            "nothing.",
+            {name: self._engine.repeated[name] for name in points},
+        )
+        yield _counter(
+            "refused",
+            "Requests that this process refused with 409: they contradict what is there.",
+            {name: self.refused[name] for name in points},
+        )
+        yield from self._otherwise()
+        yield from self._gauges()
+
+    def _otherwise(self) -> Iterable[Metric]:
+        """Yield what was taken otherwise than given."""
+        contexts = CounterMetricFamily(
+            "lexbandit_contexts",
+            "Features of decisions that were taken otherwise than given: outside their range, "
+            "missing or unknown.",
+            labels=("point", "feature", "note"),
+        )
+        outside = CounterMetricFamily(
+            "lexbandit_outside",
+            "Rewards outside their objective's range, which were clipped.",
+            labels=("point", "objective"),
+        )
+        for name, point in self._engine.points.items():
+            for feature, notes in point.chooser.contexts.counts.items():
+                for note, count in notes.items():
+                    contexts.add_metric((name, feature, note), count)
+            for objective, count in point.chooser.outside.items():
+                outside.add_metric((name, objective), count)
+        yield contexts
+        yield outside
+
+    def _gauges(self) -> Iterable[Metric]:
+        points = self._engine.points
         waiting = GaugeMetricFamily(
             "lexbandit_waiting_decisions", "Decisions kept for their rewards.", labels=("point",)
         )
@@ -103,6 +142,14 @@ class Metrics(Collector):
         ready = GaugeMetricFamily("lexbandit_ready", "1 if events can be written, 0 if not.")
         ready.add_metric((), float(self._engine.trouble is None))
         yield ready
+
+
+def _counter(name: str, help: str, counts: Mapping[str, int]) -> Metric:
+    """Return a counter with a number for each point."""
+    counter = CounterMetricFamily(f"lexbandit_{name}", help, labels=("point",))
+    for point, count in counts.items():
+        counter.add_metric((point,), count)
+    return counter
 
 
 def _cumulated(counts: list[float]) -> list[tuple[str, float]]:

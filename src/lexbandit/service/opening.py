@@ -37,15 +37,35 @@ async def _restored(definition: Definition, storage: Storage) -> Point:
     return point
 
 
+def found_in(point: Point) -> str:
+    """Say what the log has of a point."""
+    counts = point.counts
+    told = [f"{counts[what]:,} {what}" for what in ("events", "decisions", "rewards")]
+    return f"{point.name}: {', '.join(told)}"
+
+
 def report(points: Mapping[str, Point]) -> None:
-    """Say what of the log could not be taken, after it was read."""
+    """Say what of the log was found, and what of it could not be taken, after it was read."""
     for name, point in points.items():
+        log.info("found %s", found_in(point))
         if point.refused is not None:
             log.warning(
                 "%s: %d rows of the log were not taken in all, the last one at %s",
                 name,
                 point.counts["refused"],
                 point.refused,
+            )
+
+
+def check_taken(points: Mapping[str, Point]) -> None:
+    """Refuse to forget, without being told so, what a changed definition has no place for."""
+    for name, point in points.items():
+        if point.untaken:
+            raise InvalidInput(
+                f"{name}: {point.untaken:,} decisions and rewards of the log do not fit its "
+                f"definition as it is now, the first one at {point.first_untaken} "
+                "Put the definition back, or give the changed point a new name, or start once with "
+                "--skip-untaken to go on without them; they stay in the log."
             )
 
 

@@ -94,6 +94,11 @@ async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | 
     return s.DecisionsReply([s.Decision(*one) for one in made])
 
 
+async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
+    """Look a decision up: its arm, and the rewards that were told."""
+    return s.FoundDecision(*await engine.decision(request.point, request.named["id"]))
+
+
 async def reward(engine: "Engine", request: Request) -> s.RewardReply:
     """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
     return s.RewardReply(*await engine.reward(request.point, request.named["id"], request.body))
@@ -117,7 +122,13 @@ async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
     """Summarize what was learned, what the order of priority gained and what it gave up."""
     told = msgspec.to_builtins(engine.summary(request.point))
     point = engine.points[request.point]
-    known = {"counts": dict(point.counts), "seq": point.seq, "policy_version": point.version}
+    known = {
+        "counts": dict(point.counts),
+        "contexts": {name: dict(notes) for name, notes in point.chooser.contexts.counts.items()},
+        "outside": dict(point.chooser.outside),
+        "seq": point.seq,
+        "policy_version": point.version,
+    }
     return convert({**told, **known}, s.SummaryReply)
 
 
@@ -153,10 +164,12 @@ async def retire_arm(engine: "Engine", request: Request) -> s.ArmReply:
 async def log(engine: "Engine", request: Request) -> Reply:
     """Read the log: one event a line. The header Next-Since says where to go on."""
     since, left, size = request.query.since, request.query.limit, 0
+    end = engine.seq
     lines: list[bytes] = []
     while left > 0 and size < _ENOUGH:
         events = await engine.read_log(request.point, since, min(left, _PAGE))
         if not events:
+            since = max(since, end)  # what other points wrote need not be read again
             break
         lines += [line_of(event) for event in events]
         size += sum(len(event.body) for event in events)
@@ -202,6 +215,7 @@ OPERATIONS = (
     Operation("POST", "/v1/{point}/decisions:batch", "decide", decide_many,
         {200: (s.DecisionsReply, s.ColumnsReply)}, (s.DecisionRows, s.DecisionColumns),
         problems=(409,)),
+    Operation("GET", "/v1/{point}/decisions/{id}", "read", decision, {200: s.FoundDecision}),
     Operation("POST", "/v1/{point}/decisions/{id}/rewards", "reward", reward,
         {200: s.RewardReply}, (s.Rewards,), problems=(409,)),
     Operation("POST", "/v1/{point}/rewards:batch", "reward", reward_many,

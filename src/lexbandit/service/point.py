@@ -4,15 +4,15 @@ import hashlib
 import json
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lexbandit.chooser import Chooser, Proposal, Proposals
-from lexbandit.errors import Contradiction, InvalidInput, unknown_name
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.history import RECENT, History
-from lexbandit.service.rows import Decided, Rewarded
+from lexbandit.service.rows import Decided, Found, Rewarded, at_row
 
 # What became of one row of an event: an answer, or the error that its sender gets.
 Outcome = Decided | Rewarded | InvalidInput | bool | None
@@ -26,8 +26,11 @@ class Key(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What was told of a decision whose time is over: in time, and too late."""
+    """A decision whose time is over, and what was told of it: in time, and too late."""
 
+    arm: str
+    propensity: float
+    since: float
     told: dict[str, float]
     late: dict[str, float]
 
@@ -68,6 +71,11 @@ class Point:
         self.history = History()
         self.refused: str | None = None
         """Why the last row that could not be taken was not."""
+        self.untaken = 0
+        """How many rows this process read that the definition cannot take."""
+        self.first_untaken = ""
+        """Why the first of them could not be taken."""
+        self._at = 0  # the event that is being taken
         self._look_at = -math.inf  # no decision's time is over before
 
     def clock(self) -> float:
@@ -90,8 +98,8 @@ class Point:
 
     # --- what a request meets before it is written -----------------------------------------------
 
-    def answered(self, id: str, request: str) -> Decided | None:
-        """Return the answer that a caller's own id had before, if it had one."""
+    def answered(self, id: str, request: str | None) -> Decided | None:
+        """Return the answer that an id had before, if it had one; only callers' own come again."""
         if id not in self.chooser:
             return None
         key = self.keys.get(id)
@@ -101,6 +109,14 @@ class Point:
             )
         kept = self.chooser.decision(id)
         return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def found(self, id: str) -> Found:
+        """Return a decision that is kept, or was until its time was over."""
+        past = self.past.get(id)
+        if past is not None:
+            return Found(id, past.arm, past.propensity, past.since, False, past.told, past.late)
+        kept = self.chooser.decision(id)
+        return Found(id, kept.arm, kept.propensity, kept.since, True, kept.rewards, {})
 
     def knows(self, id: str) -> bool:
         """Tell whether a decision is kept, or was until its time was over."""
@@ -140,20 +156,31 @@ class Point:
     # --- events ----------------------------------------------------------------------------------
 
     def fold(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
-        """Take an event; returns what became of each of its rows."""
+        """Take an event; returns what became of each of its rows: all are taken, or none."""
         if not self.begun and stored.kind != "begin":
             raise CorruptLog(f"event {stored.seq} of {self.name!r} comes before its beginning.")
-        self.seq = stored.seq
+        self._at = stored.seq
+        self.counts["events"] += 1
         self._pass_time(stored.time)
+        outcomes = self._take(stored, prepared)
+        self.seq = stored.seq
+        return outcomes
+
+    def _take(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
         if stored.kind == "decisions":
             return self._decisions(stored, prepared)
         body = read_body(stored)
         if stored.kind == "rewards":
-            return [self._reward(row["id"], row["values"]) for row in body["rows"]]
+            return self._rewards(body["rows"])
         if stored.kind == "arm":
             return [self._arm(body)]
         if stored.kind == "begin":
             self._begin(body["arms"])
+        elif stored.kind != "tick":
+            raise CorruptLog(
+                f"event {stored.seq} is of a kind that this version does not know, "
+                f"{stored.kind!r}: install the one that wrote it."
+            )
         return [None]
 
     def _begin(self, arms: Sequence[str]) -> None:
@@ -170,7 +197,7 @@ class Point:
             return
         gone = self.chooser.overdue(time)
         for kept in gone:
-            self.past[kept.id] = Past(kept.rewards, {})
+            self.past[kept.id] = Past(kept.arm, kept.propensity, kept.since, kept.rewards, {})
             self.keys.pop(kept.id, None)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in kept.rewards:
@@ -179,7 +206,7 @@ class Point:
             while len(self.past) > self.definition.keep:
                 self.past.popitem(last=False)
             self.chooser.tick()
-            self.version = self.seq
+            self.version = self._at
             self.counts["expired"] += len(gone)
             self.history.expired(time, len(gone))
         self._look_at = self.chooser.due or time + wait
@@ -192,34 +219,51 @@ class Point:
         proposals = None if prepared is None else prepared.proposals
         if "rows" not in body:
             return self._columns(body, proposals)
-        version = body["version"]
-        return [
-            self._decision(row, version, None if proposals is None else proposals[n])
-            for n, row in enumerate(body["rows"])
-        ]
-
-    def _decision(self, row: dict[str, Any], version: int, proposal: Any) -> Outcome:
-        id, arm, allowed = row["id"], row["arm"], row.get("allowed")
-        propensity = math.nan if row["propensity"] is None else row["propensity"]
-        request = row.get("key")
+        rows = body["rows"]
         try:
-            if request is not None and (before := self.answered(id, request)) is not None:
-                self.counts["repeated"] += 1
-                return before
-            if proposal is None:
-                proposal = self.chooser.proposal(arm, propensity, row["context"], allowed)
-            self.chooser.record(id, proposal)
+            made = [
+                self._made(row, proposals[n] if isinstance(proposals, list) else None, n, len(rows))
+                for n, row in enumerate(rows)
+            ]
         except InvalidInput as error:
-            return self._refuse(error)
+            encode = self.chooser.contexts.encode
+            untaken = not all(_fits(encode, row["context"]) for row in rows)
+            return [self._refuse(error, len(rows), untaken=untaken)] * len(rows)
+        version = body["version"]
+        return [self._decision(row, version, one) for row, one in zip(rows, made, strict=True)]
+
+    def _made(
+        self, row: dict[str, Any], proposal: Proposal | None, n: int, rows: int
+    ) -> Proposal | Decided:
+        """Return what a row is to keep, or the answer that its id had before."""
+        try:
+            before = self.answered(row["id"], row.get("key"))
+            if before is not None:
+                return before
+            if proposal is not None:
+                return proposal
+            propensity = math.nan if row["propensity"] is None else row["propensity"]
+            return self.chooser.proposal(row["arm"], propensity, row["context"], row.get("allowed"))
+        except InvalidInput as error:
+            raise at_row(error, n, rows) from None
+
+    def _decision(self, row: dict[str, Any], version: int, made: Proposal | Decided) -> Decided:
+        """Keep a decision that can be kept."""
+        if isinstance(made, Decided):
+            self.counts["repeated"] += 1
+            return made
+        id, request = row["id"], row.get("key")
+        self.chooser.record(id, made)
         if request is not None:
+            self.keys.pop(id, None)  # it goes to the end
             self.keys[id] = Key(request, version)
             if len(self.keys) > self.definition.keep:
                 self.keys.popitem(last=False)
         self.past.pop(id, None)  # an id may be used again when its first decision is over
         self.counts["decisions"] += 1
-        self.history.decided(self.time, (arm,))
+        self.history.decided(self.time, (made.arm,))
         self.history.keep(self.time, row)
-        return Decided(id, arm, propensity, version)
+        return Decided(id, made.arm, made.propensity, version)
 
     def _columns(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep a batch in columns; its ids are the service's own, so none was there before."""
@@ -230,7 +274,8 @@ class Point:
                 proposals = self.chooser.proposals(arms, propensities, contexts, allowed)
             self.chooser.record_many(ids, proposals)
         except InvalidInput as error:
-            return [self._refuse(error, len(ids))]
+            fits = _fits(self.chooser.contexts.encode_many, contexts)
+            return [self._refuse(error, len(ids), untaken=not fits)]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
         for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
@@ -241,35 +286,52 @@ class Point:
             self.history.keep(self.time, {**row, "context": context, "allowed": own})
         return [None]
 
-    def _reward(self, id: str, values: Mapping[str, Any]) -> Outcome:
+    def _rewards(self, rows: Sequence[dict[str, Any]]) -> Sequence[Outcome]:
+        """Learn rewards, all of them or none."""
+        known = []
+        for n, row in enumerate(rows):
+            try:
+                known.append(self.rewarded(row["id"], row["values"]))
+            except InvalidInput as error:
+                raced = isinstance(error, Contradiction | UnknownDecision)
+                error = at_row(error, n, len(rows))
+                return [self._refuse(error, len(rows), untaken=not raced)] * len(rows)
+        return [
+            self._reward(row["id"], row["values"]) if before is None else self._again(before)
+            for row, before in zip(rows, known, strict=True)
+        ]
+
+    def _again(self, before: Rewarded) -> Rewarded:
+        self.counts["repeated"] += 1
+        return before
+
+    def _reward(self, id: str, values: Mapping[str, Any]) -> Rewarded:
         """Learn rewards of a decision that is kept; note those of one whose time is over."""
         past = self.past.get(id)
-        try:
-            known = self.rewarded(id, values)
-            if known is not None:
-                self.counts["repeated"] += 1
-                return known
-            if past is None:
-                told = self.chooser.decision(id).rewards
-                self.chooser.reward(id, values)
-        except InvalidInput as error:
-            return self._refuse(error)
         if past is not None:
             past.late.update({n: v for n, v in values.items() if n not in past.told})
             self.counts["late"] += 1
             self.history.late(self.time)
             return Rewarded(id, learned=False, late=True)
+        told = self.chooser.decision(id).rewards
+        self.chooser.reward(id, values)
         for name, value in values.items():
             if name not in told:
                 self.counts["rewards"] += 1
                 self.history.rewarded(self.time, name, value, id)
-        self.version = self.seq
+        self.version = self._at
         return Rewarded(id, learned=True, late=False)
 
-    def _refuse(self, error: InvalidInput, rows: int = 1) -> InvalidInput:
-        """Note rows that were not taken: a replica was quicker, or the definition is new."""
+    def _refuse(self, error: InvalidInput, rows: int = 1, *, untaken: bool = False) -> InvalidInput:
+        """Note rows that were not taken: a replica was quicker, or the definition is new.
+
+        `untaken`: it is the definition, since what a replica was quicker with fits it.
+        """
         self.counts["refused"] += rows
-        self.refused = f"event {self.seq}: {error}"
+        self.refused = f"event {self._at}: {error}"
+        if untaken:
+            self.first_untaken = self.first_untaken or self.refused
+            self.untaken += rows
         return error
 
     def _arm(self, body: Mapping[str, Any]) -> Outcome:
@@ -284,5 +346,14 @@ class Point:
                 self.chooser.retire_arm(arm)
         except InvalidInput as error:
             return self._refuse(error)
-        self.version = self.arms_version = self.seq
+        self.version = self.arms_version = self._at
         return True
+
+
+def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:
+    """Tell whether the definition has a place for contexts; what was written had one once."""
+    try:
+        encode(contexts)
+    except InvalidInput:
+        return False
+    return True

@@ -10,6 +10,8 @@ from lexbandit.errors import Contradiction, InvalidInput
 
 # Ids of decisions are texts of at most this length.
 LONGEST_ID = 128
+# The service's own begin with this, and no caller's do: so neither takes the other's.
+OUR_IDS = "_"
 
 
 class DecisionRow(NamedTuple):
@@ -30,6 +32,22 @@ class Decided(NamedTuple):
     arm: str
     propensity: float
     policy_version: int
+
+
+class Found(NamedTuple):
+    """A decision that was looked up: when it was made, and what was told of it.
+
+    `kept`: it still learns from rewards. If not, its time is over, and `late` has those that came
+    after that.
+    """
+
+    id: str
+    arm: str
+    propensity: float
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
 
 
 class DecidedMany(NamedTuple):
@@ -59,9 +77,13 @@ def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> st
 
 
 def own_id(id: Any) -> str:
-    """Return a caller's own id: a text that is neither empty nor long."""
+    """Return a caller's own id: a text, neither empty nor long, and not like the service's own."""
     if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
         raise InvalidInput(f"id must be a text of 1 to {LONGEST_ID} characters, got {id!r}.")
+    if id.startswith(OUR_IDS):
+        raise InvalidInput(
+            f"id must not begin with {OUR_IDS}, as the service's own do, got {id!r}."
+        )
     return id
 
 
@@ -78,13 +100,18 @@ def one_request_an_id(rows: Sequence[DecisionRow]) -> None:
             raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
 
 
-def told_by_id(
-    rows: Sequence[tuple[str, Mapping[str, float]]],
-) -> dict[str, dict[str, float]]:
+class Told(NamedTuple):
+    """What is told of a decision, and the first row that tells of it."""
+
+    row: int
+    values: dict[str, float]
+
+
+def told_by_id(rows: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, Told]:
     """Return what is told of each decision; rows of one decision are taken together."""
-    told: dict[str, dict[str, float]] = {}
+    told: dict[str, Told] = {}
     for n, (id, values) in enumerate(rows):
-        before = told.setdefault(id, {})
+        before = told.setdefault(id, Told(n, {})).values
         for name, value in values.items():
             if name in before and before[name] != value:
                 raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")

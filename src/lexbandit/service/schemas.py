@@ -26,6 +26,9 @@ Id = Annotated[
         description="Begins with a letter or digit; visible ASCII characters, no spaces.",
     ),
 ]
+KnownId = Annotated[
+    str, Meta(min_length=1, max_length=128, description="The id of a decision that was made.")
+]
 Rewards = Annotated[
     dict[str, float],
     Meta(min_length=1, description="Objectives and their values, in their own units."),
@@ -70,6 +73,21 @@ class Decision(Struct):
     policy_version: int
 
 
+class FoundDecision(Struct):
+    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
+
+    `rewards` were told in time, `late` after it. `time` is when it was made, in seconds since 1970.
+    """
+
+    id: str
+    arm: str
+    propensity: Propensity
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
 class DecisionRows(Strict):
     """Asks for many decisions, one a row."""
 
@@ -112,7 +130,7 @@ class RewardReply(Struct):
 class RewardRow(Strict):
     """Rewards of one decision."""
 
-    id: Id
+    id: KnownId
     values: Rewards
 
 
@@ -190,7 +208,11 @@ class GainReply(Struct):
 
 
 class SummaryReply(Struct):
-    """What was learned so far. `counts` says how often what happened."""
+    """What was learned so far. `counts` says how often what happened.
+
+    `contexts` has the features that were taken otherwise than given, and how often; `outside` the
+    rewards that were outside their objective's range.
+    """
 
     received: dict[str, MeanReply]
     gained: dict[str, GainReply]
@@ -198,6 +220,8 @@ class SummaryReply(Struct):
     decisions: int
     waiting: int
     counts: dict[str, int]
+    contexts: dict[str, dict[str, int]]
+    outside: dict[str, int]
     seq: int
     policy_version: int
 

@@ -22,7 +22,7 @@ from lexbandit.service.engine import Engine
 from lexbandit.service.plain_logs import set_up_logging
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
-from lexbandit.service.storage import make_storage
+from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.warming import warm_up
 
 log = logging.getLogger("lexbandit.service")
@@ -96,16 +96,27 @@ def address_of(config: Config, served: socket.socket) -> str:
     return f"{scheme}://{host}:{served.getsockname()[1]}"
 
 
-async def serve(config: Config, *, no_auth: bool, started: Callable[[str, Engine], Any]) -> None:
-    """Serve until the process is told to end; `started` hears the URL when all is ready."""
+async def serve(
+    config: Config,
+    *,
+    no_auth: bool,
+    started: Callable[[str, Engine], Any],
+    storage: Storage | None = None,
+    skip_untaken: bool = False,
+) -> None:
+    """Serve until the process is told to end; `started` hears the URL when all is ready.
+
+    `storage` is one that the configuration does not know; `skip_untaken` is for `Engine.start`.
+    """
     check_door(config, no_auth=no_auth)
     served = bound(config)
     try:
         engine = await Engine.start(
             config.points,
-            make_storage(config.storage),
+            storage or make_storage(config.storage),
             snapshot_every=config.snapshot_every,
             poll=config.poll,
+            skip_untaken=skip_untaken,
         )
     except BaseException:
         served.close()
@@ -142,8 +153,15 @@ def _uvicorn(app: App, config: Config) -> uvicorn.Config:
     )
 
 
-def run(config: Config, *, no_auth: bool, started: Callable[[str, Engine], Any]) -> None:
-    """Serve in an event loop of its own."""
+def run(
+    config: Config,
+    *,
+    no_auth: bool,
+    started: Callable[[str, Engine], Any],
+    storage: Storage | None = None,
+    skip_untaken: bool = False,
+) -> None:
+    """Serve in an event loop of its own, as `serve` does."""
     set_up_logging(config.log_level)
     sys.setswitchinterval(_TURN)
     try:
@@ -153,4 +171,12 @@ def run(config: Config, *, no_auth: bool, started: Callable[[str, Engine], Any])
     except ImportError:
         factory = None
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(serve(config, no_auth=no_auth, started=started))
+        runner.run(
+            serve(
+                config,
+                no_auth=no_auth,
+                started=started,
+                storage=storage,
+                skip_untaken=skip_untaken,
+            )
+        )

@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 1\n        the format and its version
+lexbandit.point 2\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -29,7 +29,7 @@ log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 1\n"
+_HEAD = b"lexbandit.point 2\n"
 _SIZE = 8
 
 
@@ -47,7 +47,7 @@ def packer(point: Point) -> Callable[[], bytes]:
         "history": point.history.plain(),
     }
     keys = list(point.keys.items())
-    past = [(id, one.told, dict(one.late)) for id, one in point.past.items()]
+    past = [(id, *one[:-1], dict(one.late)) for id, one in point.past.items()]
     chooser = point.chooser.packer()
 
     def pack() -> bytes:
@@ -74,7 +74,7 @@ def unpack(definition: Definition, data: bytes) -> Point:
     point.counts = Counter(told["counts"])
     point.history = History.from_plain(told["history"])
     point.keys = OrderedDict((id, Key(*key)) for id, *key in told["keys"])
-    point.past = OrderedDict((id, Past(before, late)) for id, before, late in told["past"])
+    point.past = OrderedDict((id, Past(*one)) for id, *one in told["past"])
     return point
 
 
@@ -90,11 +90,8 @@ class Snapshots:
         self.seconds = 0.0
         """How long the last snapshots took, from begin to end."""
 
-    def start(self) -> "asyncio.Task[None]":
-        """Begin to keep snapshots."""
-        return asyncio.create_task(self._now_and_then())
-
-    async def _now_and_then(self) -> None:
+    async def now_and_then(self) -> None:
+        """Keep snapshots when they are due, until cancelled."""
         last = time.monotonic()
         while True:
             await asyncio.sleep(_LOOK)
@@ -107,11 +104,14 @@ class Snapshots:
                     log.warning("no snapshot was kept: %s", error)
 
     async def take(self) -> None:
-        """Keep a snapshot of every point that changed since its last one."""
+        """Keep a snapshot of every point that changed since its last one, or whose last is old."""
         begin = time.monotonic()
         self.folded = 0
         for name, point in self._engine.points.items():
-            if point.seq <= self._kept[name] or not point.begun:
+            # One that did not change is kept anew now and then, so that a start reads little.
+            changed = point.seq > self._kept[name]
+            far = self._engine.seq - self._kept[name] >= self._every
+            if not point.begun or not (changed or far):
                 continue
             seq, pack = self._engine.seq, packer(point)
             data = await asyncio.to_thread(pack)

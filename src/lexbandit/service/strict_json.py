@@ -12,6 +12,9 @@ T = TypeVar("T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 _INDEX = re.compile(r"\[\d+\]")
 
+# What an object that must not be empty has, by its field; rewards, where it is another one.
+_ENTRIES = {"contexts": "feature", "prior": "mean"}
+
 
 class _Twice(ValueError):
     """A key stands twice in one object."""
@@ -40,6 +43,8 @@ def decode(body: bytes) -> Any:
     text that is not UTF-8. It takes the last of two equal keys, so the standard library looks for
     those.
     """
+    if not body.strip():
+        raise Problem(MALFORMED, "the body is empty; it is to be JSON.")
     try:
         value = msgspec.json.decode(body)
         _SCANNER.raw_decode(body.decode().lstrip())
@@ -64,7 +69,9 @@ def convert(value: Any, type: type[T]) -> T:
     try:
         return msgspec.convert(value, type)
     except msgspec.ValidationError as error:
-        raise Problem(INVALID, f"{_with_keys(str(error), value, type)}.") from None
+        raise Problem(
+            INVALID, f"{_in_words(_with_keys(str(error), value, type), value, type)}."
+        ) from None
 
 
 def _with_keys(message: str, value: Any, type: Any) -> str:
@@ -81,6 +88,27 @@ def _with_keys(message: str, value: Any, type: Any) -> str:
             node[:] = [inner]  # the rows before it are fine and need not be looked at again
         node = inner
     return f"{told} - at `{place}`" if path else told
+
+
+def _in_words(message: str, value: Any, type: Any) -> str:
+    """Return msgspec's message; where it has a type's words for a rule, with the rule itself."""
+    told, at, place = message.partition(" - at `")
+    field = _STEP.sub(r".\1", place).rstrip("`").rpartition(".")[2]
+    if told == "Expected `object` of length >= 1":
+        told = f"at least one {_ENTRIES.get(field, 'reward')} is needed"
+    elif field == "id" and told.startswith(("Expected `str` matching", "Expected `str` of length")):
+        told = "an id begins with a letter or digit and has up to 128 visible characters, no spaces"
+    elif told.startswith("Object contains unknown field") and _without_context(place, value, type):
+        told += ' (the features go into "context")'
+    return told + at + place
+
+
+def _without_context(place: str, value: Any, type: Any) -> bool:
+    """Tell whether a body, or the row of a batch at this place, should have a context."""
+    row = re.fullmatch(r"\$\.decisions\[(\d+)\]`", place)
+    if row is not None:
+        return "context" not in value["decisions"][int(row[1])]
+    return "context" in getattr(type, "__struct_fields__", ()) and "context" not in value
 
 
 def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:

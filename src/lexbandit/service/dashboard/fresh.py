@@ -5,8 +5,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-# An answer is kept for at least so many seconds, and for so many times as long as it took: making
-# it takes at most a fiftieth of the process's time.
+# An answer is kept for at least so many seconds, and for so many times the processor's time that it
+# took. Not the time of the clock: on a busy machine that is mostly others' work, and a viewer would
+# look at an old answer for long.
 _LEAST, _TIMES = 1.5, 50.0
 # So many answers are kept: a viewer who tries many maps does not fill the memory.
 _ROOM = 16
@@ -21,20 +22,27 @@ class Kept(NamedTuple):
 
 
 class Fresh:
-    """Answers by key."""
+    """Answers by key. None is kept for longer than `most` seconds once something happened."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        most: float,
+        clock: Callable[[], float] = time.monotonic,
+        spent: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._most = most
         self._clock = clock
+        self._spent = spent
         self._kept: OrderedDict[Any, Kept] = OrderedDict()
 
     async def get(self, key: Any, seq: int, make: Callable[[], Awaitable[Any]]) -> Kept:
         """Return an answer: the kept one if nothing happened since, or if it is young."""
         kept = self._kept.get(key)
-        begin = self._clock()
-        if kept is None or (kept.seq != seq and begin >= kept.until):
+        if kept is None or (kept.seq != seq and self._clock() >= kept.until):
+            before = self._spent()
             answer = await make()
-            now = self._clock()
-            kept = self._kept[key] = Kept(seq, now + max(_LEAST, _TIMES * (now - begin)), answer)
+            young = min(max(_LEAST, _TIMES * (self._spent() - before)), self._most)
+            kept = self._kept[key] = Kept(seq, self._clock() + young, answer)
             self._kept.move_to_end(key)
             if len(self._kept) > _ROOM:
                 self._kept.popitem(last=False)

@@ -88,6 +88,7 @@ async def drawn(
 
     Other features have the values of `at`, or what is typical of `contexts`. Cells come row by row,
     a row for each step of y, each cell an index into `arms` and a probability (None if unknown).
+    Where several arms are equally likely the index is None: no arm is ahead there.
     """
     features = {feature.name: feature for feature in chooser.contexts.features}
     axes = [axis(_named(features, name)) for name in (x, y) if name]
@@ -110,7 +111,7 @@ async def drawn(
         if n % _AT_ONCE == 0:
             await asyncio.sleep(0)
         arm, chance = _likeliest(chooser, point)
-        cells.append([arms.setdefault(arm, len(arms)), chance])
+        cells.append([arm if arm is None else arms.setdefault(arm, len(arms)), chance])
     across, upward = axes[0], axes[1] if y else None
     return {"x": across, "y": upward, "at": fixed, "arms": list(arms), "cells": cells}
 
@@ -121,8 +122,16 @@ def _named(features: Mapping[str, Feature], name: str) -> Feature:
     return features[name]
 
 
-def _likeliest(chooser: Chooser, context: Mapping[str, Any]) -> tuple[str, float | None]:
+def _likeliest(chooser: Chooser, context: Mapping[str, Any]) -> tuple[str | None, float | None]:
+    """Return the likeliest arm and its probability; None for an arm if several are as likely.
+
+    Arms whose probabilities are not known count as equally likely.
+    """
     explanation = chooser.explain(context)
-    first = explanation.likely[0]
-    chance = next(arm.propensity for arm in explanation.arms if arm.name == first)
-    return first, None if math.isnan(chance) else chance
+    likely = explanation.likely
+    chances = {arm.name: arm.propensity for arm in explanation.arms}
+    chance = chances[likely[0]]
+    if math.isnan(chance):
+        return likely[0] if len(likely) == 1 else None, None
+    tied = len(likely) > 1 and math.isclose(chances[likely[1]], chance)
+    return None if tied else likely[0], chance

@@ -85,8 +85,8 @@ class _Watch:
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._summaries = Fresh()
-        self._maps = Fresh()
+        self._summaries = Fresh(most=5.0)
+        self._maps = Fresh(most=10.0)
         self._drawing = asyncio.Lock()
         self._bundle = Bundle()
 
@@ -149,9 +149,6 @@ class _Watch:
 
     async def recent(self, request: Request) -> Response:
         point = self._engine.point(request.path_params["point"])
-        id = request.query_params.get("id")
-        if id is not None:
-            return _json(views.explanation(point, id))
         return _json({"decisions": [views.decision(kept) for kept in point.history.recent()]})
 
 

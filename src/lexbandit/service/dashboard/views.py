@@ -1,20 +1,19 @@
 """What the dashboard shows, as plain values: a point's standing, history, last decisions."""
 
-import math
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from lexbandit.chooser.summary import Mean, Summary
-from lexbandit.errors import UnknownDecision
 from lexbandit.service.dashboard import maps
-from lexbandit.service.history import RECENT, History, Recent
+from lexbandit.service.history import History, Recent
 
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
     from lexbandit.service.point import Point
 
 SERIES = ("whole", "hour")
+_MINUTE = 60.0
 
 
 def series_of(history: History, name: str) -> dict[str, Any]:
@@ -41,12 +40,14 @@ def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, An
     """Return what a point is and how it stands."""
     chooser = point.chooser
     in_use = set(chooser.arms)
+    now = time.time()
     return {
         "point": point.name,
         "seq": point.seq,
-        "now": time.time(),
+        "now": now,
         "trouble": engine.trouble,
         "totals": totals(point.history),
+        "latest": latest(point.history, now),
         "waiting": chooser.waiting,
         "wait": point.definition.wait,
         "objectives": [asdict(objective) for objective in chooser.objectives],
@@ -71,6 +72,21 @@ def totals(history: History) -> dict[str, int]:
     return sums
 
 
+def latest(history: History, now: float) -> dict[str, Any]:
+    """Return the stretches of the last minute, each as begin, end and decisions, finely.
+
+    `since` is when everything began: a point may be younger than a minute.
+    """
+    finest = min(SERIES, key=history.width)
+    stretches = [
+        [begin, end, bucket.arms.total()]
+        for begin, end, bucket in history.buckets(finest)
+        if end > now - _MINUTE
+    ]
+    since = next((begin for begin, _, _ in history.buckets("whole")), None)
+    return {"since": since, "stretches": stretches}
+
+
 def decision(kept: Recent) -> dict[str, Any]:
     """Return one of the last decisions."""
     row = kept.row
@@ -83,18 +99,3 @@ def decision(kept: Recent) -> dict[str, Any]:
         "allowed": row.get("allowed"),
         "rewards": kept.rewards,
     }
-
-
-def explanation(point: "Point", id: str) -> dict[str, Any]:
-    """Return one of the last decisions, and what is known of every arm in its context now."""
-    kept = next((kept for kept in point.history.recent() if kept.row["id"] == id), None)
-    if kept is None:
-        raise UnknownDecision(f"decision {id!r} is not among the last {RECENT}.")
-    in_use = set(point.chooser.arms)
-    allowed = [arm for arm in kept.row.get("allowed") or () if arm in in_use]
-    told = point.chooser.explain(kept.row["context"], allowed or None)
-    arms = [
-        {**asdict(arm), "propensity": None if math.isnan(arm.propensity) else arm.propensity}
-        for arm in told.arms
-    ]
-    return {"decision": decision(kept), "arms": arms, "reason": told.reason}

@@ -1,9 +1,36 @@
-"""Where events are kept: a file (SQLite), or a server that replicas share (PostgreSQL)."""
+"""Where events are kept: a file (SQLite), or a server that replicas share (PostgreSQL).
+
+A storage is one file here, called as its URLs begin, with a function `storage_at`.
+"""
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
 
-__all__ = ["Storage", "StorageFailed", "StorageInUse", "make_storage"]
+__all__ = ["Storage", "StorageFailed", "StorageInUse", "make_storage", "schemes"]
+
+_OTHER_NAMES = {"postgres": "postgresql"}
+
+
+def schemes() -> list[str]:
+    """Return how the URLs of storages may begin."""
+    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"base"})
+
+
+def module_of(url: str) -> ModuleType:
+    """Return the module of a URL's storage. Errors show how it begins: it may hold secrets."""
+    scheme = url.partition(":")[0]
+    scheme = _OTHER_NAMES.get(scheme, scheme)
+    if scheme not in schemes():
+        known = ", ".join(f"{one}:" for one in schemes())
+        raise InvalidInput(
+            f"storage must be a URL, such as sqlite:FILE, and begin with one of {known} "
+            f"got one that begins with {scheme[:20]!r}."
+        )
+    return import_module(f"{__name__}.{scheme}")
 
 
 def make_storage(url: str, *, reading: bool = False) -> Storage:
@@ -11,17 +38,5 @@ def make_storage(url: str, *, reading: bool = False) -> Storage:
 
     `reading`: the log is read only, so another process may be serving it.
     """
-    scheme, _, place = url.partition(":")
-    if scheme == "sqlite" and place:
-        from lexbandit.service.storage.sqlite import SqliteReader, SqliteStorage  # noqa: PLC0415
-
-        kind = SqliteReader if reading else SqliteStorage
-        return kind(place.removeprefix("//"))
-    if scheme in ("postgresql", "postgres"):
-        from lexbandit.service.storage.postgres import PostgresStorage  # noqa: PLC0415
-
-        return PostgresStorage(url)
-    raise InvalidInput(  # only the scheme is shown: the rest may hold a password
-        "storage must be sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE, "
-        f"got one that starts with {scheme[:20]!r}."
-    )
+    made: Storage = module_of(url).storage_at(url, reading=reading)
+    return made

@@ -12,9 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from lexbandit.errors import InvalidInput
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.log_clock import LogClock
 from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed, StorageInUse
-from lexbandit.service.storage.clock import LogClock
 
 log = logging.getLogger("lexbandit.service")
 _T = TypeVar("_T")
@@ -281,3 +282,11 @@ class SqliteReader(SqliteStorage):
         await self._in(self._reading, self._reader.close)
         self._reading.shutdown()
         self._writing.shutdown()
+
+
+def storage_at(url: str, *, reading: bool = False) -> Storage:
+    """Return the storage of sqlite:FILE."""
+    place = url.partition(":")[2].removeprefix("//")
+    if not place:
+        raise InvalidInput("storage must be sqlite:FILE; the file is missing.")
+    return SqliteReader(place) if reading else SqliteStorage(place)

@@ -35,9 +35,11 @@ async function turn() {
       figures.show(news);
       if (news.totals.decisions) map.prepare(name, news.context);
     }
+    const now = Date.now() / 1000 + behind;
+    figures.tiles(told, now); // time goes on though nothing happens
     if (told.totals.decisions) {
       await map.refresh(figures.looksOf(told));
-      await recent.refresh(name, told, figures.looksOf(told), Date.now() / 1000 + behind);
+      await recent.refresh(name, told, figures.looksOf(told), now);
     }
     if (failures) say(by("status"), "Connected again.");
     failures = 0;

@@ -20,14 +20,18 @@ export async function askIfNew(url) {
   return told;
 }
 
-export async function ask(url) {
-  return (await send(url, {})).json();
+// With a body the question is posted.
+export async function ask(url, body) {
+  return (await send(url, body ? { "Content-Type": "application/json" } : {}, body)).json();
 }
 
-async function send(url, headers) {
+async function send(url, headers, body) {
   let response;
   try {
-    response = await fetch(url, { headers: { Accept: "application/json", ...headers }, cache: "no-store", signal: AbortSignal.timeout(15000) });
+    response = await fetch(url, {
+      method: body ? "POST" : "GET", body: body && JSON.stringify(body), headers: { Accept: "application/json", ...headers },
+      cache: "no-store", signal: AbortSignal.timeout(15000),
+    });
   } catch {
     throw new Failed(0, "The service does not answer.");
   }

@@ -8,6 +8,7 @@ const AXIS = {
 const CONFIG = {
   aria: false, // the figure's own words and table speak for it
   font: "system-ui, sans-serif", background: "transparent", axis: AXIS,
+  axisY: { minExtent: 48 }, // new rows may have longer labels, and the chart keeps its place
   text: { color: "currentColor", fontSize: 12 }, view: { stroke: null },
 };
 const OPTIONS = { ast: true, actions: false, defaultStyle: false, renderer: "svg", tooltip: { disableDefaultStyle: true } };
@@ -60,10 +61,10 @@ const moment = { field: "t", type: "temporal", title: "time", format: "%b %d, %H
 export function sharesSpec(clock, looks, names) {
   return {
     data: { name: "rows" },
-    mark: { type: "area", interpolate: "monotone", line: false, opacity: 0.92 },
+    mark: { type: "area", interpolate: "step-after", line: false, opacity: 0.92 },
     encoding: {
-      x: time(clock), order: { field: "order", type: "quantitative" },
-      y: { field: "share", type: "quantitative", stack: "zero", title: null, scale: { domain: [0, 1], clamp: true }, axis: { format: ".0%", tickCount: 3 } },
+      x: time(clock), detail: { field: "run" },
+      y: { field: "from", type: "quantitative", title: null, scale: { domain: [0, 1], clamp: true }, axis: { format: ".0%", tickCount: 3 } }, y2: { field: "to" },
       color: { field: "arm", type: "nominal", scale: colours(looks, names), legend: null },
       tooltip: [moment, { field: "arm", title: "arm" }, { field: "share", title: "share", format: ".1%" }, { field: "n", title: "decisions", format: "," }],
     },
@@ -85,22 +86,18 @@ export function trafficSpec(clock, unit) {
   };
 }
 
-export function objectiveSpec(clock, colour) {
+// `band`: some row has an interval; `lines`: there are levels. What has no rows is left out.
+export function objectiveSpec(clock, colour, band, lines) {
   const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { zero: false, nice: true } };
   const level = { data: { name: "levels" }, encoding: { y: { field: "value", type: "quantitative" } } };
   return {
     layer: [
-      { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time(clock), y: { ...y, field: "low" }, y2: { field: "high" } } },
-      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time(clock), y } },
+      band && { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time(clock), detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
+      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time(clock), detail: { field: "run" }, y } },
       { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, tooltip: true }, encoding: { x: time(clock), y,
         tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
-      { ...level, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
-      ...[{ stroke: "var(--paper)", strokeWidth: 4, color: "var(--paper)" }, {}].map((halo) => ({
-        ...level, mark: { type: "text", align: "left", dx: 4, x: 0, fontSize: 12, limit: 320, ...halo,
-          baseline: { expr: "datum.side === 'above' ? 'bottom' : 'top'" }, dy: { expr: "datum.side === 'above' ? -4 : 4" } },
-        encoding: { ...level.encoding, text: { field: "label" } },
-      })),
-    ],
+      lines && { ...level, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
+    ].filter(Boolean),
   };
 }
 

@@ -23,13 +23,15 @@ export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// A table: head is a list of texts, a row a list of texts whose first heads the row.
+// A table: head is a list of texts, a row a list of texts whose first heads the row. Roles and
+// labels are for tables that a small page shows as blocks.
 export function table(head, rows, numbers = []) {
   const kind = (n) => (numbers.includes(n) ? "number" : null);
-  return el("table", {},
-    el("thead", {}, el("tr", {}, ...head.map((text, n) => el("th", { scope: "col", class: kind(n) }, text)))),
-    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...row.map((text, n) =>
-      n === 0 ? el("th", { scope: "row", class: kind(n) }, text) : el("td", { class: kind(n) }, text))))));
+  const cell = (text, n) => (n === 0 ? el("th", { scope: "row", role: "rowheader", class: kind(n) }, text)
+    : el("td", { role: "cell", class: kind(n), "data-label": head[n] }, text));
+  return el("table", { role: "table" },
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head.map((text, n) => el("th", { scope: "col", role: "columnheader", class: kind(n) }, text)))),
+    el("tbody", { role: "rowgroup" }, ...rows.map((row) => el("tr", { role: "row" }, ...row.map(cell)))));
 }
 
 // Fills a place with a table when its details are open; nobody pays for tables that are closed.

@@ -2,8 +2,8 @@
 
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
-import { OTHERS, baseline, lately, looks, mean, stretches } from "./series.js";
-import { clockOf, count, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { OTHERS, baseline, comparable, lately, looks, mean, pace, runs, stretches } from "./series.js";
+import { clockOf, count, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
@@ -24,9 +24,8 @@ export function show(told) {
   const few = Math.min(POINTS, Math.max(12, Math.floor(parts.reduce((sum, part) => sum + part.decisions, 0) / READABLE)));
   const wide = stretches(told.series, few);
   const now = Object.fromEntries(told.objectives.map((o) => [o.name, lately(parts, o.name)]));
-  const bases = Object.fromEntries(told.objectives.map((o) => [o.name, baseline(o, told.summary.gained[o.name], now[o.name])]));
+  const bases = Object.fromEntries(told.objectives.map((o) => [o.name, baseline(o, told.summary, now[o.name])]));
   sentence(told, bases);
-  tiles(told, parts);
   empty(told);
   by("figures").hidden = !told.totals.decisions;
   if (!told.totals.decisions) return;
@@ -44,20 +43,18 @@ function sentence(told, bases) {
     by("headline").replaceChildren(...parts.map((part) => (part.strong ? el("strong", {}, part.strong) : part)));
   }
   const { gained } = told.summary;
-  const known = told.objectives.filter((o) => gained[o.name].value !== null);
-  const told95 = known.map((o) => `${o.name} ${interval(o, gained[o.name])}`);
-  say(by("certainty"), known.length && told.objectives.length > 1
-    ? `By present estimates, over the last ${count(gained[known[0].name].count)} contexts. As far as is known: ${told95.join("; ")}.` : "");
+  const known = told.objectives.length > 1 && told.objectives.every((o) => comparable(told.summary, o.name));
+  const told95 = () => told.objectives.map((o) => `${o.name} ${interval(o, gained[o.name])}`).join("; ");
+  say(by("certainty"), known
+    ? `By present estimates, over the last ${count(gained[told.objectives[0].name].count)} contexts. As far as is known: ${told95()}.` : "");
 }
 
-function tiles(told, parts) {
-  const last = parts.slice(-Math.max(2, Math.ceil(parts.length / 12)));
-  const seconds = last.length ? last.at(-1).end - last[0].begin : 1;
-  const rate = last.reduce((sum, part) => sum + part.decisions, 0) / seconds;
-  const [unit, size] = rateUnit(rate);
+export function tiles(told, now) {
+  const rate = pace(told.latest, now);
+  const [unit, size] = rate < 1 ? ["min", 60] : ["s", 1];
   const rows = [
     ["Decisions", count(told.totals.decisions), null],
-    ["Lately", short(rate * size), ` per ${unit}`],
+    ["Last minute", short(rate * size), ` per ${unit}`],
     ["Rewards learned", count(told.totals.rewards), null],
     ["Kept for rewards", count(told.waiting), null],
     ["Late rewards", count(told.totals.late), null],
@@ -93,16 +90,17 @@ function example(feature) {
   return feature.kind === "vector" ? Array(feature.length ?? 1).fill(feature.low ?? 0) : feature.low;
 }
 
-// Rows at the middle of each stretch; a single one goes from its begin to its end.
-function spread(parts, rowsOf) {
-  const at = (part, t) => rowsOf(part).map((row) => ({ t: 1000 * t, ...row }));
-  if (parts.length === 1) return [...at(parts[0], parts[0].begin), ...at(parts[0], parts[0].end)];
-  return parts.flatMap((part) => at(part, (part.begin + part.end) / 2));
+const at = (t, rows) => rows.map((row) => ({ t: 1000 * t, ...row }));
+
+// Rows for lines from middle to middle of a run's stretches; it goes from its begin to its end.
+function spread(run, rowsOf) {
+  const middles = run.flatMap((part) => at((part.begin + part.end) / 2, rowsOf(part)));
+  return [...at(run[0].begin, rowsOf(run[0])), ...middles, ...at(run.at(-1).end, rowsOf(run.at(-1)))];
 }
 
-// Rows for a line in steps: one at each begin, and the last one's again at its end.
-function steps(parts, rowOf) {
-  return [...parts.map((part) => ({ t: 1000 * part.begin, ...rowOf(part) })), { t: 1000 * parts.at(-1).end, ...rowOf(parts.at(-1)) }];
+// Rows for steps: those of each stretch at its begin, and the last one's again at its end.
+function steps(run, rowsOf) {
+  return [...run.flatMap((part) => at(part.begin, rowsOf(part))), ...at(run.at(-1).end, rowsOf(run.at(-1)))];
 }
 
 function objectives(told, parts, now, bases) {
@@ -112,50 +110,55 @@ function objectives(told, parts, now, bases) {
     home.dataset.names = names;
     home.replaceChildren(...told.objectives.map((o, n) => el("figure", { "aria-labelledby": `objective-${n}` },
       el("h3", { id: `objective-${n}` }, `${n + 1}. ${o.name} `, el("small", { class: "note" }, `${o.goal === "min" ? "less" : "more"} is better`)),
-      el("p", { class: "figure-line" }), el("div", { class: "chart" }),
+      el("p", { class: "figure-line" }), el("ul", { class: "key", "aria-label": `Lines of ${o.name}` }), el("div", { class: "chart" }),
       el("details", {}, el("summary", {}, `${o.name} as a table`), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${o.name} over time` })))));
   }
   told.objectives.forEach((objective, n) => one(told, objective, n, home.children[n], parts, now[objective.name], bases[objective.name]));
 }
 
 function one(told, objective, n, figure, parts, now, base) {
-  const gained = told.summary.gained[objective.name];
   const line = figure.querySelector(".figure-line");
   const place = figure.querySelector(".chart");
   if (!now) {
     say(line, "No rewards yet.");
+    figure.querySelector(".key").replaceChildren();
     place.hidden = true;
     return;
   }
   place.hidden = false;
-  line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${value(objective, now.low)} to ${value(objective, now.high)})`, ...change(objective, gained, base));
-  const known = parts.filter((part) => part.rewards[objective.name]?.[0]);
-  const rows = spread(known, (part) => {
-    const told = mean(part.rewards[objective.name]);
-    const [low, high] = objective.range; // an interval says nothing beyond the range
-    return [{ ...told, low: Math.max(told.low, Math.min(low, told.value)), high: Math.min(told.high, Math.max(high, told.value)) }];
-  });
+  line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${ends(objective, now)})`, ...change(objective, told.summary, base));
+  const known = runs(parts, (part) => part.rewards[objective.name]?.[0]);
+  const rows = known.flatMap((run, n) => spread(run, (part) => [{ run: n, ...within(objective, mean(part.rewards[objective.name])) }]));
   const levels = [];
   if (base !== null) {
     const lower = objective.goal === "min";
-    // A name stands on the side away from the other line.
-    levels.push({ value: base, dash: "base", side: lower && n === 0 ? "below" : "above", label: `always best for ${told.objectives[0].name}: ≈ ${value(objective, base)}` });
+    levels.push({ value: base, dash: "base", label: `always best for ${told.objectives[0].name}: ≈ ${value(objective, base)}` });
     const edge = lower ? base + objective.tolerance : base - objective.tolerance;
-    if (n === 0 && objective.tolerance) levels.push({ value: edge, dash: "tolerance", side: lower ? "above" : "below", label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"}` });
+    if (n === 0 && objective.tolerance) levels.push({ value: edge, dash: "tolerance", label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"}` });
   }
+  figure.querySelector(".key").replaceChildren(...levels.map(({ dash, label }) => el("li", {}, el("span", { class: `dash ${dash}`, "aria-hidden": "true" }), label)));
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
   const clock = clockFor(parts);
-  draw(place, `${told.point} ${n} ${clock}`, objectiveSpec(clock, n === 0 ? "var(--first)" : "var(--second)"), { rows, levels }, label);
+  const has = [rows.some((row) => row.low !== null), levels.length > 0];
+  const spec = objectiveSpec(clock, n === 0 ? "var(--first)" : "var(--second)", ...has);
+  draw(place, `${told.point} ${n} ${clock} ${has}`, spec, has[1] ? { rows, levels } : { rows }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
-    known.map((part) => {
+    known.flat().map((part) => {
       const told = mean(part.rewards[objective.name]);
-      return [when(part), value(objective, told.value), `${value(objective, told.low)} to ${value(objective, told.high)}`, count(told.count)];
+      return [when(part), value(objective, told.value), ends(objective, told), count(told.count)];
     }).reverse(), [1, 2, 3]));
 }
 
-function change(objective, gained, base) {
-  if (gained.value === null) return [];
-  const { kind, text, sure } = gain(objective, gained, base);
+// An interval says nothing beyond the objective's range.
+function within(objective, told) {
+  if (told.low === null) return told;
+  const [low, high] = objective.range;
+  return { ...told, low: Math.max(told.low, Math.min(low, told.value)), high: Math.min(told.high, Math.max(high, told.value)) };
+}
+
+function change(objective, summary, base) {
+  if (!comparable(summary, objective.name)) return [];
+  const { kind, text, sure } = gain(objective, summary.gained[objective.name], base);
   if (kind === "same") return ["; as good as the baseline"];
   return ["; ", el("span", { class: kind }, `${kind === "gain" ? "gained" : "gave up"}: ${text}`), sure ? "" : " (not certain yet)"];
 }
@@ -164,28 +167,35 @@ function shares(told, parts) {
   const look = looksOf(told);
   const names = [...look.named, ...(look.others.length ? [OTHERS] : [])];
   const of = (part, name) => (name === OTHERS ? look.others.reduce((sum, arm) => sum + (part.arms[arm] ?? 0), 0) : part.arms[name] ?? 0);
-  const busy = parts.filter((part) => part.decisions);
-  const rows = spread(busy, (part) => names.map((arm, order) => ({ arm, order, n: of(part, arm), share: of(part, arm) / part.decisions })));
-  const last = busy.slice(-Math.max(1, Math.ceil(parts.length / 12)));
-  const total = last.reduce((sum, part) => sum + part.decisions, 0);
+  const found = runs(parts, (part) => part.decisions);
+  const busy = found.flat();
+  const rows = found.flatMap((run, n) => steps(run, (part) => stacked(names.map((arm) => ({ run: n, arm, n: of(part, arm), share: of(part, arm) / part.decisions })))));
+  const total = busy.reduce((sum, part) => sum + part.decisions, 0);
   const retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
   const lines = names.map((name) => {
-    const share = total ? last.reduce((sum, part) => sum + of(part, name), 0) / total : 0;
+    const share = total ? busy.reduce((sum, part) => sum + of(part, name), 0) / total : 0;
     return { name, text: `${name}${name === OTHERS ? ` (${look.others.length})` : ""}${retired.has(name) ? " (retired)" : ""} ${percent(share)}` };
   });
+  say(by("key-note"), `Of the ${count(total)} decisions shown:`);
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
   const clock = clockFor(parts);
-  draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Lately: ${lines.map((line) => line.text).join(", ")}.`);
+  draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Of all decisions shown: ${lines.map((line) => line.text).join(", ")}.`);
   tableWhenOpen(by("shares-table"), () => table(["from", ...names],
     busy.map((part) => [when(part), ...names.map((name) => percent(of(part, name) / part.decisions))]).reverse(), names.map((_, n) => n + 1)));
+}
+
+// Each arm's share upon those before it.
+function stacked(shares) {
+  let below = 0;
+  return shares.map((one) => ({ ...one, from: below, to: (below += one.share) }));
 }
 
 function traffic(parts) {
   const rates = parts.map((part) => part.decisions / (part.end - part.begin));
   const [unit, size] = rateUnit(Math.max(...rates));
-  const rows = steps(parts, (part) => ({ n: part.decisions, rate: (size * part.decisions) / (part.end - part.begin) }));
+  const rows = steps(parts, (part) => [{ n: part.decisions, rate: (size * part.decisions) / (part.end - part.begin) }]);
   const clock = clockFor(parts);
-  draw(by("traffic"), `${unit} ${clock}`, trafficSpec(clock, unit), { rows }, `Decisions over time, lately ${short(rows.at(-1).rate)} per ${unit}.`);
+  draw(by("traffic"), `${unit} ${clock}`, trafficSpec(clock, unit), { rows }, `Decisions over time, at most ${short(Math.max(...rows.map((row) => row.rate)))} per ${unit}.`);
   tableWhenOpen(by("traffic-table"), () => table(["from", "decisions", `per ${unit}`],
     parts.map((part, n) => [when(part), count(part.decisions), short(rows[n].rate)]).reverse(), [1, 2]));
 }
@@ -196,7 +206,7 @@ function waiting(told, parts) {
   say(by("waiting-note"), `${count(told.waiting)} decisions are kept for their rewards, ${patience}. ${count(expired)} were let go when their time was over. ${count(late)} rewards came after that, too late to be learned.`);
   by("waiting-figure").hidden = !late;
   if (!late) return;
-  const rows = steps(parts, (part) => ({ n: part.late }));
+  const rows = steps(parts, (part) => [{ n: part.late }]);
   const clock = clockFor(parts);
   draw(by("waiting"), clock, lateSpec(clock), { rows }, `Late rewards over time: ${count(late)} in all.`);
   tableWhenOpen(by("waiting-table"), () => table(["from", "late rewards", "decisions let go"],

@@ -7,6 +7,7 @@ import { OTHERS } from "./series.js";
 import { fact, listed, percent, short } from "./words.js";
 
 const NOTHING = "";
+const UNDECIDED = { name: "undecided", colour: "#c9ced4", ink: "#000000" };
 let point = null;
 let features = [];
 let chosen = { x: NOTHING, y: NOTHING, at: {} };
@@ -96,22 +97,28 @@ export async function refresh(looks) {
 function show(told, looks) {
   const { x, y, cells } = told;
   const across = x.values.length;
+  const look = { of: (name) => (name === UNDECIDED.name ? UNDECIDED : looks.of(name)) };
   const rows = cells.map(([arm, chance], n) => ({
-    ...place("x", x, n % across), ...place("y", y, Math.floor(n / across)),
-    arm: looks.group(told.arms[arm]), name: told.arms[arm], chance: chance ?? 1,
-    told: chance === null ? "unknown" : percent(chance),
+    ...place("x", x, n % across), ...place("y", y, Math.floor(n / across)), ...cell(told.arms[arm], chance, looks),
   }));
   const there = new Set(rows.map((row) => row.arm));
-  const names = [...looks.named, OTHERS].filter((name) => there.has(name));
-  const key = JSON.stringify([x, y, names, names.map((name) => looks.of(name).colour)]);
-  draw(by("map"), key, spec(x, y, looks, names), { rows, labels: labels(rows, x, y, looks) }, inWords(told));
+  const names = [...looks.named, OTHERS, UNDECIDED.name].filter((name) => there.has(name));
+  const key = JSON.stringify([x, y, names, names.map((name) => look.of(name).colour)]);
+  draw(by("map"), key, spec(x, y, look, names), { rows, labels: labels(rows, x, y, look) }, inWords(told));
   by("map-key").replaceChildren(...names.map((name) => {
     const share = rows.filter((row) => row.arm === name).length / rows.length;
-    return el("li", {}, swatch(looks.of(name).colour), `${name}, ${percent(share)} of the map`);
+    const more = name === UNDECIDED.name ? ": several arms are equally likely" : "";
+    return el("li", {}, swatch(look.of(name).colour), `${name}, ${percent(share)} of the map${more}`);
   }));
   const fixed = Object.entries(told.at).map(([name, one]) => `${name} = ${fact(one)}`);
   say(by("map-note"), fixed.length ? `With ${listed(fixed)}.` : "");
   tableWhenOpen(by("map-table"), () => table([y ? y.name : "", `arms by ${x.name}`], runs(told)));
+}
+
+// Who is chosen at a step; without an arm nobody is ahead there.
+function cell(arm, chance, looks) {
+  if (arm === undefined) return { arm: UNDECIDED.name, name: UNDECIDED.name, chance: 1, told: chance === null ? "unknown" : `${percent(chance)} for each of several arms` };
+  return { arm: looks.group(arm), name: arm, chance: chance ?? 1, told: chance === null ? "unknown" : percent(chance) };
 }
 
 const at = (axis, n) => (axis.edges ? `${short(axis.edges[n])} to ${short(axis.edges[n + 1])}` : String(axis.values[n]));
@@ -177,7 +184,7 @@ function runs({ x, y, arms, cells }) {
       let to = from;
       while (to + 1 < wide && cells[up * wide + to + 1][0] === arm) to += 1;
       const where = x.edges ? `${short(x.edges[from])} to ${short(x.edges[to + 1])}` : listed(x.values.slice(from, to + 1).map(String));
-      told.push(`${arms[arm]} (${where})`);
+      told.push(`${arms[arm] ?? UNDECIDED.name} (${where})`);
       from = to + 1;
     }
     return [y ? at(y, up) : "all", told.join(", ")];
@@ -185,6 +192,8 @@ function runs({ x, y, arms, cells }) {
 }
 
 function inWords({ x, y, arms, cells }) {
-  const shares = arms.map((arm, n) => `${arm} on ${percent(cells.filter(([one]) => one === n).length / cells.length)}`);
+  const on = (arm) => percent(cells.filter(([one]) => one === arm).length / cells.length);
+  const shares = arms.map((arm, n) => `${arm} on ${on(n)}`);
+  if (cells.some(([arm]) => arm === null)) shares.push(`${UNDECIDED.name} on ${on(null)}`);
   return `Map of arms over ${x.name}${y ? ` and ${y.name}` : ""}: ${listed(shares)}. It stands in words below.`;
 }

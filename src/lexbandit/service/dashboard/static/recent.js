@@ -7,6 +7,9 @@ import { ago, count, facts, percent, value } from "./words.js";
 
 let point = null;
 let objectives = [];
+let retired = new Set();
+let shown = new Map(); // the decisions in the list, by id
+let asked = null; // the one that the dialog is about
 let over = false;
 
 const body = () => by("recent");
@@ -15,7 +18,7 @@ export const busy = () => over || by("why").open || body().contains(document.act
 export function listen() {
   body().addEventListener("click", (event) => {
     const row = event.target.closest("tr");
-    if (row) open(row.dataset.id, row.querySelector("button"));
+    if (row) open(shown.get(row.dataset.id), row.querySelector("button"));
   });
   body().addEventListener("pointerenter", (event) => { over = event.pointerType === "mouse"; });
   body().addEventListener("pointerleave", () => { over = false; });
@@ -26,10 +29,12 @@ export function listen() {
 
 export async function refresh(name, told, looks, now) {
   objectives = told.objectives;
+  retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
   if (name === point && busy()) return;
   const { decisions } = await ask(`/v1/${name}/recent`);
   if (name === point && busy()) return;
   point = name;
+  shown = new Map(decisions.map((one) => [one.id, one]));
   const kept = new Map([...body().children].map((row) => [row.dataset.id, row]));
   body().replaceChildren(...decisions.map((one) => filled(kept.get(one.id) ?? blank(one.id), one, looks, now)));
 }
@@ -55,27 +60,33 @@ function filled(row, one, looks, now) {
   return row;
 }
 
-async function open(id, opener) {
-  let told;
-  try {
-    told = await ask(`/v1/${point}/recent?id=${encodeURIComponent(id)}`);
-  } catch (error) {
-    say(by("status"), error.message);
-    return;
-  }
-  const { decision } = told;
+// Explains by the decision's context, which stands in the list: the service may have forgotten it.
+async function open(decision, opener) {
+  asked = decision;
   say(by("why-title"), `Why ${decision.arm}?`);
   const allowed = decision.allowed ? ` Allowed: ${decision.allowed.join(", ")}.` : "";
   const chance = decision.propensity === null ? "" : ` It had a probability of ${percent(decision.propensity)}.`;
   const rewards = Object.keys(decision.rewards).length ? `Rewards: ${facts(decision.rewards)}.` : "No rewards yet.";
   say(by("why-facts"), `Decision ${decision.id}, with ${facts(decision.context)}.${allowed}${chance} ${rewards}`);
-  say(by("why-reason"), `By what is known now: ${told.reason}`);
-  by("why-table").replaceChildren(known(told.arms));
+  say(by("why-reason"), "Asking…");
+  by("why-table").replaceChildren();
   by("why-charts").replaceChildren();
   by("why").showModal();
   by("close").focus();
   by("why").addEventListener("close", () => opener.focus(), { once: true });
-  for (const objective of objectives) intervals(objective, told.arms);
+  const present = decision.allowed?.filter((arm) => !retired.has(arm)) ?? [];
+  try {
+    const told = await ask(`/v1/${point}/explain`, { context: decision.context, ...(present.length && { allowed: present }) });
+    if (asked === decision && by("why").open) explain(told);
+  } catch (error) {
+    if (asked === decision) say(by("why-reason"), `It cannot be explained now: ${error.message}`);
+  }
+}
+
+function explain({ reason, arms }) {
+  say(by("why-reason"), `By what is known now: ${reason}`);
+  by("why-table").replaceChildren(known(arms));
+  for (const objective of objectives) intervals(objective, arms);
 }
 
 function intervals(objective, arms) {

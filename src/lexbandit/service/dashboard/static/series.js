@@ -35,9 +35,29 @@ function add(into, other) {
   }
 }
 
+// Runs of stretches that follow each other and have something to show; between them is nothing.
+export function runs(parts, has) {
+  const found = [];
+  parts.forEach((part, n) => {
+    if (!has(part)) return;
+    if (n === 0 || !has(parts[n - 1])) found.push([]);
+    found.at(-1).push(part);
+  });
+  return found;
+}
+
+// Decisions per second over the last minute, up to now.
+export function pace({ since, stretches }, now) {
+  const span = Math.min(60, Math.max(1, now - (since ?? now)));
+  const within = (begin, end) => Math.max(0, end - Math.max(begin, now - span)) / (end - begin);
+  return stretches.reduce((sum, [begin, end, n]) => sum + n * within(begin, end), 0) / span;
+}
+
+// The mean of rewards with a 95 % interval; one reward has none.
 export function mean([n, total, squares]) {
   const middle = total / n;
-  const half = 1.96 * Math.sqrt(Math.max(squares / n - middle * middle, 0) / n);
+  if (n < 2) return { value: middle, low: null, high: null, count: n };
+  const half = 1.96 * Math.sqrt(Math.max(squares / n - middle * middle, 0) / (n - 1));
   return { value: middle, low: middle - half, high: middle + half, count: n };
 }
 
@@ -51,10 +71,23 @@ export function lately(parts, objective) {
   return sums[0] ? mean(sums) : null;
 }
 
-// What always taking the arm best for the first objective would give now, by present estimates.
-export function baseline(objective, gained, now) {
-  if (!now || gained.value === null) return null;
-  return objective.goal === "min" ? now.value + gained.value : now.value - gained.value;
+// With fewer rewards than this nothing is said of gains.
+const FEW = 30;
+
+// Whether enough is known to say what was gained. An interval without ends means that nothing is.
+export function comparable({ received, gained }, name) {
+  const { value, low, high } = gained[name];
+  return received[name].count >= FEW && value !== null && low !== null && high !== null;
+}
+
+// What always taking the arm best for the first objective would give now, by present estimates. It
+// lies in the objective's range, as rewards do, though estimates may not.
+export function baseline(objective, summary, now) {
+  if (!now || !comparable(summary, objective.name)) return null;
+  const gained = summary.gained[objective.name].value;
+  const [low, high] = objective.range;
+  const base = objective.goal === "min" ? now.value + gained : now.value - gained;
+  return Math.min(Math.max(base, Math.min(low, now.value)), Math.max(high, now.value));
 }
 
 // Okabe and Ito's colours: neighbours differ for every kind of colour vision.

@@ -1,5 +1,7 @@
 // Numbers and sentences, in plain words.
 
+import { comparable } from "./series.js";
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
@@ -11,6 +13,9 @@ export function percent(share) {
   if (share < 1 && share > 0.999) return "over 99.9\u00a0%";
   return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)}\u00a0%`;
 }
+
+// A mean's interval; one reward has none.
+export const ends = (objective, { low, high }) => (low === null ? "by one reward" : `${value(objective, low)} to ${value(objective, high)}`);
 
 // A value of an objective: as many digits as a thousandth of its range asks for.
 export function value(objective, number) {
@@ -89,10 +94,10 @@ export function headline(told, baselines) {
   const gained = told.summary.gained;
   if (!told.totals.decisions) return ["No decisions yet."];
   if (!told.totals.rewards) return [`${count(told.totals.decisions)} decisions, and no rewards yet: there is nothing to learn from.`];
-  if (gained[first.name].value === null) {
-    return ["It is too early to compare: not every arm has had rewards of every objective."];
-  }
   if (!others.length) return [`One objective, ${first.name}: there is nothing to give up for another.`];
+  if (!told.objectives.every((o) => comparable(told.summary, o.name))) {
+    return [`It is too early to tell what was gained and what was given up: there are ${count(told.totals.rewards)} rewards so far.`];
+  }
   const gains = others.map((objective) => [objective, gain(objective, gained[objective.name], baselines[objective.name])]);
   const parts = [`Compared with always taking the arm best for ${first.name}, `];
   gains.forEach(([objective, one], n) => {

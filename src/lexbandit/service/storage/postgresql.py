@@ -305,3 +305,8 @@ def _not_a_url() -> InvalidInput:
         "storage must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ : / ? # and % "
         "in a password written as %40 %3A %2F %3F %23 and %25; the one given is not."
     )
+
+
+def storage_at(url: str, *, reading: bool = False) -> Storage:  # noqa: ARG001 - it is shared
+    """Return the storage of postgresql://USER:PASSWORD@HOST/DATABASE."""
+    return PostgresStorage(url)

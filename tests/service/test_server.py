@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -273,6 +274,7 @@ def test_what_is_said_of_a_storage_has_no_password(tmp_path: Path, url: str) -> 
 def test_what_is_said_at_the_start_has_no_password(capsys: pytest.CaptureFixture[str]) -> None:
     url = "postgresql://db/x?user=me&password=hush"
     config = read_config(sample(), {"LEXBANDIT_STORAGE": url})
-    _welcome("http://127.0.0.1:1", config, no_auth=True)
+    engine: Any = SimpleNamespace(points={})
+    _welcome("http://127.0.0.1:1", config, engine, no_auth=True)
     said = capsys.readouterr().err
     assert "storage    postgresql://db/x?user=me&password=***\n" in said

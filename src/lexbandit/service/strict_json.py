@@ -78,15 +78,20 @@ def _with_keys(message: str, value: Any, type: Any) -> str:
     """Return msgspec's message with the keys that it leaves out, as `$.context[...]`."""
     told, _, path = message.partition(" - at `")
     node, place = value, "$"
+    passed: list[tuple[list[Any], Any]] = []
     for field, index in _STEP.findall(path):
-        key: Any = field or (_culprit(message, node, value, type) if index == "..." else int(index))
+        key: Any = field
+        if index == "...":
+            for rows, row in passed:
+                rows[:] = [row]  # those before it are fine and need not be looked at again
+            key = _culprit(message, node, value, type)
+        elif index:
+            key = int(index)
+            passed.append((node, node[key]))
         if key is None:
             return message
         place += f".{key}" if isinstance(key, str) else f"[{key}]"
-        inner = node[key]
-        if isinstance(node, list):
-            node[:] = [inner]  # the rows before it are fine and need not be looked at again
-        node = inner
+        node = node[key]
     return f"{told} - at `{place}`" if path else told
 
 

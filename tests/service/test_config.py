@@ -115,6 +115,10 @@ WRONG = [
     (("wait = 60", "keep = 0"), "line 2, points.router: keep must be"),
     (("wait = 60", 'policy = "lex-linucbb"'), "did you mean 'lex-linucb'"),
     (("wait = 60", "settings = { scael = 1 }"), "scael"),
+    (("wait = 60", "threshold = 2.5"), "line 4, points.router.threshold: 'threshold' is a setting "
+        "of the policy 'lex-linucb': write settings = { threshold = 2.5 }."),
+    (("wait = 60", 'policy = "random"\nthreshold = 2.5'), "unknown key 'threshold'"),
+    (("wait = 60", "policy = 7\nthreshold = 2.5"), "unknown key 'threshold'"),
     (("wait = 60", "settings = 1"), "settings must be a table"),
     (("wait = 60", "explore = 2"), "explore"),
     (('["small", "large"]', '["small", "small"]'), "two arms are called 'small'"),

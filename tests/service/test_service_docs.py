@@ -16,6 +16,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 # What does not depend on chance or on the clock.
 FIXED = {"learned", "late", "type", "title", "status", "detail", "retired", "changed", "kind"}
 
+# A number, or null where chance chose no such arm yet.
+ESTIMATES = {"value", "low", "high"}
+
 
 def blocks() -> list[str]:
     """Return the indented blocks of the page."""
@@ -26,7 +29,10 @@ def blocks() -> list[str]:
 def shape(value: Any) -> Any:
     """Return what an answer has, without what depends on chance."""
     if isinstance(value, dict):
-        return {k: v if k in FIXED else shape(v) for k, v in value.items()}
+        return {
+            k: v if k in FIXED else "estimate" if k in ESTIMATES else shape(v)
+            for k, v in value.items()
+        }
     if isinstance(value, list):
         return [shape(one) for one in value]
     return type(value).__name__

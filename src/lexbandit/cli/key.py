@@ -17,13 +17,19 @@ from lexbandit.cli.extras import needs
     multiple=True,
     required=True,
     type=click.Choice(["decide", "reward", "read", "admin"]),
-    help="What the key is for; may be given several times.",
+    help="What the key is for (see above); may be given several times.",
 )
 @click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Add it to this file."
 )
 def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
     """Make an API key called NAME. It is printed once; only its hash is kept.
+
+    \b
+    decide   ask for decisions
+    reward   tell rewards
+    read     explanations, summaries, the log, metrics, the dashboard
+    admin    add and retire arms, and all of the above
 
     With --to the hash is added to a file of keys; without, it is printed to be put there.
     """

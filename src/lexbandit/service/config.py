@@ -22,6 +22,7 @@ docs/service.md explains all of it.
 
 import dataclasses
 import difflib
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -30,9 +31,11 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit import checks
+from lexbandit.chooser.policy_for import DEFAULT
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
+from lexbandit.policies.making import REGISTRY, parameters_of
 from lexbandit.service.auth import VARIABLE, Key, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
@@ -50,6 +53,8 @@ _NEAR = 0.7
 LEVELS = ("debug", "info", "warning", "error")
 _FEATURES = {kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)}
 _POINT = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
+# Parameters of a policy that it gets from the features and the objectives.
+_DERIVED = ("dimension", "tolerance")
 _OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))
 
 
@@ -202,6 +207,7 @@ class _Reader:
 
     def _point(self, name: str, table: Any) -> Definition:
         file, place = self.file, ("points", name)
+        self._settings_in_their_place(place, table)
         file.only(place, table, _POINT)
         with file.at(*place):
             point_name(name)
@@ -225,6 +231,19 @@ class _Reader:
             for arm in chooser.arms:
                 arm_name(arm)
         return definition
+
+    def _settings_in_their_place(self, place: tuple[str | int, ...], table: Any) -> None:
+        """Refuse a parameter of the policy that stands among the keys of a point."""
+        policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
+        if policy not in REGISTRY.names():
+            return
+        for key in table:
+            if key not in _POINT and key not in _DERIVED and key in parameters_of(policy):
+                with self.file.at(*place, key):
+                    raise InvalidInput(
+                        f"{key!r} is a setting of the policy {policy!r}: write "
+                        f"settings = {{ {key} = {json.dumps(table[key], default=str)} }}."
+                    )
 
     def _objective(self, place: tuple[str | int, ...], table: Any) -> Objective:
         self.file.only(place, table, _OBJECTIVE)

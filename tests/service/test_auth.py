@@ -11,7 +11,7 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
-from lexbandit.service.auth import ROLES, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
 from lexbandit.service.limits import RateLimits
 from lexbandit.service.operations import OPERATIONS
 from lexbandit.service.problems import Problem
@@ -19,7 +19,18 @@ from lexbandit.service.sessions import HOURS, Sessions, set_cookie
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
 
 KEYS = [*(key(role, role) for role in ROLES), key("both", "decide", "reward")]
-WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics")
+WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics", "/openapi.json")
+
+# What a page of another site must not get, where there are no keys: all but the two for balancers.
+CLOSED = (
+    *WATCHED,
+    "/v1",
+    "/",
+    "/login",
+    "/dashboard/style.css",
+    "/nothing",
+    "/v1/router/decisions",
+)
 
 
 def on(folder: Path, work: Callable[[Served], Awaitable[None]], keys: object = KEYS) -> None:
@@ -72,7 +83,10 @@ def test_without_a_key_or_with_a_wrong_one_nothing_is_told(tmp_path: Path) -> No
                 assert words in told
                 assert "router" not in reply.text
                 assert reply.headers["www-authenticate"].startswith("Bearer")
-            assert (await s.http.get("/metrics", headers=headers)).status_code == 401
+            for path in ("/metrics", "/openapi.json"):
+                reply = await s.http.get(path, headers=headers)
+                detail_of(reply, 401)
+                assert "small" not in reply.text
         assert s.state == before
 
     on(tmp_path, work)
@@ -178,6 +192,31 @@ def test_a_session_ends_and_cannot_be_made_up() -> None:
     assert sessions.find(value) is None
 
 
+def test_an_ended_session_is_over_however_its_cookie_is_written() -> None:
+    keys = Keys(KEYS)
+    sessions = Sessions(keys, "shared")
+    value, other = (sessions.begin(keys.by_name["read"]) for _ in range(2))
+    told, _, signature = value.rpartition(".")
+    written = [value, f"{told.upper()}.{signature}", f"{told[:2]} {told[2:]}.{signature}"]
+    assert len(set(written)) == len(written)
+    for one in written:
+        assert sessions.find(one) is not None
+        sessions.end(one)
+        for again in written:
+            assert sessions.find(again) is None
+        sessions = Sessions(keys, "shared")
+    sessions.end(value)
+    assert sessions.find(other) is not None
+
+
+def test_a_session_ends_when_its_key_is_replaced() -> None:
+    before = Keys(KEYS)
+    value = Sessions(before, "shared").begin(before.by_name["read"])
+    replaced = Key("read", frozenset({"read"}), bytes.fromhex(hash_of("another")))
+    assert Sessions(Keys([replaced]), "shared").find(value) is None
+    assert Sessions(Keys([key("read", "read", rate=7)]), "shared").find(value) is not None
+
+
 def test_a_cookie_is_for_tls_only_where_there_is_tls() -> None:
     assert b"; Secure" in set_cookie("x", secure=True)
     assert b"Secure" not in set_cookie("x", secure=False)
@@ -189,9 +228,15 @@ def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
             reply = await s.http.get("/v1", headers={"Host": host})
             assert reply.status_code == 200, host
         for host in ("evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""):
-            for path in ("/v1", "/", "/v1/router/history"):
+            for path in CLOSED:
                 reply = await s.http.get(path, headers={"Host": host})
-                assert "localhost" in detail_of(reply, 421), host
+                assert "localhost" in detail_of(reply, 421), (host, path)
+            for path in ("/login", "/logout"):
+                assert "localhost" in detail_of(
+                    await s.http.post(path, headers={"Host": host}), 421
+                )
+            for path in ("/health", "/ready"):
+                assert (await s.http.get(path, headers={"Host": host})).status_code == 200
         assert (await s.http.get("/login")).headers["location"] == "/"
 
     on(tmp_path, work, None)

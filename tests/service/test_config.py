@@ -166,6 +166,19 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
 
 
+def test_a_session_secret_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
+    for secret in ("hush", "x" * 31):
+        with pytest.raises(InvalidInput) as refused:
+            read(tmp_path, POINT, {"LEXBANDIT_SESSION_SECRET": secret})
+        said = str(refused.value)
+        assert "LEXBANDIT_SESSION_SECRET must be a random text of 32 characters" in said
+        assert f"it has {len(secret)}:" in said
+        assert secret not in said
+    good = "x" * 32
+    assert read(tmp_path, POINT, {"LEXBANDIT_SESSION_SECRET": good}).session_secret == good
+    assert read(tmp_path, POINT, {"LEXBANDIT_SESSION_SECRET": ""}).session_secret is None
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot read"):
         read_config(tmp_path / "none.toml", {})

@@ -77,6 +77,19 @@ def test_its_schemas_know_the_points(tmp_path: Path) -> None:
     assert not fits("ArmRequest", {"weight": 3})
 
 
+def test_only_the_average_of_rewards_has_a_95_percent_interval(tmp_path: Path) -> None:
+    schemas = document(tmp_path)["components"]["schemas"]
+    parts = schemas["SummaryReply"]["properties"]
+
+    def told(field: str) -> str:
+        name = parts[field]["additionalProperties"]["$ref"].rpartition("/")[2]
+        return str(schemas[name]["description"])
+
+    assert "with a 95 % interval" in told("received")
+    assert "widths that the policy works with" in " ".join(told("gained").split())
+    assert "with a 95 % interval" not in told("gained")
+
+
 def held_against(folder: Path, *arguments: str, seconds: int) -> str:
     """Run schemathesis on a service of its own; returns what it says if it found nothing."""
     key = {"LEXBANDIT_KEY_ALL": f"admin:{hash_of(SECRET)}"}

@@ -18,8 +18,9 @@ from typing import Any
 import httpx
 import pytest
 
-from lexbandit.cli.serve import sample
+from lexbandit.cli.serve import _welcome, sample
 from lexbandit.service.auth import hash_of
+from lexbandit.service.config import read_config
 from lexbandit.service.plain_logs import without_password
 
 SECRET = "lxb_a-key-that-nobody-may-read"
@@ -229,6 +230,11 @@ def test_the_command_line_loads_the_service_only_to_serve() -> None:
         ("postgresql://me:h:u%40sh@db and postgres://a:b@c", "postgresql://me:***@db and postgres://a:***@c"),
         ("postgresql://db/x at 12:30 by a@b.example", "postgresql://db/x at 12:30 by a@b.example"),
         ("http://localhost:8080/v1", "http://localhost:8080/v1"),
+        ("postgresql://me:p@hush@db/x", "postgresql://me:***@db/x"),
+        ("postgresql://db:1?a=b@c", "postgresql://db:1?a=b@c"),
+        ("postgresql://db/x?user=u&password=hush", "postgresql://db/x?user=u&password=***"),
+        ("postgres://d/x?sslPassword=hu%20sh&a=b no", "postgres://d/x?sslPassword=***&a=b no"),
+        ("postgresql:///x?p%61ssword=hush and more", "postgresql:///x?p%61ssword=*** and more"),
     ],
 )  # fmt: skip
 def test_passwords_of_urls_are_not_shown(text: str, shown: str) -> None:
@@ -247,9 +253,26 @@ def test_a_logged_line_has_no_password() -> None:
     assert done.stderr.endswith("INFO lexbandit.service at postgresql://me:***@db/x\n")
 
 
-def test_what_is_said_of_a_storage_has_no_password(tmp_path: Path) -> None:
-    variables: dict[str, Any] = {"LEXBANDIT_STORAGE": "postgresql://me:hush@127.0.0.1:1/none"}
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hush@127.0.0.1:1/none",
+        "postgresql://127.0.0.1:1/none?user=me&password=hush",
+        "postgresql://127.0.0.1:1/none?user=me&password=hush&unknown=1",
+        "postgresql://127.0.0.1:port/none?user=me&password=hush",
+    ],
+)
+def test_what_is_said_of_a_storage_has_no_password(tmp_path: Path, url: str) -> None:
+    variables: dict[str, Any] = {"LEXBANDIT_STORAGE": url}
     with running(tmp_path, "--no-auth", **variables) as process:
         assert process.process.wait(90) == 1
         assert "hush" not in process.said
         assert process.said.count("error:") == 1
+
+
+def test_what_is_said_at_the_start_has_no_password(capsys: pytest.CaptureFixture[str]) -> None:
+    url = "postgresql://db/x?user=me&password=hush"
+    config = read_config(sample(), {"LEXBANDIT_STORAGE": url})
+    _welcome("http://127.0.0.1:1", config, no_auth=True)
+    said = capsys.readouterr().err
+    assert "storage    postgresql://db/x?user=me&password=***\n" in said

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mean:
-    """An average with a 95 % interval; None where nothing is known.
+    """An average with an interval; None where nothing is known. `Summary` says which interval.
 
     One reward gives an average, and no interval.
     """
@@ -42,7 +42,7 @@ class Summary:
     gained      per objective, how much better the arms now chosen are than the arms best for the
                 first objective alone, by the present estimates, averaged over recent contexts; in
                 the objective's own units, positive is better. The interval comes from the widths
-                that the policy works with
+                that the policy works with; it is no 95 % interval
     plays       rewarded decisions per arm
     outside     per objective, how many rewards lay outside its range
     ranges      per objective, its range

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("lexbandit.service")
 access = logging.getLogger("lexbandit.service.access")
 
+# A load balancer asks for these by whatever name it likes; they say nothing of the points.
+_BY_ANY_NAME = ("/health", "/ready")
 _SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 
 
@@ -69,7 +71,7 @@ class App:
         self._site = site
         own = (
             Operation("GET", "/metrics", "read", self._tell_metrics, {200: "text/plain"}),
-            Operation("GET", "/openapi.json", None, self._tell_document, {200: dict[str, Any]}),
+            Operation("GET", "/openapi.json", "read", self._tell_document, {200: dict[str, Any]}),
         )
         self._operations = (*OPERATIONS, *own)
         self._router = Router(self._operations, engine.points)
@@ -92,6 +94,8 @@ class App:
         route, method = "other", scope["method"]
         found: Found | None = None
         try:
+            if scope["path"] not in _BY_ANY_NAME:
+                self._door.check_host(scope["headers"])
             found = self._router.find(scope["raw_path"])
             if found is not None:
                 operation = _operation(found, method)

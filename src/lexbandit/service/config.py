@@ -44,8 +44,9 @@ from lexbandit.service.storage import make_storage
 from lexbandit.service.toml_file import TomlFile
 
 PREFIX = "LEXBANDIT_"
-# Not for a file: whoever reads it can make sessions.
+# Not for a file: whoever reads it, or guesses it, can make sessions.
 SECRET = "LEXBANDIT_SESSION_SECRET"
+_SHORTEST_SECRET = 32
 
 # How like a setting's name another one must be to be a slip.
 _NEAR = 0.7
@@ -155,8 +156,16 @@ class _Reader:
             keys = (*keys_in_file(values["keys"]), *keys)
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
+        return Config(self._points(), **{**values, "keys": keys}, session_secret=self._secret())
+
+    def _secret(self) -> str | None:
         secret = self.environment.get(SECRET) or None
-        return Config(self._points(), **{**values, "keys": keys}, session_secret=secret)
+        if secret is not None and len(secret) < _SHORTEST_SECRET:
+            raise InvalidInput(  # the value is not repeated
+                f"{SECRET} must be a random text of {_SHORTEST_SECRET} characters at least, it has "
+                f"{len(secret)}: make one with `openssl rand -hex 32`."
+            )
+        return secret
 
     def _check_environment(self) -> None:
         """Refuse a variable that is nearly a setting's. Others may be anybody's: leave them."""

@@ -3,7 +3,7 @@
 import functools
 import ipaddress
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lexbandit.service.auth import Key, Keys, Role
@@ -17,11 +17,7 @@ _CHALLENGE = {b"www-authenticate": b'Bearer realm="lexbandit"'}
 
 @dataclass
 class Door:
-    """Lets requests in. Without keys everybody is let in, who came by a loopback name.
-
-    The name is looked at because a page of another site can lead a browser here under a name of its
-    own; it cannot make the browser say ours.
-    """
+    """Lets requests in. Without keys everybody is let in, who came by a loopback name."""
 
     keys: Keys | None
     sessions: Sessions | None = None
@@ -31,7 +27,6 @@ class Door:
     def admit(self, headers: Headers, role: Role) -> None:
         """Let a request in that may do what `role` may; else it is refused."""
         if self.keys is None:
-            self._check_host(headers.get(b"host", b""))
             return
         key = self.caller(headers)
         if key is None:
@@ -54,8 +49,15 @@ class Door:
             return self.sessions.find(cookie_in(cookie.decode("latin-1")))
         return None
 
-    def _check_host(self, header: bytes) -> None:
-        host = header.decode("latin-1")
+    def check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Refuse a request that came by another name than a loopback one, where there are no keys.
+
+        A page of another site can lead a browser here under a name of its own; it cannot make the
+        browser say ours.
+        """
+        if self.keys is not None:
+            return
+        host = dict(headers).get(b"host", b"").decode("latin-1")
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not is_loopback(name):
             raise Problem(

@@ -185,7 +185,21 @@ class ExplainReply(Struct):
 
 
 class MeanReply(Struct):
-    """An average with a 95 % interval; null where nothing is known."""
+    """An average of rewards with a 95 % interval; null where nothing is known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+class GainReply(Struct):
+    """How much better the arms now chosen are than those best for the first objective alone.
+
+    By present estimates, averaged over `count` recent contexts; positive is better, null where
+    nothing is known. `low` and `high` come from the widths that the policy works with; they are no
+    95 % interval.
+    """
 
     value: float | None
     low: float | None
@@ -201,7 +215,7 @@ class SummaryReply(Struct):
     """
 
     received: dict[str, MeanReply]
-    gained: dict[str, MeanReply]
+    gained: dict[str, GainReply]
     plays: dict[str, int]
     decisions: int
     waiting: int

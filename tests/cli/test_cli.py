@@ -266,7 +266,8 @@ def test_without_its_extra_one_line_says_what_to_install(package: str) -> None:
         f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', 'list']; "
         "from lexbandit.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

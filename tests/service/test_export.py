@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from chooser.conftest import router
 from lexbandit.cli.main import status_of
 from lexbandit.service import exporting
 from lexbandit.service.events import Event, body_of
@@ -177,3 +178,21 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
     assert exported(tmp_path) == 0
     assert "1 more had an id that was used before" in capsys.readouterr().err
     assert pl.read_parquet(tmp_path / "out.parquet")["reward.cost"].to_list() == [0.01]
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("out.parquet", pl.read_parquet), ("out.csv", pl.read_csv), ("out.jsonl", pl.read_ndjson)],
+)
+def test_a_chooser_learns_from_an_export(tmp_path: Path, name: str, read: Any) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await some(s)
+
+    asyncio.run(run())
+    assert exported(tmp_path, name) == 0
+    chooser = router()
+    assert chooser.learn(read(tmp_path / name)) == 3  # those with a reward
+    cost = {arm.name: arm.estimates["cost"].observations for arm in chooser.explain(CONTEXT).arms}
+    assert cost["medium"] >= 2
+    assert sum(cost.values()) == 3

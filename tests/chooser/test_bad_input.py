@@ -121,6 +121,7 @@ def test_wrong_rewards(make: Make) -> None:
     with pytest.raises(lb.Contradiction, match=r"told as 0\.9 and as 0\.8"):
         chooser.reward(decision, {"quality": 0.9}, quality=0.8)
     assert sum(chooser.summary().plays.values()) == 0
+    nothing: dict[str, float] | None
     for nothing in (None, {}):
         with pytest.raises(lb.InvalidInput, match="no reward is told; tell one or more of quality"):
             chooser.reward(decision, nothing)

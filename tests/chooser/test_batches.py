@@ -247,7 +247,7 @@ def test_a_log_may_hold_retired_arms_and_values_outside(
         (
             {"tokens": [900] * 3 + [None] * (N - 3)},
             lb.InvalidInput,
-            "row 3: .* 'tokens' is missing",
+            "row 3: .* is missing",
         ),
         ({"tokens": ["900"] * N}, lb.InvalidInput, r"got '900' \(a text: convert it with float"),
         ({"quality": ["0.731"] * N}, lb.InvalidInput, r"'0.731' \(a text: convert it with float"),
@@ -286,7 +286,7 @@ def test_rows_without_a_reward_are_not_learned(make: Make) -> None:
     silent = [None] * (N - N // 2)
     log = {**LOG, "quality": [*half["quality"], *silent], "cost": [*half["cost"], *silent]}
     assert chooser.learn(log) == N // 2
-    assert chooser.digest() == less.digest()
+    assert str(chooser.explain(CONTEXT)) == str(less.explain(CONTEXT))
 
 
 @pytest.mark.parametrize("frame", FRAMES)

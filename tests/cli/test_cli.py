@@ -1,6 +1,8 @@
 """The command line: what it prints, where, and with which exit status."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -255,3 +257,18 @@ def test_policies_stand_against_the_papers_six(tmp_path: Path, capsys: Captured)
     rows = {row["policy"]: row for row in summary["studies"]["small"]["against_paper"]}
     assert list(rows)[-1] == "random"
     assert rows["cd-ucb1"]["reward"] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("package", ["click", "rich"])
+def test_without_its_extra_one_line_says_what_to_install(package: str) -> None:
+    """As after `pip install .`, which brings neither."""
+    program = (
+        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', 'list']; "
+        "from lexbandit.cli import main; main()"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert f"needs the package {package!r}: pip install 'lexbandit[bench]', or '.[bench]'" in line

@@ -113,6 +113,17 @@ def test_a_lost_response_is_asked_for_again_with_the_same_key(waits: list[float]
         assert 0.05 * 2**n <= wait <= 0.1 * 2**n
 
 
+def test_a_decision_is_looked_up() -> None:
+    told = {"id": "a/1", "arm": "small", "propensity": None, "time": 5.0, "kept": False}
+    machine = Machine(said({**told, "rewards": {"cost": 0.1}, "late": {"quality": 1.0}, "new": 1}))
+    found = client_of(machine).decision("router", "a/1")
+    assert (found.id, found.arm, found.time, found.kept) == ("a/1", "small", 5.0, False)
+    assert (found.rewards, found.late) == ({"cost": 0.1}, {"quality": 1.0})
+    assert math.isnan(found.propensity)
+    (asked,) = machine.seen
+    assert (asked.method, asked.url.raw_path) == ("GET", b"/v1/router/decisions/a%2F1")
+
+
 def test_waits_are_bounded_and_differ(waits: list[float]) -> None:
     with pytest.raises(ServiceError):
         client_of(Machine(httpx.ConnectError("no")), retries=40).summary("router")

@@ -211,6 +211,27 @@ def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
     assert sum(int(text.replace(",", "")) for text in counts) >= 600
 
 
+_REDRAWN = """async (values) => {
+  const { draw, objectiveSpec } = await import("/dashboard/charts.js");
+  const place = document.querySelector("main").appendChild(document.createElement("div"));
+  place.className = "chart";
+  for (const ends of [[0, 1], values]) {
+    const rows = ends.map((value, n) => ({ t: 1e6 * n, value, run: 0 }));
+    await draw(place, "same", objectiveSpec("%H:%M", "red", false, false), { rows }, "lines");
+  }
+  const left = (node) => node.getBoundingClientRect().left;
+  const labels = [...place.querySelectorAll(".role-axis-label text")];
+  return [left(place), Math.min(...labels.map(left)), labels.map((node) => node.textContent)];
+}"""
+
+
+@pytest.mark.parametrize("values", [[0.951, 0.954], [-12000.001, -12000.003]])
+def test_labels_that_become_longer_are_not_cut_off(visit: Go, values: list[float]) -> None:
+    edge, leftmost, labels = visit().page.evaluate(_REDRAWN, values)
+    assert max(map(len, labels)) > 4
+    assert leftmost >= edge
+
+
 def test_names_are_shown_as_they_are_and_do_nothing(visit: Go) -> None:
     one = visit()
     assert EVIL in one.text("#key")

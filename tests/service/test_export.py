@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from chooser.conftest import router
 from lexbandit.cli.main import status_of
 from lexbandit.service import exporting
 from lexbandit.service.events import Event, body_of
@@ -211,3 +212,21 @@ def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     told = capsys.readouterr().err
     assert f"there is no folder {tmp_path / 'none'} to write out.csv into" in told
     assert "runs" not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("out.parquet", pl.read_parquet), ("out.csv", pl.read_csv), ("out.jsonl", pl.read_ndjson)],
+)
+def test_a_chooser_learns_from_an_export(tmp_path: Path, name: str, read: Any) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            await some(s)
+
+    asyncio.run(run())
+    assert exported(tmp_path, name) == 0
+    chooser = router()
+    assert chooser.learn(read(tmp_path / name)) == 3  # those with a reward
+    cost = {arm.name: arm.estimates["cost"].observations for arm in chooser.explain(CONTEXT).arms}
+    assert cost["medium"] >= 2
+    assert sum(cost.values()) == 3

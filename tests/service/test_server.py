@@ -111,7 +111,35 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
         with httpx.Client(base_url=process.url(), headers=AUTH) as http:
             assert http.post("/v1/router/decisions", json={**DECIDE, "id": "a"}).json() == made
             assert http.get("/v1/router/summary").json()["decisions"] == 1
+        assert "found router: 2 events, 1 decisions, 0 rewards" in process.said
+        assert re.search(r"log +router: \d events, 1 decisions, 0 rewards\n", process.said)
         assert process.end(signal.SIGINT) == 0
+
+
+def test_a_renamed_feature_starts_only_when_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path, "--no-auth") as process:
+        httpx.post(f"{process.url()}/v1/router/decisions", json=DECIDE).raise_for_status()
+        assert process.end() == 0
+    changed = tmp_path / "changed.toml"
+    changed.write_text(sample().read_text().replace('"prompt_tokens"', '"tokens"'))
+    refused = subprocess.run(
+        command("serve", str(changed), "--no-auth"),
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "error: router: 1 decisions and rewards of the log do not fit" in refused.stderr
+    assert "--skip-untaken" in refused.stderr
+    monkeypatch.setattr(sys.modules[__name__], "sample", lambda: changed)
+    with running(tmp_path, "--no-auth", "--skip-untaken") as process:
+        assert process.url()
+        assert "found router: 2 events, 0 decisions" in process.said
+        assert process.end() == 0
 
 
 def test_sigterm_answers_what_is_under_way(tmp_path: Path) -> None:

@@ -14,9 +14,13 @@ def needs(extra: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("lexbandit"):
             raise
-        raise InvalidInput(
-            f"this needs the package {error.name!r}: pip install 'lexbandit[{extra}]'."
-        ) from None
+        package = error.name.partition(".")[0]
+        raise InvalidInput(f"this needs the package {package!r}: {install(extra)}.") from None
+
+
+def install(extra: str) -> str:
+    """Return how an optional part is installed."""
+    return f"pip install 'lexbandit[{extra}]', or '.[{extra}]' in a checkout"
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import click
 
+from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput
 
 # A verb's file is imported when the verb is used: `lexbandit --help` is quick.
@@ -45,7 +46,8 @@ class Verbs(click.Group):
         """Import a verb."""
         if cmd_name not in VERBS:
             return None
-        found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
+        with needs("bench"):  # those of the service say themselves what they need
+            found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -117,7 +117,7 @@ def _welcome(url: str, config: "Config", engine: "Engine", no_auth: bool) -> Non
         f"  API        {url}/openapi.json\n"
         f"  try        curl {url}/v1/{point}{key}\n"
         f"  storage    {without_password(config.storage)}\n"
-        f"  found      {found}\n"
+        f"  log        {found}\n"
         "Ctrl-C ends it; nothing is lost.",
         err=True,
     )

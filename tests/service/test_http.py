@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lexbandit.service import connections
 from lexbandit.service.connections import Answer, listening
 from lexbandit.service.messages import CLOSE, HttpRequest, Reply
+from lexbandit.service.problems import Problem
 
 MB = 1 << 20
 LARGEST = 2 * MB
@@ -38,7 +39,7 @@ async def echo(request: HttpRequest) -> Reply:
         return Reply(304, b"", b"", ((b"etag", b"x"),))
     try:
         body = await request.body(LARGEST)
-    except connections.Problem as problem:
+    except Problem as problem:
         return Reply(problem.kind.status, problem.body(), headers=(*problem.headers.items(),))
     told = [request.method, request.path.decode(), request.query.decode(), headers, body.decode()]
     return Reply(200, msgspec.json.encode(told))
@@ -293,7 +294,7 @@ def test_the_largest_body_is_taken() -> None:
 def test_who_does_not_read_gets_no_more_answers_until_they_do() -> None:
     answered = 0
 
-    async def large(request: HttpRequest) -> Reply:
+    async def large(_request: HttpRequest) -> Reply:
         nonlocal answered
         answered += 1
         return Reply(200, b"z" * MB)
@@ -328,7 +329,7 @@ def test_answers_without_a_body() -> None:
 def test_an_answer_that_fails_ends_the_connection_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def fails(request: HttpRequest) -> Reply:
+    async def fails(_request: HttpRequest) -> Reply:
         raise ValueError("unforeseen")
 
     async def work(one: Server) -> None:
@@ -354,7 +355,7 @@ def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
         whole = post(b"coming")
         coming.send(whole[:-3])
         await asyncio.sleep(0.05)
-        stopping = asyncio.create_task(one.stop())  # type: ignore[arg-type]
+        stopping = asyncio.ensure_future(one.stop())
         assert await idle.ended()
         with pytest.raises(ConnectionRefusedError):
             await one.call()
@@ -374,7 +375,7 @@ def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
 def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     cancelled = asyncio.Event()
 
-    async def never(request: HttpRequest) -> Reply:
+    async def never(_request: HttpRequest) -> Reply:
         try:
             await asyncio.sleep(1000)
         except asyncio.CancelledError:
@@ -424,7 +425,7 @@ def test_connections_on_which_nothing_comes_are_closed(monkeypatch: pytest.Monke
 
 
 def test_a_reply_may_end_the_connection() -> None:
-    async def closes(request: HttpRequest) -> Reply:
+    async def closes(_request: HttpRequest) -> Reply:
         return Reply(200, b"bye", headers=(CLOSE,))
 
     async def work(one: Server) -> None:

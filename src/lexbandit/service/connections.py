@@ -143,8 +143,10 @@ class Connection(asyncio.Protocol):
         if method == b"CONNECT":
             self._refuse(Problem(MALFORMED, "this is no proxy: CONNECT is not for it."))
             return
-        kept = [item for item in self._headers.items() if item[0] not in (b"connection", b"upgrade")]
-        lines = b"".join(b"%b: %b\r\n" % header for header in kept)
+        kept = {**self._headers}
+        kept.pop(b"connection")
+        kept.pop(b"upgrade")
+        lines = b"".join(b"%b: %b\r\n" % header for header in kept.items())
         self._parser = httptools.HttpRequestParser(self)
         self._feed(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, self._url, lines, rest))
 

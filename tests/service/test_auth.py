@@ -12,6 +12,7 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.doors import Door
 from lexbandit.service.limits import RateLimits
 from lexbandit.service.operations import OPERATIONS
 from lexbandit.service.problems import Problem
@@ -122,6 +123,42 @@ def test_a_rate_limit_for_each_key(tmp_path: Path) -> None:
     on(tmp_path, work, [key("slow", "read", rate=3), key("read", "read")])
 
 
+def test_the_services_own_limit_is_for_keys_without_one() -> None:
+    door = Door(Keys([key("plain", "read"), key("own", "read", rate=5)]), rate=2.0)
+    door.rates = RateLimits(lambda: 0.0)  # no time passes, so nothing refills
+    for name, most in (("plain", 2), ("own", 5)):
+        headers = {b"authorization": b"Bearer secret-" + name.encode()}
+        for _ in range(most):
+            door.admit(headers, "read")
+        with pytest.raises(Problem, match=rf"{most} requests a second"):
+            door.admit(headers, "read")
+
+
+def test_a_limit_below_one_a_second_lets_one_through_and_says_when_the_next_comes() -> None:
+    now = 0.0
+    limits = RateLimits(lambda: now)
+    limits.take("rare", 0.1)
+    with pytest.raises(Problem, match="try again in 10 s") as refused:
+        limits.take("rare", 0.1)
+    assert refused.value.headers == {b"retry-after": b"10"}
+    now = 9.99
+    with pytest.raises(Problem):
+        limits.take("rare", 0.1)
+    now = 10.01
+    limits.take("rare", 0.1)
+
+
+def test_a_wrong_key_is_not_made_good_by_a_session(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        await s.http.post("/login", data={"key": "secret-read"})
+        assert (await s.http.get("/v1")).status_code == 200
+        for wrong in ("Bearer nobodys", "Basic c2VjcmV0", "Bearer"):
+            reply = await s.http.get("/v1", headers={"Authorization": wrong})
+            assert "key" in detail_of(reply, 401), wrong
+
+    on(tmp_path, work)
+
+
 def test_a_bucket_refills_steadily() -> None:
     now = 0.0
     limits = RateLimits(lambda: now)
@@ -227,7 +264,8 @@ def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
         for host in ("localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "127.0.0.9"):
             reply = await s.http.get("/v1", headers={"Host": host})
             assert reply.status_code == 200, host
-        for host in ("evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""):
+        others = ("evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example", "10.0.0.1")
+        for host in (*others, ""):
             for path in CLOSED:
                 reply = await s.http.get(path, headers={"Host": host})
                 assert "localhost" in detail_of(reply, 421), (host, path)

@@ -78,7 +78,7 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(config.tls_cert, config.tls_key)
-    except (OSError, ssl.SSLError) as error:
+    except OSError as error:
         raise InvalidInput(
             f"tls_cert {str(config.tls_cert)!r} and tls_key {str(config.tls_key)!r} cannot be "
             f"used: {error}. They are PEM files, the key without a password."

@@ -22,6 +22,7 @@ docs/service.md explains all of it.
 
 import dataclasses
 import difflib
+import ipaddress
 import json
 import os
 import time
@@ -36,7 +37,7 @@ from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.making import REGISTRY, parameters_of
-from lexbandit.service.auth import VARIABLE, Key, keys_in_environment, keys_in_file
+from lexbandit.service.auth import VARIABLE, Key, Keys, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.schemas import arm_name
@@ -85,6 +86,19 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
+def _addresses(name: str, value: Any) -> str:
+    """Refuse a name: a proxy is known by the address it comes from, and names are not looked up."""
+    for one in _text(name, value).split(","):
+        try:
+            ipaddress.ip_network(one.strip())
+        except ValueError:
+            raise InvalidInput(
+                f"{name} must be addresses or networks with commas between them, such as "
+                f'"10.0.0.7, 10.1.0.0/16", got {one.strip()!r}.'
+            ) from None
+    return str(value)
+
+
 def _level(name: str, value: Any) -> str:
     if value not in LEVELS:
         raise unknown_name(name, value, LEVELS)
@@ -117,7 +131,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "keys": (None, _text),
     "tls_cert": (None, _text),
     "tls_key": (None, _text),
-    "proxies": ("", _text),
+    "proxies": ("", _addresses),
     "rate": (None, _positive),
     "max_body_bytes": (4_194_304, _whole(1024)),
     "snapshot_every": (50_000, _whole(100)),
@@ -154,6 +168,7 @@ class _Reader:
         keys = tuple(keys_in_environment(self.environment))
         if values["keys"] is not None:
             keys = (*keys_in_file(values["keys"]), *keys)
+        Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
         return Config(self._points(), **{**values, "keys": keys}, session_secret=self._secret())

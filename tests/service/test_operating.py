@@ -14,8 +14,8 @@ from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
 from lexbandit.service.engine import Engine
 from lexbandit.service.metrics import Metrics
-from lexbandit.service.storage import make_storage
-from service.homes import in_loop
+from lexbandit.service.storage import Storage, StorageFailed, make_storage
+from service.homes import in_loop, numbered
 from service.real_postgres import Postgres
 from service.world import CONTEXT, definition, engine_on, replayed
 
@@ -154,6 +154,54 @@ def test_a_file_of_keys_stays_readable_for_the_service(tmp_path: Path) -> None:
     assert status_of(["key", "web-2", "--role", "decide", "--to", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert path.read_text().count("[[keys]]") == 2
+
+
+def test_check_asks_postgresql_and_makes_no_tables(
+    postgres: Postgres, postgres_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(url: str) -> int:
+        return status_of(["serve", str(sample()), "--check", "--storage", url])
+
+    tables = "SELECT count(*) FROM pg_class WHERE relname = $1 AND pg_table_is_visible(oid)"
+    assert check(postgres_url) == 0
+    assert postgres.execute(tables, "lexbandit_log", url=postgres_url) == [(0,)]
+
+    async def open_once() -> None:
+        storage = make_storage(postgres_url)
+        await storage.open()
+        await storage.close()
+
+    asyncio.run(open_once())
+    assert postgres.execute(tables, "lexbandit_log", url=postgres_url) == [(1,)]
+    assert check(postgres_url) == 0
+    postgres.execute("UPDATE lexbandit_schema SET version = 99", url=postgres_url)
+    capsys.readouterr()
+    assert check(postgres_url) == 1
+    assert "made by a newer lexbandit" in capsys.readouterr().err
+    assert check("postgresql://me:hush@127.0.0.1:1/none") == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: PostgreSQL at 127.0.0.1:1/none cannot be used")
+    assert "hush" not in told
+
+
+@in_loop
+async def test_a_log_that_is_read_is_not_written(postgres_url: str) -> None:
+    async def opened(*, reading: bool) -> Storage:
+        storage = make_storage(postgres_url, reading=reading)
+        await storage.open()
+        return storage
+
+    reader = await opened(reading=True)
+    assert await reader.read_since(0, 10) == []
+    await reader.close()
+    writer = await opened(reading=False)
+    await writer.append(numbered(1, 3))
+    await writer.close()
+    reader = await opened(reading=True)
+    assert [one.seq for one in await reader.read_since(0, 10)] == [1, 2, 3]
+    with pytest.raises(StorageFailed, match="read-only"):
+        await reader.append(numbered(4, 1))
+    await reader.close()
 
 
 def test_check_refuses_tables_of_a_newer_version(

@@ -86,11 +86,11 @@ def command(
 
 
 async def _look_into(url: str) -> None:
-    """Read the first event of a file that is there already; nothing is written."""
+    """Read the first event of a log that is there already; nothing is written."""
     from lexbandit.service.storage import make_storage  # noqa: PLC0415
 
     scheme, _, place = url.partition(":")
-    if scheme != "sqlite" or not (file := Path(place)).exists() or file.stat().st_size == 0:
+    if scheme == "sqlite" and (not (file := Path(place)).exists() or file.stat().st_size == 0):
         return
     storage = make_storage(url, reading=True)
     await storage.open()

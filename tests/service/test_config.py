@@ -166,14 +166,6 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
 
 
-def test_proxies_are_addresses(tmp_path: Path) -> None:
-    good = "10.0.0.7, 10.1.0.0/16,::1"
-    assert read(tmp_path, POINT, {"LEXBANDIT_PROXIES": good}).proxies == good
-    for wrong in ("localhost", "10.0.0.7,", "10.1.0.1/16", "10.0.0.7:80"):
-        with pytest.raises(InvalidInput, match="LEXBANDIT_PROXIES must be addresses"):
-            read(tmp_path, POINT, {"LEXBANDIT_PROXIES": wrong})
-
-
 def test_a_key_in_the_file_and_one_in_the_environment_have_two_names(tmp_path: Path) -> None:
     entry = f'[[keys]]\nname = "web"\nroles = ["read"]\nsha256 = "{HASH}"\n'
     (tmp_path / "keys.toml").write_text(entry)

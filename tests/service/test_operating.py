@@ -128,11 +128,9 @@ async def test_alerts_name_numbers_that_there_are(tmp_path: Path) -> None:
 def test_check_tries_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make a certificate with")
-    cert, key, locked = (tmp_path / name for name in ("cert.pem", "key.pem", "locked.pem"))
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     text = PAGE[PAGE.index("    openssl req") :].partition("    lexbandit serve")[0]
     subprocess.run(["bash", "-c", text], cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    lock = ["openssl", "pkey", "-in", str(key), "-aes256", "-passout", "pass:abcd"]
-    subprocess.run([*lock, "-out", str(locked)], check=True, capture_output=True, timeout=60)
 
     def check(cert: Path, key: Path) -> int:
         storage = f"sqlite:{tmp_path / 'log.db'}"
@@ -141,9 +139,9 @@ def test_check_tries_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert check(cert, key) == 0
     assert check(key, cert) == 1
-    assert "https cannot be served with" in capsys.readouterr().err
-    assert check(cert, locked) == 1
-    assert "has a password" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert str(key) in told
+    assert "cannot be used" in told
 
 
 def test_a_file_of_keys_stays_readable_for_the_service(tmp_path: Path) -> None:

@@ -59,16 +59,15 @@ def command(
     if config is None:
         raise click.UsageError("name a configuration; `lexbandit serve --sample` prints one.")
     with needs("service"):
-        from lexbandit.service.certificates import check_certificate  # noqa: PLC0415
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.doors import is_loopback  # noqa: PLC0415
-        from lexbandit.service.server import check_door, run  # noqa: PLC0415
+        from lexbandit.service.server import check_door, run, tls_of  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
-    check_certificate(found.tls_cert, found.tls_key)
     if check:
         keyless = not found.keys and is_loopback(found.host)
         check_door(found, no_auth=no_auth or keyless)
+        tls_of(found)
         with storage_words():
             asyncio.run(_look_into(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")

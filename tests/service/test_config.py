@@ -166,6 +166,15 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
 
 
+def test_a_key_in_the_file_and_one_in_the_environment_have_two_names(tmp_path: Path) -> None:
+    entry = f'[[keys]]\nname = "web"\nroles = ["read"]\nsha256 = "{HASH}"\n'
+    (tmp_path / "keys.toml").write_text(entry)
+    text = f'[service]\nkeys = "keys.toml"\n{POINT}'
+    assert len(read(tmp_path, text, {"LEXBANDIT_KEY_OTHER": f"read:{HASH}"}).keys) == 2
+    with pytest.raises(InvalidInput, match="two API keys are called 'web'"):
+        read(tmp_path, text, {"LEXBANDIT_KEY_WEB": f"read:{HASH}"})
+
+
 def test_a_session_secret_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
     for secret in ("hush", "x" * 31):
         with pytest.raises(InvalidInput) as refused:

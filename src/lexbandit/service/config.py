@@ -36,7 +36,7 @@ from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.making import REGISTRY, parameters_of
-from lexbandit.service.auth import VARIABLE, Key, keys_in_environment, keys_in_file
+from lexbandit.service.auth import VARIABLE, Key, Keys, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.schemas import arm_name
@@ -154,6 +154,7 @@ class _Reader:
         keys = tuple(keys_in_environment(self.environment))
         if values["keys"] is not None:
             keys = (*keys_in_file(values["keys"]), *keys)
+        Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
         return Config(self._points(), **{**values, "keys": keys}, session_secret=self._secret())

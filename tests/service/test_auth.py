@@ -1,6 +1,7 @@
 """Who is let in: keys, roles, sessions, limits, and nobody by another name."""
 
 import asyncio
+import dataclasses
 import hashlib
 import re
 import stat
@@ -12,12 +13,16 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.config import read_config
 from lexbandit.service.doors import Door
 from lexbandit.service.limits import RateLimits
+from lexbandit.service.messages import HttpRequest
 from lexbandit.service.operations import OPERATIONS
 from lexbandit.service.problems import Problem
-from lexbandit.service.sessions import HOURS, Sessions, set_cookie
+from lexbandit.service.server import make_app
+from lexbandit.service.sessions import HOURS, Sessions
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
+from service.world import engine_on
 
 KEYS = [*(key(role, role) for role in ROLES), key("both", "decide", "reward")]
 WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics", "/openapi.json")
@@ -254,9 +259,26 @@ def test_a_session_ends_when_its_key_is_replaced() -> None:
     assert Sessions(Keys([key("read", "read", rate=7)]), "shared").find(value) is not None
 
 
-def test_a_cookie_is_for_tls_only_where_there_is_tls() -> None:
-    assert b"; Secure" in set_cookie("x", secure=True)
-    assert b"Secure" not in set_cookie("x", secure=False)
+@pytest.mark.parametrize("behind_tls", [True, False])
+def test_a_cookie_is_for_tls_only_where_there_is_tls(tmp_path: Path, behind_tls: bool) -> None:
+    place = tmp_path / "service.toml"
+    place.write_text(
+        f"[service]\nbehind_tls = {str(behind_tls).lower()}\n[points.router]\narms = ['a', 'b']\n"
+        "objectives = [{ name = 'quality' }]\ncontext = [{ kind = 'flag', name = 'x' }]\n"
+    )
+    config = dataclasses.replace(read_config(place, {}), keys=tuple(KEYS))
+
+    async def run() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            request = HttpRequest("POST", b"/login", b"", {})
+            request.add(b"key=secret-read")
+            request.end()
+            reply = await make_app(engine, config, no_auth=False)(request)
+        cookie = dict(reply.headers)[b"set-cookie"]
+        assert cookie.startswith(b"lexbandit_session=")
+        assert (b"; Secure" in cookie) == behind_tls
+
+    asyncio.run(run())
 
 
 def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Config:
     keys: tuple[Key, ...]
     tls_cert: Path | None
     tls_key: Path | None
-    proxies: str
+    behind_tls: bool
     rate: float | None
     max_body_bytes: int
     snapshot_every: int
@@ -83,6 +83,13 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} must be a text, got {value!r}.")
     return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    told = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+    if not isinstance(told, bool):
+        raise InvalidInput(f"{name} must be true or false, got {value!r}.")
+    return told
 
 
 def _level(name: str, value: Any) -> str:
@@ -117,7 +124,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "keys": (None, _text),
     "tls_cert": (None, _text),
     "tls_key": (None, _text),
-    "proxies": ("", _text),
+    "behind_tls": (False, _flag),
     "rate": (None, _positive),
     "max_body_bytes": (4_194_304, _whole(1024)),
     "snapshot_every": (50_000, _whole(100)),

@@ -466,6 +466,23 @@ def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
     on(work, slow)
 
 
+def test_who_reads_slowly_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.2)
+
+    async def large(_request: HttpRequest) -> Reply:
+        return Reply(200, b"z" * 20 * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(post(b""))
+        got = 0
+        while got < 20 * MB:
+            got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
+            await asyncio.sleep(0.06)
+
+    on(work, large)
+
+
 def test_a_connection_is_idle_since_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_IDLE", 0.4)
 

@@ -47,7 +47,8 @@ class Connection(asyncio.Protocol):
     connection ends. `_full`: so many bytes wait to be read by the caller that no more are made.
 
     `_unread` is how many bytes came since something was complete: a head, a part of a body, a
-    request. So a head is bounded, and what follows a body in chunks (trailers) is too.
+    request. So a head is bounded, and what follows a body in chunks (trailers) is too. `_unsent` is
+    how many bytes the caller had not read when that was last looked at.
     """
 
     def __init__(self, answer: Answer, connections: "set[Connection]") -> None:
@@ -58,7 +59,7 @@ class Connection(asyncio.Protocol):
         self._requests: deque[HttpRequest] = deque()
         self._task: asyncio.Task[None] | None = None
         self._refusal: Problem | None = None
-        self._unread = 0
+        self._unread = self._unsent = 0
         self._last = self._full = self._paused = False
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
@@ -91,13 +92,16 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def _look(self) -> None:
-        """Close the connection if it is the caller's turn, and has been for long."""
+        """Close the connection if it is the caller's turn, and nothing moved for long."""
+        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         mine = self._requests and self._requests[0].whole and not self._full
-        left = _IDLE if mine else self._heard + _IDLE - self._loop.time()
+        left = self._heard + _IDLE - self._loop.time()
+        if mine or self._unsent != before:
+            left = _IDLE
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
-        elif self._full:
-            self._transport.abort()  # it would wait until everything is read
+        elif self._unsent:
+            self._transport.abort()  # to close would wait until everything is read
         else:
             self._transport.close()
 

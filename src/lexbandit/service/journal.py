@@ -57,12 +57,17 @@ class Journal:
 
     def append(self, event: Event, prepared: Prepared | None = None) -> Appended:
         """Have an event written and folded; to be awaited."""
-        if self._broken or self._closing:
-            raise StorageFailed(self.trouble or "the service is stopping.", final=self._broken)
+        self._check_open()
+        if self._closing:
+            raise StorageFailed("the service is stopping.")
         done: Appended = asyncio.get_running_loop().create_future()
         self._waiting.append((event, prepared, done))
         self._wake.set()
         return done
+
+    def _check_open(self) -> None:
+        if self._broken:
+            raise StorageFailed(str(self.trouble), final=True)
 
     def now(self) -> float:
         """Return the log's time, by what was last heard of it."""
@@ -80,6 +85,7 @@ class Journal:
     async def _write(self, group: list[tuple[Event, Prepared | None, Appended]]) -> None:
         """Write a group; each who waits gets an answer or an error, never silence."""
         try:
+            self._check_open()  # it may have broken since they came
             stored = await self.storage.append([event for event, _, _ in group])
             await self._catch_up(stored[0].seq - 1)
             if self.seq != stored[0].seq - 1:

@@ -1,9 +1,10 @@
 """The HTTP application on a real engine and a real file, without a network in between."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httpx
 
@@ -12,12 +13,41 @@ from lexbandit.service.auth import Key, Keys, Role, hash_of
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door
 from lexbandit.service.engine import Engine
+from lexbandit.service.messages import HttpRequest
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
 from service.world import engine_on
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
 URL = "http://localhost"
+
+
+class _Straight(httpx.AsyncBaseTransport):
+    """Hands requests to the application, as a connection does."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        path, _, query = request.url.raw_path.partition(b"?")
+        headers = {name.lower(): value for name, value in request.headers.raw}
+        feeding: list[asyncio.Task[None]] = []
+
+        async def feed() -> None:
+            async for part in cast(AsyncIterable[bytes], request.stream):
+                asked.add(part)
+                await asyncio.sleep(0)
+            asked.end()
+
+        def want() -> None:
+            feeding.append(asyncio.create_task(feed()))
+
+        asked = HttpRequest(request.method, path, query, headers, want=want)
+        reply = await self._app(asked)
+        for task in feeding:
+            task.cancel()
+        told = [(b"content-type", reply.media), *reply.headers]
+        return httpx.Response(reply.status, headers=told, content=reply.body)
 
 
 class Served(NamedTuple):
@@ -61,8 +91,7 @@ async def served(
         door = Door(known, sessions)
         site = Site(door, routes(engine), engine.points, secure=False)
         app = App(engine, door, Limits(body), site)
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
+        async with httpx.AsyncClient(transport=_Straight(app), base_url=URL) as http:
             yield Served(engine, app, http)
 
 

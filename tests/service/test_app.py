@@ -4,10 +4,10 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lexbandit.service.messages import ClientGone, HttpRequest
 from lexbandit.service.storage import StorageFailed
 from service.http import CONTEXT, Served, detail_of, served
 
@@ -337,19 +337,11 @@ def test_a_late_reward_is_noted_and_not_learned(tmp_path: Path) -> None:
 
 def test_a_caller_who_goes_away_leaves_no_trace(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.disconnect"}
-
-        sent: list[object] = []
-
-        async def send(message: object) -> None:
-            sent.append(message)
-
-        headers = [(b"content-type", b"application/json"), (b"host", b"localhost")]
-        scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/v1/router/decisions"}
-        scope |= {"raw_path": b"/v1/router/decisions", "query_string": b"", "headers": headers}
-        await s.app(scope, receive, send)
-        assert sent == []
+        headers = {b"content-type": b"application/json", b"host": b"localhost"}
+        request = HttpRequest("POST", b"/v1/router/decisions", b"", headers)
+        request.drop()
+        with pytest.raises(ClientGone):
+            await s.app(request)
         assert s.engine.points["router"].counts["decisions"] == 0
 
     on(tmp_path, work)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import uvicorn
 
 import lexbandit as lb
 from lexbandit.service.auth import Key
 from lexbandit.service.config import read_config
+from lexbandit.service.connections import listening
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.rows import DecisionRow
-from lexbandit.service.server import make_app
+from lexbandit.service.server import address_of, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import definition
 
@@ -107,24 +107,16 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
     engine = do(Engine.start(points(), SqliteStorage(folder / "log.db")))
     place = folder / "watched.toml"
     place.write_text(_CONFIG)
-    config = dataclasses.replace(read_config(place, {}), keys=keys)
+    config = dataclasses.replace(read_config(place, {}), keys=keys, port=0)
     app = make_app(engine, config, no_auth=not keys)
-    settings = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
-    server = uvicorn.Server(settings)
-    serving = asyncio.run_coroutine_threadsafe(server._serve(), loop)
+    served = bound(config)
+    serving = listening(app, served)
+    do(serving.__aenter__())
     try:
-        do(_until_started(server))
-        port = server.servers[0].sockets[0].getsockname()[1]
-        yield Watched(engine, loop, f"http://127.0.0.1:{port}")
+        yield Watched(engine, loop, address_of(config, served))
     finally:
-        server.should_exit = True
-        serving.result(120)
+        do(serving.__aexit__(None, None, None))
         do(engine.stop())
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
-
-
-async def _until_started(server: uvicorn.Server) -> None:
-    while not server.started:
-        await asyncio.sleep(0.01)

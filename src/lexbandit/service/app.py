@@ -1,8 +1,7 @@
-"""The HTTP application: plain ASGI, since decisions and rewards come by the thousand a second."""
+"""The HTTP application: from a request to its answer."""
 
 import logging
 import time
-from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -10,10 +9,10 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lexbandit.service.doors import Door
-from lexbandit.service.limits import ClientGone, body_of
+from lexbandit.service.messages import JSON, SAFE, ClientGone, HttpRequest, Reply
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 from lexbandit.service.openapi import document
-from lexbandit.service.operations import JSON, OPERATIONS, Operation, Reply, Request, encode
+from lexbandit.service.operations import OPERATIONS, Operation, Request, encode
 from lexbandit.service.problems import (
     CONTRADICTION,
     INTERNAL,
@@ -31,20 +30,13 @@ from lexbandit.service.site import Site
 from lexbandit.service.strict_json import convert, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from lexbandit.service.engine import Engine
-
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 log = logging.getLogger("lexbandit.service")
 access = logging.getLogger("lexbandit.service.access")
 
 # A load balancer asks for these by whatever name it likes; they say nothing of the points.
-_BY_ANY_NAME = ("/health", "/ready")
-_SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+_BY_ANY_NAME = (b"/health", b"/ready")
 
 
 @dataclass(frozen=True)
@@ -84,76 +76,55 @@ class App:
         """Describe this API: OpenAPI 3.1."""
         return Reply(200, encode(document(self._operations, engine.points)))
 
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+    async def __call__(self, request: HttpRequest) -> Reply:
         """Answer a request."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1000})
-            return
         began = time.perf_counter()
-        route, method = "other", scope["method"]
+        route, method = "other", request.method
         found: Found | None = None
         try:
-            if scope["path"] not in _BY_ANY_NAME:
-                self._door.check_host(scope["headers"])
-            found = self._router.find(scope["raw_path"])
+            if request.path not in _BY_ANY_NAME:
+                self._door.check_host(request.headers)
+            found = self._router.find(request.path)
             if found is not None:
                 operation = _operation(found, method)
                 route = operation.path
-                reply = await self._do(operation, found, scope, receive)
-            elif self._site is not None and self._site.has(scope):
+                reply = await self._do(operation, found, request)
+            elif self._site is not None and self._site.has(request):
                 route = "pages"
-                status = await self._page(self._site, scope, receive, send)
-                self._note(method, route, status, time.perf_counter() - began)
-                return
+                reply = await self._site(request)
             else:
-                raise Problem(UNKNOWN, f"there is nothing at {scope['path']}; see /openapi.json.")
+                told = request.path.decode("latin-1")
+                raise Problem(UNKNOWN, f"there is nothing at {told}; see /openapi.json.")
         except ClientGone:
-            return
+            raise
         except Exception as error:
             reply = self._problem(error, method, route)
             if found is not None and reply.status == CONTRADICTION.status:
                 self.metrics.refused[found.point] += 1
-        await _send(send, reply)
         self._note(method, route, reply.status, time.perf_counter() - began)
+        return reply
 
-    async def _page(self, site: Site, scope: "Scope", receive: "Receive", send: "Send") -> int:
-        """Answer with a page; returns its status."""
-        status = 0
-
-        async def watched(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
-            status = message.get("status", status)
-            await send(message)
-
-        await site(scope, receive, watched)
-        return status
-
-    async def _do(
-        self, operation: Operation, found: Found, scope: "Scope", receive: "Receive"
-    ) -> Reply:
+    async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:
         """Let the caller in, read the request, and do what is asked."""
-        headers = dict(scope["headers"])
         if operation.role is not None:
-            self._door.admit(headers, operation.role)
+            self._door.admit(request.headers, operation.role)
         if not found.known:
             raise unknown_point(found.point, self.engine.points)
-        body = await self._body(operation, headers, receive) if operation.takes else None
-        query = _query(operation.query, scope["query_string"]) if operation.query else None
-        request = Request(found.point, found.named, query, body)
-        told = await operation.handler(self.engine, request)
+        body = await self._body(operation, request) if operation.takes else None
+        query = _query(operation.query, request.query) if operation.query else None
+        asked = Request(found.point, found.named, query, body)
+        told = await operation.handler(self.engine, asked)
         return told if told.__class__ is Reply else Reply(200, encode(told))
 
-    async def _body(
-        self, operation: Operation, headers: Mapping[bytes, bytes], receive: "Receive"
-    ) -> Any:
+    async def _body(self, operation: Operation, request: HttpRequest) -> Any:
+        headers = request.headers
         kind = headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             none = not kind and headers.get(b"content-length", b"0") == b"0"
             if not (operation.optional and none and b"transfer-encoding" not in headers):
                 told = kind.decode("latin-1") or "nothing"
                 raise Problem(MEDIA, f"Content-Type must be application/json, it says {told!r}.")
-        body = await body_of(receive, headers.get(b"content-length"), self._limits.body)
+        body = await request.body(self._limits.body)
         if not body and operation.optional:
             return None
         value = decode(body)
@@ -164,7 +135,7 @@ class App:
         if problem is None:
             log.exception("method=%s route=%s failed", method, route)
             problem = Problem(INTERNAL, "it was logged; nothing is known to have changed.")
-        headers = tuple(problem.headers.items())
+        headers = (*SAFE, *problem.headers.items())
         return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
 
     def _note(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -204,14 +175,3 @@ def _query(type: type[Any], given: bytes) -> Any:
         return msgspec.convert(dict(pairs), type, strict=False)
     except msgspec.ValidationError as error:
         raise Problem(INVALID, f"in the query: {error}.") from None
-
-
-async def _send(send: "Send", reply: Reply) -> None:
-    headers = [
-        (b"content-type", reply.media),
-        (b"content-length", b"%d" % len(reply.body)),
-        *_SAFE,
-        *reply.headers,
-    ]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})

@@ -3,7 +3,7 @@
 import functools
 import ipaddress
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lexbandit.service.auth import Key, Keys, Role
@@ -49,7 +49,7 @@ class Door:
             return self.sessions.find(cookie_in(cookie.decode("latin-1")))
         return None
 
-    def check_host(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def check_host(self, headers: Headers) -> None:
         """Refuse a request that came by another name than a loopback one, where there are no keys.
 
         A page of another site can lead a browser here under a name of its own; it cannot make the
@@ -57,7 +57,7 @@ class Door:
         """
         if self.keys is not None:
             return
-        host = dict(headers).get(b"host", b"").decode("latin-1")
+        host = headers.get(b"host", b"").decode("latin-1")
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
         if not is_loopback(name):
             raise Problem(

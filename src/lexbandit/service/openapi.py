@@ -10,7 +10,8 @@ import lexbandit
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.objectives import Objective
-from lexbandit.service.operations import JSON, LINES, NEXT, Operation
+from lexbandit.service.messages import JSON
+from lexbandit.service.operations import LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, Rewards
 

@@ -10,6 +10,7 @@ from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.service import schemas as s
 from lexbandit.service.auth import Role
 from lexbandit.service.events import Stored
+from lexbandit.service.messages import SAFE, Reply
 from lexbandit.service.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
 from lexbandit.service.rows import DecisionRow
 from lexbandit.service.strict_json import convert
@@ -17,20 +18,10 @@ from lexbandit.service.strict_json import convert
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
 
-JSON = b"application/json"
 LINES = b"application/x-ndjson"
 NEXT = b"next-since"
 # So many events are read at once, and an answer ends when it has so many bytes.
 _PAGE, _ENOUGH = 64, 4_194_304
-
-
-class Reply(NamedTuple):
-    """An answer."""
-
-    status: int
-    body: bytes
-    media: bytes = JSON
-    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Request(NamedTuple):
@@ -174,7 +165,7 @@ async def log(engine: "Engine", request: Request) -> Reply:
         lines += [line_of(event) for event in events]
         size += sum(len(event.body) for event in events)
         since, left = events[-1].seq, left - len(events)
-    return Reply(200, b"".join(lines), LINES, ((NEXT, str(since).encode()),))
+    return Reply(200, b"".join(lines), LINES, (*SAFE, (NEXT, str(since).encode())))
 
 
 def line_of(event: Stored) -> bytes:

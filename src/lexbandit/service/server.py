@@ -1,22 +1,20 @@
 """The process: it opens the storage, serves, and on SIGTERM answers what is under way and ends."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import uvicorn
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
-from lexbandit.service.bounded_heads import BoundedHeads
 from lexbandit.service.config import Config
+from lexbandit.service.connections import listening
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
@@ -28,8 +26,6 @@ from lexbandit.service.warming import warm_up
 
 log = logging.getLogger("lexbandit.service")
 
-# So long a request that is under way may take once the process was told to end.
-_LAST_SECONDS = 30
 # The thread that writes waits at most about so long for the event loop to let it go on, in seconds;
 # Python's own 5 ms would be most of the time of a commit under load.
 _TURN = 0.0005
@@ -59,21 +55,6 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, which ends with status 0 when it was told to end and has done so."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take SIGTERM and SIGINT as the wish to end; uvicorn would raise them once more then."""
-        wishes = (signal.SIGTERM, signal.SIGINT)
-        known = {wish: signal.signal(wish, self.handle_exit) for wish in wishes}
-        try:
-            yield
-        finally:
-            for wish, handler in known.items():
-                signal.signal(wish, handler)
-
-
 def bound(config: Config) -> socket.socket:
     """Return a socket that has the port; it answers nobody yet."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
@@ -88,6 +69,21 @@ def bound(config: Config) -> socket.socket:
             "Choose another with --port."
         ) from None
     return made
+
+
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """Return how TLS is spoken; None if it is not."""
+    if config.tls_cert is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(config.tls_cert, config.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidInput(
+            f"tls_cert {str(config.tls_cert)!r} and tls_key {str(config.tls_key)!r} cannot be "
+            f"used: {error}. They are PEM files, the key without a password."
+        ) from None
+    return context
 
 
 def address_of(config: Config, served: socket.socket) -> str:
@@ -110,6 +106,7 @@ async def serve(
     `storage` is one that the configuration does not know; `skip_untaken` is for `Engine.start`.
     """
     check_door(config, no_auth=no_auth)
+    tls = tls_of(config)
     served = bound(config)
     try:
         engine = await Engine.start(
@@ -125,33 +122,29 @@ async def serve(
     try:
         for definition in config.points.values():
             warm_up(definition)
-        server = _Server(_uvicorn(make_app(engine, config, no_auth=no_auth), config))
-        task = asyncio.create_task(server.serve([served]))
-        while not server.started and not task.done():
-            await asyncio.sleep(0.005)
-        if server.started:
+        async with listening(make_app(engine, config, no_auth=no_auth), served, tls=tls):
+            told_to_end = _wish_to_end()
+            log.info("serving %s", address_of(config, served))
             started(address_of(config, served), engine)
-        await task
+            await told_to_end.wait()
+            log.info("ending: requests that are under way are answered")
     finally:
         log.info("ending: last snapshots are written")
         await engine.stop()
 
 
-def _uvicorn(app: App, config: Config) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=BoundedHeads,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=bool(config.proxies),
-        forwarded_allow_ips=config.proxies or None,
-        ssl_certfile=config.tls_cert,
-        ssl_keyfile=config.tls_key,
-        timeout_graceful_shutdown=_LAST_SECONDS,
-    )
+def _wish_to_end() -> asyncio.Event:
+    """Return what is set when the process is told to end; a second SIGINT ends it at once."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+
+    def interrupted() -> None:
+        told.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGTERM, told.set)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    return told
 
 
 def run(

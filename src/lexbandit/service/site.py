@@ -1,23 +1,18 @@
 """The pages: signing in and out, and the dashboard behind it."""
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
 
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import Match, Route
 
 from lexbandit.service.dashboard.pages import login_page
 from lexbandit.service.doors import Door
-from lexbandit.service.limits import body_of
+from lexbandit.service.messages import HttpRequest, Reply
 from lexbandit.service.problems import FORBIDDEN, METHOD, UNAUTHENTICATED, Problem, unknown_point
 from lexbandit.service.sessions import cookie_in, key_in_form, set_cookie
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
 
 _LOGIN, _LOGOUT = "/login", "/logout"
 # What the page to sign in needs too.
@@ -32,59 +27,59 @@ class Site:
     """
 
     def __init__(
-        self, door: Door, routes: Sequence[BaseRoute], points: Collection[str], *, secure: bool
+        self, door: Door, routes: Sequence[Route], points: Collection[str], *, secure: bool
     ) -> None:
         self._door = door
         self._routes = routes
         self._points = points
         self._secure = secure
 
-    def has(self, scope: Any) -> bool:
+    def has(self, request: HttpRequest) -> bool:
         """Tell whether there is a page at a path."""
+        scope = _scope(request)
         return scope["path"] in (_LOGIN, _LOGOUT) or any(
             route.matches(scope)[0] != Match.NONE for route in self._routes
         )
 
-    async def __call__(self, scope: Any, receive: "Receive", send: "Send") -> None:
+    async def __call__(self, request: HttpRequest) -> Reply:
         """Answer with a page."""
-        path, headers = scope["path"], dict(scope["headers"])
+        return _reply(await self._response(request))
+
+    async def _response(self, request: HttpRequest) -> Response:
+        scope = _scope(request)
+        path = scope["path"]
         if path in (_LOGIN, _LOGOUT):
-            response = await self._own(scope, headers, receive)
-            await response(scope, receive, send)
-            return
+            return await self._own(path, request)
         if not path.startswith(_OPEN):
             try:
-                self._door.admit(headers, "read")
+                self._door.admit(request.headers, "read")
             except Problem as problem:
-                page = scope["method"] in ("GET", "HEAD") and not path.startswith("/v1/")
+                page = request.method in ("GET", "HEAD") and not path.startswith("/v1/")
                 if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
                     raise
-                await RedirectResponse(_LOGIN, 303)(scope, receive, send)
-                return
-        await self._page(scope, receive, send)
+                return RedirectResponse(_LOGIN, 303)
+        return await self._page(scope)
 
-    async def _page(self, scope: Any, receive: "Receive", send: "Send") -> None:
+    async def _page(self, scope: dict[str, Any]) -> Response:
         for route in self._routes:
             match, child = route.matches(scope)
             if match is Match.FULL:
                 point = child["path_params"].get("point")
                 if point is not None and point not in self._points:
                     raise unknown_point(point, self._points)
-                scope.update(child)
-                await route.handle(scope, receive, send)
-                return
-        raise _method(scope, "GET")
+                made: Response = await route.endpoint(Request({**scope, **child}))
+                return made
+        raise _method(scope["method"], "GET")
 
-    async def _own(self, scope: Any, headers: dict[bytes, bytes], receive: "Receive") -> Response:
+    async def _own(self, path: str, request: HttpRequest) -> Response:
         """Answer for the pages to sign in and out."""
-        path, method = scope["path"], scope["method"]
-        if path == _LOGIN and method in ("GET", "HEAD"):
+        if path == _LOGIN and request.method in ("GET", "HEAD"):
             return RedirectResponse("/", 303) if self._door.keys is None else login_page()
-        if method != "POST":
-            raise _method(scope, "GET, POST" if path == _LOGIN else "POST")
+        if request.method != "POST":
+            raise _method(request.method, "GET, POST" if path == _LOGIN else "POST")
         if path == _LOGOUT:
-            return self._logout(headers)
-        return self._login(await body_of(receive, headers.get(b"content-length"), _LARGEST_FORM))
+            return self._logout(request.headers)
+        return self._login(await request.body(_LARGEST_FORM))
 
     def _login(self, body: bytes) -> Response:
         keys, sessions = self._door.keys, self._door.sessions
@@ -98,7 +93,7 @@ class Site:
         response.raw_headers.append((b"set-cookie", value))
         return response
 
-    def _logout(self, headers: dict[bytes, bytes]) -> Response:
+    def _logout(self, headers: Mapping[bytes, bytes]) -> Response:
         if self._door.sessions is not None:
             self._door.sessions.end(cookie_in(headers.get(b"cookie", b"").decode("latin-1")))
         response = RedirectResponse(_LOGIN, 303)
@@ -106,6 +101,25 @@ class Site:
         return response
 
 
-def _method(scope: Any, allow: str) -> Problem:
-    told = f"{scope['method']} is not possible here; {allow} is."
+def _scope(request: HttpRequest) -> dict[str, Any]:
+    """Return a request as Starlette knows it."""
+    return {
+        "type": "http",
+        "method": request.method,
+        "path": unquote(request.path.decode("latin-1")),
+        "query_string": request.query,
+        "headers": [*request.headers.items()],
+    }
+
+
+def _reply(response: Response) -> Reply:
+    """Return an answer of Starlette's as ours."""
+    headers = dict(response.raw_headers)
+    headers.pop(b"content-length", None)
+    media = headers.pop(b"content-type", b"text/plain")
+    return Reply(response.status_code, bytes(response.body), media, (*headers.items(),))
+
+
+def _method(method: str, allow: str) -> Problem:
+    told = f"{method} is not possible here; {allow} is."
     return Problem(METHOD, told, {b"allow": allow.encode()})

@@ -32,6 +32,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def _keys(value: Any) -> int:
+    """Return how many keys there are in a decoded value."""
+    if isinstance(value, dict):
+        return len(value) + sum(_keys(one) for one in value.values() if type(one) in _NESTED)
+    if isinstance(value, list):
+        return sum(_keys(one) for one in value if type(one) in _NESTED)
+    return 0
+
+
+_NESTED = frozenset((dict, list))
 # Made once: json.loads would make one for every body.
 _SCANNER = json.JSONDecoder(object_pairs_hook=_unique)
 
@@ -40,14 +50,16 @@ def decode(body: bytes) -> Any:
     """Return the value of a JSON text; whatever is not strictly JSON is refused.
 
     msgspec reads it: it refuses NaN, Infinity, numbers that no float can hold, half surrogates and
-    text that is not UTF-8. It takes the last of two equal keys, so the standard library looks for
-    those.
+    text that is not UTF-8. It takes the last of two equal keys, so where there may be such the
+    standard library looks for them: every key is followed by a colon, so if there are as many keys
+    as colons, none was lost.
     """
     if not body.strip():
         raise Problem(MALFORMED, "the body is empty; it is to be JSON.")
     try:
         value = msgspec.json.decode(body)
-        _SCANNER.raw_decode(body.decode().lstrip())
+        if _keys(value) != body.count(b":"):
+            _SCANNER.raw_decode(body.decode().lstrip())
     except _Twice as error:
         raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
     except RecursionError:

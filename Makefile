@@ -28,11 +28,12 @@ evidence: $(READY)  ## beyond the paper: every policy, growth, which policy when
 example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models
 	$(BIN)/python -m examples.$*
 
-check: $(READY)  ## lint, types, imports
+check: $(READY)  ## lint, types, imports, and whether the installed packages fit together
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pip check
 
 # A test looks at the report in a real browser; without one it is skipped, with its reason.
 browser:

@@ -50,6 +50,17 @@ class Postgres:
         self.execute(f"CREATE SCHEMA {name}")
         return f"{self._server.get_uri()}&search_path={name}"
 
+    def new_database(self) -> str:
+        """Create an empty database, and return its URL."""
+        name = f"test_{next(self._names)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return str(self._server.get_uri(database=name))
+
+    @property
+    def programs(self) -> Path:
+        """The folder of the programs that belong to it, such as pg_dump."""
+        return Path(self._server.bin_path)
+
     def execute(self, statement: str, *values: Any, url: str = "") -> list[tuple[Any, ...]]:
         """Run one statement as the superuser; it waits, in a loop too."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -333,6 +334,35 @@ def test_a_late_reward_is_noted_and_not_learned(tmp_path: Path) -> None:
         assert summary["counts"]["late"] == 1
 
     on(tmp_path, work, wait=0.3)
+
+
+def test_no_answer_is_kept_or_taken_for_something_else(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        made = await s.decide()
+        for path in ("/v1/router/summary", "/v1/router/log", "/health", "/metrics", "/nowhere"):
+            reply = await s.http.get(path)
+            assert reply.headers["x-content-type-options"] == "nosniff", path
+            assert reply.headers["cache-control"] == "no-store", path
+        reply = await s.http.get(f"/v1/router/decisions/{made['id']}")
+        assert reply.headers["cache-control"] == "no-store"
+
+    on(tmp_path, work)
+
+
+def test_how_long_requests_take_is_counted_in_the_right_buckets(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        for seconds in (0.0005, 0.00051, 0.02, 100.0):
+            s.app.metrics.note("GET", "/x", 200, seconds)
+        text = (await s.http.get("/metrics")).text
+        for end, count in (("0.0005", 1), ("0.001", 2), ("0.01", 2), ("0.025", 3), ("10.0", 3)):
+            assert f'lexbandit_request_seconds_bucket{{le="{end}",route="/x"}} {count}.0' in text
+        assert 'lexbandit_request_seconds_bucket{le="+Inf",route="/x"} 4.0' in text
+        assert 'lexbandit_request_seconds_count{route="/x"} 4.0' in text
+        total = re.search(r'lexbandit_request_seconds_sum{route="/x"} (\S+)', text)
+        assert total is not None
+        assert float(total[1]) == pytest.approx(100.02101)
+
+    on(tmp_path, work)
 
 
 def test_a_caller_who_goes_away_leaves_no_trace(tmp_path: Path) -> None:

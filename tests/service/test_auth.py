@@ -1,6 +1,7 @@
 """Who is let in: keys, roles, sessions, limits, and nobody by another name."""
 
 import asyncio
+import dataclasses
 import hashlib
 import re
 import stat
@@ -12,11 +13,16 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.config import read_config
+from lexbandit.service.doors import Door
 from lexbandit.service.limits import RateLimits
+from lexbandit.service.messages import HttpRequest
 from lexbandit.service.operations import OPERATIONS
 from lexbandit.service.problems import Problem
-from lexbandit.service.sessions import HOURS, Sessions, set_cookie
+from lexbandit.service.server import make_app
+from lexbandit.service.sessions import HOURS, Sessions
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
+from service.world import engine_on
 
 KEYS = [*(key(role, role) for role in ROLES), key("both", "decide", "reward")]
 WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics", "/openapi.json")
@@ -122,6 +128,42 @@ def test_a_rate_limit_for_each_key(tmp_path: Path) -> None:
     on(tmp_path, work, [key("slow", "read", rate=3), key("read", "read")])
 
 
+def test_the_services_own_limit_is_for_keys_without_one() -> None:
+    door = Door(Keys([key("plain", "read"), key("own", "read", rate=5)]), rate=2.0)
+    door.rates = RateLimits(lambda: 0.0)  # no time passes, so nothing refills
+    for name, most in (("plain", 2), ("own", 5)):
+        headers = {b"authorization": b"Bearer secret-" + name.encode()}
+        for _ in range(most):
+            door.admit(headers, "read")
+        with pytest.raises(Problem, match=rf"{most} requests a second"):
+            door.admit(headers, "read")
+
+
+def test_a_limit_below_one_a_second_lets_one_through_and_says_when_the_next_comes() -> None:
+    now = 0.0
+    limits = RateLimits(lambda: now)
+    limits.take("rare", 0.1)
+    with pytest.raises(Problem, match="try again in 10 s") as refused:
+        limits.take("rare", 0.1)
+    assert refused.value.headers == {b"retry-after": b"10"}
+    now = 9.99
+    with pytest.raises(Problem):
+        limits.take("rare", 0.1)
+    now = 10.01
+    limits.take("rare", 0.1)
+
+
+def test_a_wrong_key_is_not_made_good_by_a_session(tmp_path: Path) -> None:
+    async def work(s: Served) -> None:
+        await s.http.post("/login", data={"key": "secret-read"})
+        assert (await s.http.get("/v1")).status_code == 200
+        for wrong in ("Bearer nobodys", "Basic c2VjcmV0", "Bearer"):
+            reply = await s.http.get("/v1", headers={"Authorization": wrong})
+            assert "key" in detail_of(reply, 401), wrong
+
+    on(tmp_path, work)
+
+
 def test_a_bucket_refills_steadily() -> None:
     now = 0.0
     limits = RateLimits(lambda: now)
@@ -217,9 +259,26 @@ def test_a_session_ends_when_its_key_is_replaced() -> None:
     assert Sessions(Keys([key("read", "read", rate=7)]), "shared").find(value) is not None
 
 
-def test_a_cookie_is_for_tls_only_where_there_is_tls() -> None:
-    assert b"; Secure" in set_cookie("x", secure=True)
-    assert b"Secure" not in set_cookie("x", secure=False)
+@pytest.mark.parametrize("behind_tls", [True, False])
+def test_a_cookie_is_for_tls_only_where_there_is_tls(tmp_path: Path, behind_tls: bool) -> None:
+    place = tmp_path / "service.toml"
+    place.write_text(
+        f"[service]\nbehind_tls = {str(behind_tls).lower()}\n[points.router]\narms = ['a', 'b']\n"
+        "objectives = [{ name = 'quality' }]\ncontext = [{ kind = 'flag', name = 'x' }]\n"
+    )
+    config = dataclasses.replace(read_config(place, {}), keys=tuple(KEYS))
+
+    async def run() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            request = HttpRequest("POST", b"/login", b"", {})
+            request.add(b"key=secret-read")
+            request.end()
+            reply = await make_app(engine, config, no_auth=False)(request)
+        cookie = dict(reply.headers)[b"set-cookie"]
+        assert cookie.startswith(b"lexbandit_session=")
+        assert (b"; Secure" in cookie) == behind_tls
+
+    asyncio.run(run())
 
 
 def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
@@ -227,7 +286,8 @@ def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
         for host in ("localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "127.0.0.9"):
             reply = await s.http.get("/v1", headers={"Host": host})
             assert reply.status_code == 200, host
-        for host in ("evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", ""):
+        others = ("evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example", "10.0.0.1")
+        for host in (*others, ""):
             for path in CLOSED:
                 reply = await s.http.get(path, headers={"Host": host})
                 assert "localhost" in detail_of(reply, 421), (host, path)

@@ -65,7 +65,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "keys": str(file),
         "tls_cert": str(file),
         "tls_key": str(file),
-        "proxies": "10.0.0.1",
+        "behind_tls": "true",
         "rate": "12.5",
         "max_body_bytes": "2048",
         "snapshot_every": "500",
@@ -76,7 +76,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     environment = {f"LEXBANDIT_{name.upper()}": value for name, value in given.items()}
     config = read(tmp_path, POINT, {**environment, "LEXBANDIT_KEY_WEB": f"read:{HASH}"})
     assert (config.port, config.rate, config.max_body_bytes, config.poll) == (81, 12.5, 2048, 0.5)
-    assert (config.storage, config.proxies) == (given["storage"], "10.0.0.1")
+    assert (config.storage, config.behind_tls) == (given["storage"], True)
     assert (config.tls_cert, config.log_level, config.snapshot_every) == (file, "debug", 500)
     assert [key.name for key in config.keys] == ["web"]
 
@@ -110,6 +110,7 @@ context = [
 
 # What is changed in a good file, and what is said.
 WRONG = [
+    (("[points.router]", "[service]\nbehind_tls = 1\n[points.router]"), "must be true or false"),
     (("wait = 60", "wiat = 60"), "line 4, points.router.wiat: unknown key 'wiat'; did you"),
     (("wait = 60", "wait = -1"), "line 2, points.router: wait must be"),
     (("wait = 60", "keep = 0"), "line 2, points.router: keep must be"),
@@ -164,6 +165,15 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
     assert read(tmp_path, POINT, others).port == 8080
     with pytest.raises(InvalidInput, match="both"):
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
+
+
+def test_a_key_in_the_file_and_one_in_the_environment_have_two_names(tmp_path: Path) -> None:
+    entry = f'[[keys]]\nname = "web"\nroles = ["read"]\nsha256 = "{HASH}"\n'
+    (tmp_path / "keys.toml").write_text(entry)
+    text = f'[service]\nkeys = "keys.toml"\n{POINT}'
+    assert len(read(tmp_path, text, {"LEXBANDIT_KEY_OTHER": f"read:{HASH}"}).keys) == 2
+    with pytest.raises(InvalidInput, match="two API keys are called 'web'"):
+        read(tmp_path, text, {"LEXBANDIT_KEY_WEB": f"read:{HASH}"})
 
 
 def test_a_session_secret_that_can_be_guessed_is_refused(tmp_path: Path) -> None:

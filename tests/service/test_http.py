@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lexbandit.service import connections
 from lexbandit.service.connections import Answer, listening
-from lexbandit.service.messages import CLOSE, HttpRequest, Reply
+from lexbandit.service.messages import CLOSE, ClientGone, HttpRequest, Reply
 from lexbandit.service.problems import Problem
 
 MB = 1 << 20
@@ -420,6 +420,66 @@ def test_connections_on_which_nothing_comes_are_closed(monkeypatch: pytest.Monke
             while part := await deaf.reader.read(65_536):
                 got += len(part)
         assert got < 20 * MB
+
+    on(work, slow)
+
+
+def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
+    gone = asyncio.Event()
+
+    async def watches(request: HttpRequest) -> Reply:
+        try:
+            return Reply(200, await request.body(LARGEST))
+        except ClientGone:
+            gone.set()
+            raise
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"body")[:-2])
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.wait_for(gone.wait(), 20)
+
+    on(work, watches)
+
+
+@pytest.mark.parametrize("flood", [post(b"x") * 100_000, post(b"x" * 20 * MB)[:-1]])
+def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_request: HttpRequest) -> Reply:
+        await go_on.wait()
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MB)
+        caller.send(flood[: 20 * MB])
+        await asyncio.sleep(0.5)
+        left = caller.writer.transport.get_write_buffer_size()
+        assert left > len(flood[: 20 * MB]) - 12 * MB  # the sockets hold some; nobody else does
+        assert left > 0
+        caller.writer.transport.abort()
+        go_on.set()
+
+    on(work, slow)
+
+
+def test_a_connection_is_idle_since_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.4)
+
+    async def slow(request: HttpRequest) -> Reply:
+        await asyncio.sleep(0.7)
+        return await echo(request)
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"slow"))
+        assert (await caller.echoed())[4] == "slow"
+        await asyncio.sleep(0.25)
+        caller.send(post(b"again"))
+        assert (await caller.echoed())[4] == "again"
 
     on(work, slow)
 

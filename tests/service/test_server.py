@@ -208,6 +208,16 @@ def test_tls(tmp_path: Path) -> None:
         assert process.end() == 0
 
 
+def test_tls_files_that_cannot_be_used_are_one_clear_line(tmp_path: Path) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert.write_text("no certificate")
+    key.write_text("no key")
+    with running(tmp_path, "--no-auth", "--tls-cert", str(cert), "--tls-key", str(key)) as process:
+        assert process.process.wait(60) == 1
+        assert process.said.startswith(f"error: tls_cert {str(cert)!r} and tls_key")
+        assert not (tmp_path / "log.db").exists()
+
+
 def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -29,6 +29,17 @@ class Work:
     report: bool = True
 
 
+@contextmanager
+def _runs_are_kept() -> Iterator[None]:
+    """Say with an error of the disk what it left."""
+    try:
+        yield
+    except OSError as error:
+        error.add_note("finished runs are kept")
+        raise
+
+
+@_runs_are_kept()
 def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dict[str, Any], int]:
     """Conduct studies, write summary and report; return the summary and the exit status."""
     executor = make_executor(work.executor, workers=work.workers, cluster=work.cluster)

@@ -1,6 +1,8 @@
 """`lexbandit key NAME --role ROLE`: a new API key for the decision service."""
 
+import contextlib
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,6 +58,7 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
+                _like(path, file.fileno())
                 file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
             Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
             os.replace(beside, path)
@@ -64,6 +67,14 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
         click.echo(f"Its hash is in {path}; start the service again to allow it.", err=True)
     click.echo("The key, shown this once:", err=True)
     click.echo(secret)
+
+
+def _like(path: Path, handle: int) -> None:
+    """Let those read a file who may read the one it is to replace, such as the service's user."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):  # only root gives files away
+        before = path.stat()
+        os.fchown(handle, before.st_uid, before.st_gid)
+        os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
 
 def _quoted(text: str) -> str:

@@ -92,5 +92,6 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError):
         words = _WORDS.get(error.errno or 0, error.strerror or str(error))
         place = f" ({error.filename})" if error.filename else ""
-        return f"error: {words}{place}; finished runs are kept."
+        notes = getattr(error, "__notes__", ())  # what the verb has to say of it
+        return f"error: {'; '.join([f'{words}{place}', *notes])}."
     return "stopped."

@@ -61,12 +61,13 @@ def command(
     with needs("service"):
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.doors import is_loopback  # noqa: PLC0415
-        from lexbandit.service.server import check_door, run  # noqa: PLC0415
+        from lexbandit.service.server import check_door, run, tls_of  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
     if check:
         keyless = not found.keys and is_loopback(found.host)
         check_door(found, no_auth=no_auth or keyless)
+        tls_of(found)
         with storage_words():
             asyncio.run(_look_into(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")
@@ -84,11 +85,11 @@ def command(
 
 
 async def _look_into(url: str) -> None:
-    """Read the first event of a file that is there already; nothing is written."""
+    """Read the first event of a log that is there already; nothing is written."""
     from lexbandit.service.storage import make_storage  # noqa: PLC0415
 
     scheme, _, place = url.partition(":")
-    if scheme != "sqlite" or not (file := Path(place)).exists() or file.stat().st_size == 0:
+    if scheme == "sqlite" and (not (file := Path(place)).exists() or file.stat().st_size == 0):
         return
     storage = make_storage(url, reading=True)
     await storage.open()

@@ -36,7 +36,7 @@ from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.making import REGISTRY, parameters_of
-from lexbandit.service.auth import VARIABLE, Key, keys_in_environment, keys_in_file
+from lexbandit.service.auth import VARIABLE, Key, Keys, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.schemas import arm_name
@@ -70,7 +70,7 @@ class Config:
     keys: tuple[Key, ...]
     tls_cert: Path | None
     tls_key: Path | None
-    proxies: str
+    behind_tls: bool
     rate: float | None
     max_body_bytes: int
     snapshot_every: int
@@ -83,6 +83,13 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} must be a text, got {value!r}.")
     return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    told = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+    if not isinstance(told, bool):
+        raise InvalidInput(f"{name} must be true or false, got {value!r}.")
+    return told
 
 
 def _level(name: str, value: Any) -> str:
@@ -117,7 +124,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "keys": (None, _text),
     "tls_cert": (None, _text),
     "tls_key": (None, _text),
-    "proxies": ("", _text),
+    "behind_tls": (False, _flag),
     "rate": (None, _positive),
     "max_body_bytes": (4_194_304, _whole(1024)),
     "snapshot_every": (50_000, _whole(100)),
@@ -154,6 +161,7 @@ class _Reader:
         keys = tuple(keys_in_environment(self.environment))
         if values["keys"] is not None:
             keys = (*keys_in_file(values["keys"]), *keys)
+        Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
         return Config(self._points(), **{**values, "keys": keys}, session_secret=self._secret())

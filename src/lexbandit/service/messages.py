@@ -77,8 +77,8 @@ class HttpRequest:
         self._wake()
 
     def drop(self) -> None:
-        """Note that no more comes, though the body is not whole."""
-        self._gone = not self.whole
+        """Note that no more comes; if the body is not whole, it never will be."""
+        self._gone = True
         self._wake()
 
     def _wake(self) -> None:

@@ -50,7 +50,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     keys = None if no_auth else Keys(config.keys)
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     door = Door(keys, sessions, config.rate)
-    secure = config.tls_cert is not None or bool(config.proxies)
+    secure = config.tls_cert is not None or config.behind_tls
     site = Site(door, routes(engine), engine.points, secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
@@ -77,8 +77,8 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        context.load_cert_chain(config.tls_cert, config.tls_key)
-    except (OSError, ssl.SSLError) as error:
+        context.load_cert_chain(config.tls_cert, config.tls_key, password=lambda: "")
+    except OSError as error:
         raise InvalidInput(
             f"tls_cert {str(config.tls_cert)!r} and tls_key {str(config.tls_key)!r} cannot be "
             f"used: {error}. They are PEM files, the key without a password."

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any
 
@@ -138,6 +138,7 @@ class PostgresStorage(Storage):
     """
 
     shared = True
+    _settings: Mapping[str, str] = SETTINGS
 
     def __init__(self, url: str, *, patience: float = 10.0) -> None:
         self._url = url
@@ -155,14 +156,13 @@ class PostgresStorage(Storage):
             max_size=CONNECTIONS,
             timeout=self._patience,
             command_timeout=self._patience,
-            server_settings=SETTINGS,
+            server_settings=self._settings,
             init=self._check_durable,
             reset=_as_it_is,
         )
         try:
             async with self._connection("cannot be used") as connection:
-                await self._migrate(connection)
-                await self._check_end(connection)
+                await self._make_ready(connection)
         except BaseException as error:
             await self.close()
             if type(error) is ValueError:
@@ -251,6 +251,10 @@ class PostgresStorage(Storage):
                 final=True,
             )
 
+    async def _make_ready(self, connection: Any) -> None:
+        await self._migrate(connection)
+        await self._check_end(connection)
+
     async def _migrate(self, connection: Any) -> None:
         # A user who may not create tables can still use those that are up to date.
         if await self._version(connection) == len(MIGRATIONS):
@@ -285,6 +289,22 @@ class PostgresStorage(Storage):
         return version
 
 
+class PostgresReader(PostgresStorage):
+    """A log that is read, and never written; where there is none yet, none is made."""
+
+    _settings: Mapping[str, str] = {**SETTINGS, "default_transaction_read_only": "on"}
+    _there = False
+
+    async def _make_ready(self, connection: Any) -> None:
+        self._there = await self._version(connection) > 0
+        if self._there:
+            await self._check_end(connection)
+
+    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        """Return the events after `seq`, each one checked."""
+        return await super().read_since(seq, limit) if self._there else []
+
+
 async def _as_it_is(connection: Any) -> None:
     """Leave a connection's session alone: nothing here changes it, and a reset is a round trip."""
 
@@ -305,6 +325,6 @@ def _not_a_url() -> InvalidInput:
     )
 
 
-def storage_at(url: str, *, reading: bool = False) -> Storage:  # noqa: ARG001 - it is shared
+def storage_at(url: str, *, reading: bool = False) -> Storage:
     """Return the storage of postgresql://USER:PASSWORD@HOST/DATABASE."""
-    return PostgresStorage(url)
+    return PostgresReader(url) if reading else PostgresStorage(url)

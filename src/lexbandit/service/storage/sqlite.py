@@ -81,8 +81,15 @@ class SqliteStorage(Storage):
         await self._in(self._writing, self._open)
 
     def _open(self) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._keep_others_out()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._keep_others_out()
+        except OSError as error:
+            raise StorageFailed(
+                f"{self.path} cannot be opened: {error.strerror} ({error.filename}). Its folder "
+                "must be one that this process may write in.",
+                final=True,
+            ) from error
         with ExitStack() as undo:
             undo.callback(self._let_others_in)
             try:
@@ -260,6 +267,14 @@ def _digest(data: bytes) -> bytes:
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring a file to the present version, whole or not at all."""
+    for n in range(_version(connection, path), VERSION):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_MIGRATIONS[n]}; PRAGMA user_version = {n + 1}; COMMIT;"
+        )
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a file's tables, 0 if there are none; refuse those of later ones."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StorageFailed(
@@ -267,10 +282,7 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
             f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
             final=True,
         )
-    for n in range(version, VERSION):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {_MIGRATIONS[n]}; PRAGMA user_version = {n + 1}; COMMIT;"
-        )
+    return int(version)
 
 
 class SqliteReader(SqliteStorage):
@@ -283,6 +295,13 @@ class SqliteReader(SqliteStorage):
         self._failed = f"{self.path} is open for reading only."
         place = f"{self.path.absolute().as_uri()}?mode=ro"
         self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
+        try:
+            found = await self._read("its version", lambda: _version(self._reader, self.path))
+            if not found:
+                raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Close the file."""

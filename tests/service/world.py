@@ -1,6 +1,7 @@
 """A decision point that tests use: a router of prompts, quality first, then cost."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.point import Point
 from lexbandit.service.storage.sqlite import SqliteStorage
+
+Scene = Callable[[Engine], Awaitable[Any]]
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
 
@@ -62,3 +65,16 @@ async def replayed(path: Path, **settings: Any) -> str:
         point.fold(stored)
     await storage.close()
     return point.digest()
+
+
+def play(path: Path, scene: Scene, **settings: Any) -> Any:
+    """Run a scene on an engine; afterwards the log alone leads to the same state."""
+
+    async def run() -> Any:
+        async with engine_on(path, **settings) as engine:
+            told = await scene(engine)
+            digest = engine.points["router"].digest()
+        assert await replayed(path, **settings) == digest
+        return told
+
+    return asyncio.run(run())

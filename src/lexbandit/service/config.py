@@ -31,14 +31,16 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit import checks
+from lexbandit.chooser.definition import FEATURES
 from lexbandit.chooser.policy_for import DEFAULT
-from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
+from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.making import REGISTRY, parameters_of
 from lexbandit.service.auth import VARIABLE, Key, Keys, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
+from lexbandit.service.rows import LARGEST_BODY
 from lexbandit.service.schemas import arm_name
 from lexbandit.service.storage import make_storage
 from lexbandit.service.toml_file import TomlFile
@@ -52,7 +54,6 @@ _SHORTEST_SECRET = 32
 _NEAR = 0.7
 
 LEVELS = ("debug", "info", "warning", "error")
-_FEATURES = {kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)}
 _POINT = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
 # Parameters of a policy that it gets from the features and the objectives.
 _DERIVED = ("dimension", "tolerance")
@@ -126,7 +127,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "tls_key": (None, _text),
     "behind_tls": (False, _flag),
     "rate": (None, _positive),
-    "max_body_bytes": (4_194_304, _whole(1024)),
+    "max_body_bytes": (LARGEST_BODY, _whole(1024)),
     "snapshot_every": (50_000, _whole(100)),
     "poll": (0.2, _positive),
     "log_level": ("info", _level),
@@ -274,9 +275,9 @@ class _Reader:
             for key in ("kind", "name"):
                 if key not in table:
                     raise InvalidInput(f"the key {key!r} is missing.")
-            if table["kind"] not in _FEATURES:
-                raise unknown_name("kind of feature", table["kind"], _FEATURES)
-        kind = _FEATURES[table["kind"]]
+            if table["kind"] not in FEATURES:
+                raise unknown_name("kind of feature", table["kind"], FEATURES)
+        kind = FEATURES[table["kind"]]
         self.file.only(place, table, ("kind", *(field.name for field in dataclasses.fields(kind))))
         with self.file.at(*place):
             return kind(**{key: value for key, value in table.items() if key != "kind"})

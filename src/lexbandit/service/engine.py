@@ -1,24 +1,22 @@
 """The engine: decisions and rewards of all points, each on disk before it is answered."""
 
-import asyncio
-import logging
+import itertools
 import math
-import secrets
-import time
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import Proposal
 from lexbandit.chooser.explaining import ChooserExplanation
 from lexbandit.chooser.summary import Summary
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 from lexbandit.service import opening
 from lexbandit.service.arms import check_added, check_retired
 from lexbandit.service.definition import Definition
-from lexbandit.service.events import Event, Stored, body_of
-from lexbandit.service.journal import PAGE, Journal
-from lexbandit.service.point import Outcome, Point, Prepared
+from lexbandit.service.engine_core import EngineCore
+from lexbandit.service.events import Stored
+from lexbandit.service.journal import PAGE, Appended
+from lexbandit.service.point import Point, Prepared
 from lexbandit.service.rows import (
     OUR_IDS,
     Decided,
@@ -32,16 +30,11 @@ from lexbandit.service.rows import (
     own_id,
     told_by_id,
 )
-from lexbandit.service.snapshots import Snapshots
-from lexbandit.service.storage import Storage, StorageFailed
+from lexbandit.service.storage import Storage
 from lexbandit.service.turns import Turns
 
-log = logging.getLogger("lexbandit.service")
 
-_TICK = 1.0
-
-
-class Engine:
+class Engine(EngineCore):
     """Serves decision points from one log. All of it runs in one event loop.
 
     A request is checked against the state, written to the log, folded into the state, and only then
@@ -51,17 +44,11 @@ class Engine:
     def __init__(
         self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
     ) -> None:
-        self.points = dict(points)
-        self.storage = storage
-        self.replica = secrets.token_hex(4)
+        super().__init__(points, storage, seq=seq, snapshot_every=snapshot_every)
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
-        self._made = 0
         self._turns = Turns()
-        self._journal = Journal(storage, self._fold, seq)
-        self._snapshots = Snapshots(self, snapshot_every)
-        self._tasks: list[asyncio.Task[None]] = []
-        self._log_time = (0.0, 0.0)  # of the last event folded, and by the monotonic clock then
+        self._ids = (f"{OUR_IDS}{self.replica}-{n:x}" for n in itertools.count(1))
 
     @classmethod
     async def start(
@@ -100,63 +87,6 @@ class Engine:
             engine._go_on(engine._journal.follow(poll))
         return engine
 
-    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let work go on beside the requests; if it ends by an error, nothing more is written."""
-        task = asyncio.create_task(work)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._journal.fail(error)
-
-    async def stop(self) -> None:
-        """Answer what is under way, keep a last snapshot, and close the storage."""
-        await self._journal.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.trouble is None:
-            await self._snapshots.take()
-        await self.storage.close()
-
-    @property
-    def trouble(self) -> str | None:
-        """Why nothing is taken now; None if all is well."""
-        return self._journal.trouble
-
-    @property
-    def snapshot_seconds(self) -> float:
-        """How long the last snapshots took."""
-        return self._snapshots.seconds
-
-    @property
-    def seq(self) -> int:
-        """The last event of the log that was folded."""
-        return self._journal.seq
-
-    def point(self, name: str) -> Point:
-        """Return a decision point."""
-        try:
-            return self.points[name]
-        except KeyError:
-            raise unknown_name("decision point", name, self.points) from None
-
-    def _fold(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
-        self._log_time = (stored.time, time.monotonic())
-        point = self.points.get(stored.point)
-        if point is None or stored.seq <= point.seq:  # not served here, or in its snapshot already
-            return ()
-        outcome = point.fold(stored, prepared)
-        self._snapshots.folded += len(outcome)
-        return outcome
-
-    async def append(
-        self, point: str, kind: Any, body: dict[str, Any], prepared: Prepared | None = None
-    ) -> Sequence[Outcome]:
-        """Write an event and fold it."""
-        return await self._journal.append(Event(point, kind, body_of(body)), prepared)
-
     # --- decisions -------------------------------------------------------------------------------
 
     async def decide(
@@ -170,9 +100,14 @@ class Engine:
 
         The same `id` again, with the same context and allowed arms, gives the first answer again.
         """
-        if id is None:
-            return (await self._decide(self.point(point), [DecisionRow(context, allowed)]))[0]
-        return (await self.decide_many(point, [DecisionRow(context, allowed, id)]))[0]
+        if id is not None:
+            return (await self.decide_many(point, [DecisionRow(context, allowed, id)]))[0]
+        state = self.point(point)  # by far the most come so: without a turn, and one row
+        proposal = state.chooser.propose(context, allowed)
+        row = _row(next(self._ids), context, allowed, proposal)
+        outcomes = await self._append_decisions(state, [row], [proposal])
+        decided: Decided = _answer(outcomes[0])
+        return decided
 
     async def decide_many(self, point: str, rows: Sequence[DecisionRow]) -> list[Decided]:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
@@ -183,53 +118,37 @@ class Engine:
 
     async def _decide(self, point: Point, rows: Sequence[DecisionRow]) -> list[Decided]:
         """Write the rows that were not answered before; a caller's id counts once."""
-        places: list[Decided | int] = []
-        first: dict[str, Decided | int] = {}
-        written: list[dict[str, Any]] = []
+        names = [(row.id, n if row.id is None else None) for n, row in enumerate(rows)]
+        answers: dict[Any, Decided] = {}
+        fresh: dict[Any, dict[str, Any]] = {}
         proposals: list[Proposal] = []
-        for n, asked in enumerate(rows):
+        for n, (name, (context, allowed, id)) in enumerate(zip(names, rows, strict=True)):
+            if name in answers or name in fresh:
+                continue
             try:
-                place = None if asked.id is None else first.get(asked.id)
-                key = None
-                if place is None and asked.id is not None:
-                    key = fingerprint(asked.context, asked.allowed)
-                    place = point.answered(own_id(asked.id), key)
-                if place is None:
-                    proposals.append(point.chooser.propose(asked.context, asked.allowed))
-                    written.append(self._row(asked, key, proposals[-1]))
-                    place = len(written) - 1
+                key = before = None
+                if id is not None:
+                    key = fingerprint(context, allowed)
+                    before = point.answered(own_id(id), key)
+                if before is not None:
+                    answers[name] = before
+                else:
+                    proposals.append(point.chooser.propose(context, allowed))
+                    fresh[name] = _row(id or next(self._ids), context, allowed, proposals[-1], key)
             except InvalidInput as error:
                 raise at_row(error, n, len(rows)) from None
-            places.append(place)
-            if asked.id is not None:
-                first[asked.id] = place
-        self.repeated[point.name] += len(rows) - len(written)
-        outcomes: Sequence[Outcome] = ()
-        if written:
-            body = {"by": self.replica, "version": point.version, "rows": written}
-            prepared = Prepared(point.arms_version, body, proposals)
-            outcomes = await self.append(point.name, "decisions", body, prepared)
-        return [
-            place if isinstance(place, Decided) else _answer(outcomes[place]) for place in places
-        ]
+        self.repeated[point.name] += len(rows) - len(fresh)
+        if fresh:
+            outcomes = await self._append_decisions(point, list(fresh.values()), proposals)
+            for name, outcome in zip(fresh, outcomes, strict=True):
+                answers[name] = _answer(outcome)
+        return [answers[name] for name in names]
 
-    def _row(self, asked: DecisionRow, key: str | None, proposal: Proposal) -> dict[str, Any]:
-        """Return a decision as the log has it; `key` is there if the id is the caller's own."""
-        row: dict[str, Any] = {
-            "id": self._new_id() if asked.id is None else asked.id,
-            "arm": proposal.arm,
-            "propensity": _number(proposal.propensity),
-            "context": asked.context,
-        }
-        if asked.allowed is not None:
-            row["allowed"] = list(asked.allowed)
-        if key is not None:
-            row["key"] = key
-        return row
-
-    def _new_id(self) -> str:
-        self._made += 1
-        return f"{OUR_IDS}{self.replica}-{self._made:x}"
+    def _append_decisions(
+        self, point: Point, rows: list[dict[str, Any]], proposals: list[Proposal]
+    ) -> Appended:
+        body = {"by": self.replica, "version": point.version, "rows": rows}
+        return self.append(point.name, "decisions", body, Prepared(body, proposals))
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
@@ -237,7 +156,7 @@ class Engine:
         """Decide many, given by columns: the quick way; ids are the service's own."""
         state = self.point(point)
         proposals = state.chooser.propose_many(contexts, allowed)
-        ids = [self._new_id() for _ in proposals.arms]
+        ids = [next(self._ids) for _ in proposals.arms]
         propensities = [float(p) for p in proposals.propensities]
         body = {
             "by": self.replica,
@@ -249,7 +168,7 @@ class Engine:
             "allowed": allowed,
         }
         if ids:
-            prepared = Prepared(state.arms_version, body, proposals)
+            prepared = Prepared(body, proposals)
             _answer((await self.append(point, "decisions", body, prepared))[0])
         return DecidedMany(ids, proposals.arms, propensities, body["version"])
 
@@ -338,19 +257,26 @@ class Engine:
             since = page[-1].seq
         return found[:limit]
 
-    async def _tick(self) -> None:
-        """Let time pass in the log where something waits for it and nothing else happens."""
-        while True:
-            await asyncio.sleep(_TICK)
-            told, then = self._log_time
-            now = told + time.monotonic() - then
-            for point in self.points.values():
-                due = point.chooser.due
-                if due is not None and due <= now:
-                    try:
-                        await self.append(point.name, "tick", {})
-                    except StorageFailed as error:
-                        log.warning("%s: time cannot pass: %s", point.name, error)
+
+def _row(
+    id: str,
+    context: Mapping[str, Any],
+    allowed: Sequence[str] | None,
+    proposal: Proposal,
+    key: str | None = None,
+) -> dict[str, Any]:
+    """Return a decision as the log has it; `key` is there if the id is the caller's own."""
+    row: dict[str, Any] = {
+        "id": id,
+        "arm": proposal.arm,
+        "propensity": _number(proposal.propensity),
+        "context": context,
+    }
+    if allowed is not None:
+        row["allowed"] = list(allowed)
+    if key is not None:
+        row["key"] = key
+    return row
 
 
 def _answer(outcome: Any) -> Any:

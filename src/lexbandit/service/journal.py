@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from lexbandit.service.events import CorruptLog, Event, Stored
 from lexbandit.service.point import Outcome, Prepared
@@ -17,10 +17,8 @@ PAGE = 200
 Fold = Callable[[Stored, Prepared | None], Sequence[Outcome]]
 
 
-class _Pending(NamedTuple):
-    event: Event
-    prepared: Prepared | None
-    done: "asyncio.Future[Sequence[Outcome]]"
+# When it is done, the event is on disk and folded.
+Appended = asyncio.Future[Sequence[Outcome]]
 
 
 class Journal:
@@ -39,7 +37,8 @@ class Journal:
         self.trouble: str | None = None
         self._fold = fold
         self._time = 0.0  # of the last event
-        self._waiting: list[_Pending] = []
+        self._heard = 0.0  # when the log was last heard of, by the monotonic clock
+        self._waiting: list[tuple[Event, Prepared | None, Appended]] = []
         self._wake = asyncio.Event()
         self._order = asyncio.Lock()  # one at a time folds, so that the order is the log's
         self._closing = self._broken = False
@@ -56,14 +55,23 @@ class Journal:
         if self._task is not None:
             await self._task
 
-    async def append(self, event: Event, prepared: Prepared | None = None) -> Sequence[Outcome]:
-        """Write an event and fold it; when this returns it is on disk."""
-        if self._broken or self._closing:
-            raise StorageFailed(self.trouble or "the service is stopping.", final=self._broken)
-        done: asyncio.Future[Sequence[Outcome]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Pending(event, prepared, done))
+    def append(self, event: Event, prepared: Prepared | None = None) -> Appended:
+        """Have an event written and folded; to be awaited."""
+        self._check_open()
+        if self._closing:
+            raise StorageFailed("the service is stopping.")
+        done: Appended = asyncio.get_running_loop().create_future()
+        self._waiting.append((event, prepared, done))
         self._wake.set()
-        return await done
+        return done
+
+    def _check_open(self) -> None:
+        if self._broken:
+            raise StorageFailed(str(self.trouble), final=True)
+
+    def now(self) -> float:
+        """Return the log's time, by what was last heard of it."""
+        return self._time + time.monotonic() - self._heard
 
     async def _write_groups(self) -> None:
         while self._waiting or not self._closing:
@@ -74,25 +82,27 @@ class Journal:
                 async with self._order:
                     await self._write(group)
 
-    async def _write(self, group: list[_Pending]) -> None:
+    async def _write(self, group: list[tuple[Event, Prepared | None, Appended]]) -> None:
         """Write a group; each who waits gets an answer or an error, never silence."""
         try:
-            stored = await self.storage.append([one.event for one in group])
+            self._check_open()  # it may have broken since they came
+            stored = await self.storage.append([event for event, _, _ in group])
             await self._catch_up(stored[0].seq - 1)
             if self.seq != stored[0].seq - 1:
                 raise CorruptLog(f"event {self.seq + 1} of the log is missing.")
-            for one, kept in zip(group, stored, strict=True):
-                outcome = self._take(kept, one.prepared)
-                if not one.done.done():
-                    one.done.set_result(outcome)
+            for (_, prepared, done), kept in zip(group, stored, strict=True):
+                outcome = self._take(kept, prepared)
+                if not done.done():
+                    done.set_result(outcome)
+            self._heard = time.monotonic()
             self.trouble = None
         except Exception as error:  # whatever it is, those who wait must know
             self.fail(error)
             if isinstance(error, CorruptLog):
                 error = StorageFailed(str(error), final=True)
-            for one in group:
-                if not one.done.done():
-                    one.done.set_exception(error)
+            for _, _, done in group:
+                if not done.done():
+                    done.set_exception(error)
 
     def fail(self, error: BaseException) -> None:
         """Say what is wrong, once; after what is final nothing more is written."""
@@ -124,6 +134,7 @@ class Journal:
                 break
             for stored in events:
                 self._take(stored)
+            self._heard = time.monotonic()
             taken += len(events)
         return taken
 

@@ -13,6 +13,7 @@ from lexbandit.objectives import Objective
 from lexbandit.service.messages import JSON
 from lexbandit.service.operations import LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
+from lexbandit.service.rows import LONGEST_ID
 from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, Rewards
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _gives(types: Any, schemas: dict[int, Any]) -> dict[str, Any]:
 def _in_path(operation: Operation, points: list[str]) -> list[dict[str, Any]]:
     schemas = {
         "point": {"type": "string", "enum": points},
-        "id": {"type": "string", "minLength": 1, "maxLength": 128},
+        "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID},
         "arm": {"type": "string", "minLength": 1, "maxLength": LONGEST_ARM, "pattern": ARM_PATTERN},
     }
     return [

@@ -12,7 +12,7 @@ from lexbandit.service.auth import Role
 from lexbandit.service.events import Stored
 from lexbandit.service.messages import SAFE, Reply
 from lexbandit.service.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
-from lexbandit.service.rows import DecisionRow
+from lexbandit.service.rows import LARGEST_BODY, DecisionRow
 from lexbandit.service.strict_json import convert
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LINES = b"application/x-ndjson"
 NEXT = b"next-since"
 # So many events are read at once, and an answer ends when it has so many bytes.
-_PAGE, _ENOUGH = 64, 4_194_304
+_PAGE, _ENOUGH = 64, LARGEST_BODY
 
 
 class Request(NamedTuple):

@@ -12,6 +12,8 @@ from lexbandit.errors import Contradiction, InvalidInput
 LONGEST_ID = 128
 # The service's own begin with this, and no caller's do: so neither takes the other's.
 OUR_IDS = "_"
+# So many bytes a request's body may have, unless the service is set otherwise.
+LARGEST_BODY = 4_194_304
 
 
 class DecisionRow(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lexbandit.errors import InvalidInput
+from lexbandit.service.rows import LONGEST_ID
 
 MOST_ROWS = 10_000
 LONGEST_ARM = 200
@@ -21,13 +22,14 @@ Id = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=128,
+        max_length=LONGEST_ID,
         pattern="^[0-9A-Za-z][!-~]*$",
         description="Begins with a letter or digit; visible ASCII characters, no spaces.",
     ),
 ]
 KnownId = Annotated[
-    str, Meta(min_length=1, max_length=128, description="The id of a decision that was made.")
+    str,
+    Meta(min_length=1, max_length=LONGEST_ID, description="The id of a decision that was made."),
 ]
 Rewards = Annotated[
     dict[str, float],

@@ -19,11 +19,12 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import Snapshot
 from lexbandit.service.history import History
-from lexbandit.service.point import Key, Past, Point
+from lexbandit.service.point import Point
+from lexbandit.service.point_state import Key, Past
 from lexbandit.service.storage import StorageFailed
 
 if TYPE_CHECKING:
-    from lexbandit.service.engine import Engine
+    from lexbandit.service.engine_core import EngineCore
 
 log = logging.getLogger("lexbandit.service")
 
@@ -41,7 +42,6 @@ def packer(point: Point) -> Callable[[], bytes]:
     document: dict[str, Any] = {
         "seq": point.seq,
         "version": point.version,
-        "arms_version": point.arms_version,
         "time": point.time,
         "counts": dict(point.counts),
         "history": point.history.plain(),
@@ -69,7 +69,7 @@ def unpack(definition: Definition, data: bytes) -> Point:
     point = Point(definition)
     point.chooser = Chooser.from_bytes(data[start + size :], clock=point.clock)
     point.begun = True
-    for name in ("seq", "version", "arms_version", "time"):
+    for name in ("seq", "version", "time"):
         setattr(point, name, told[name])
     point.counts = Counter(told["counts"])
     point.history = History.from_plain(told["history"])
@@ -81,7 +81,7 @@ def unpack(definition: Definition, data: bytes) -> Point:
 class Snapshots:
     """Keeps a snapshot of each point now and then, so that a start need not read the whole log."""
 
-    def __init__(self, engine: "Engine", every: int) -> None:
+    def __init__(self, engine: "EngineCore", every: int) -> None:
         self._engine = engine
         self._every = every
         self._kept: dict[str, int] = {name: point.seq for name, point in engine.points.items()}

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lexbandit.service.problems import INVALID, MALFORMED, Problem
+from lexbandit.service.rows import LONGEST_ID
 
 T = TypeVar("T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -114,7 +115,10 @@ def _in_words(message: str, value: Any, type: Any) -> str:
     if told == "Expected `object` of length >= 1":
         told = f"at least one {_ENTRIES.get(field, 'reward')} is needed"
     elif field == "id" and told.startswith(("Expected `str` matching", "Expected `str` of length")):
-        told = "an id begins with a letter or digit and has up to 128 visible characters, no spaces"
+        told = (
+            f"an id begins with a letter or digit and has up to {LONGEST_ID} visible characters, "
+            "no spaces"
+        )
     elif told.startswith("Object contains unknown field") and _without_context(place, value, type):
         told += ' (the features go into "context")'
     return told + at + place

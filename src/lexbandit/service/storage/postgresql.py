@@ -173,10 +173,8 @@ class PostgresStorage(Storage):
         """Close the connections."""
         if self._pool is None:
             return
-        try:
+        with suppress(TimeoutError):  # by then the pool has broken the connections off
             await asyncio.wait_for(self._pool.close(), self._patience)
-        except TimeoutError:
-            self._pool.terminate()
 
     async def append(self, events: Sequence[Event]) -> list[Stored]:
         """Append events in one statement, which is one transaction."""

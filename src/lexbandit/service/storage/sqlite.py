@@ -23,6 +23,11 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
+_ROW = "(?, ?, ?, ?, ?, ?)"
+# SQL, and the values for its question marks.
+_Statement = tuple[str, Sequence[Any]]
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
 
 # What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
 # keep the last place in a table of its own, by which a log that lost its end is noticed.
@@ -156,27 +161,23 @@ class SqliteStorage(Storage):
 
     def _append(self, events: Sequence[Event]) -> list[Stored]:
         time = self._clock.now()
-        stored = [Stored(self._seq + n, time, *event) for n, event in enumerate(events, 1)]
-
-        def insert() -> None:
-            for first in range(0, len(stored), _TOGETHER):
-                rows = stored[first : first + _TOGETHER]
-                values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(rows))
-                told = [value for one in rows for value in (*one, checksum(one))]
-                self._writer.execute(f"INSERT INTO log VALUES {values}", told)
-
-        self._write(insert)
+        stored = [
+            _tuple(Stored, (seq, time, *event)) for seq, event in enumerate(events, self._seq + 1)
+        ]
+        groups = range(0, len(stored), _TOGETHER)
+        self._write([_insert(stored[first : first + _TOGETHER]) for first in groups])
         self._seq += len(stored)
         return stored
 
-    def _write(self, change: Callable[[], object]) -> None:
-        """Make a change durable; after one that failed there is no other."""
+    def _write(self, statements: Sequence[_Statement]) -> None:
+        """Make changes durable, all or none; after some that failed there are no others."""
         if self._failed is not None:
             raise StorageFailed(self._failed, final=True)
+        if len(statements) != 1:  # one alone is a transaction already
+            statements = [("BEGIN IMMEDIATE", ()), *statements, ("COMMIT", ())]
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            change()
-            self._writer.execute("COMMIT")
+            for sql, values in statements:
+                self._writer.execute(sql, values)
         except (sqlite3.Error, OSError) as error:
             self._failed = (
                 f"{self.path} could not be written: {error}. Nothing more is written until the "
@@ -199,20 +200,18 @@ class SqliteStorage(Storage):
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot and the one before it."""
-
-        def replace() -> None:
-            self._writer.execute(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
-                (point, definition, snapshot.seq, snapshot.data, _digest(snapshot.data)),
-            )
-            self._writer.execute(
-                "DELETE FROM snapshots WHERE point = ? AND definition = ? AND seq NOT IN ("
-                "SELECT seq FROM snapshots WHERE point = ? AND definition = ? "
-                "ORDER BY seq DESC LIMIT 2)",
-                (point, definition, point, definition),
-            )
-
-        await self._in(self._writing, lambda: self._write(replace))
+        of = (point, definition)
+        save: _Statement = (
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
+            (*of, snapshot.seq, snapshot.data, _digest(snapshot.data)),
+        )
+        forget: _Statement = (
+            "DELETE FROM snapshots WHERE point = ? AND definition = ? AND seq NOT IN ("
+            "SELECT seq FROM snapshots WHERE point = ? AND definition = ? "
+            "ORDER BY seq DESC LIMIT 2)",
+            (*of, *of),
+        )
+        await self._in(self._writing, lambda: self._write([save, forget]))
 
     async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
         """Return the newest whole snapshot."""
@@ -242,6 +241,14 @@ class SqliteStorage(Storage):
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+def _insert(rows: Sequence[Stored]) -> _Statement:
+    values: list[Any] = []
+    for one in rows:
+        values += one
+        values.append(checksum(one))
+    return f"INSERT INTO log VALUES {', '.join([_ROW] * len(rows))}", values
 
 
 def _page(rows: Iterable[Any]) -> Iterator[Any]:

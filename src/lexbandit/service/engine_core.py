@@ -1,0 +1,103 @@
+"""What an engine runs on: the points, their log, and the work that goes on beside requests."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+from lexbandit.errors import unknown_name
+from lexbandit.service.events import Event, Kind, Stored, body_of
+from lexbandit.service.journal import Appended, Journal
+from lexbandit.service.point import Outcome, Point, Prepared
+from lexbandit.service.snapshots import Snapshots
+from lexbandit.service.storage import Storage, StorageFailed
+
+log = logging.getLogger("lexbandit.service")
+
+_TICK = 1.0
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
+
+
+class EngineCore:
+    """What an `Engine` is made of; use that."""
+
+    def __init__(
+        self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
+    ) -> None:
+        self.points = dict(points)
+        self.storage = storage
+        self.replica = secrets.token_hex(4)
+        self._journal = Journal(storage, self._fold, seq)
+        self._snapshots = Snapshots(self, snapshot_every)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work go on beside the requests; if it ends by an error, nothing more is written."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._journal.fail(error)
+
+    async def stop(self) -> None:
+        """Answer what is under way, keep a last snapshot, and close the storage."""
+        await self._journal.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.trouble is None:
+            await self._snapshots.take()
+        await self.storage.close()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is taken now; None if all is well."""
+        return self._journal.trouble
+
+    @property
+    def snapshot_seconds(self) -> float:
+        """How long the last snapshots took."""
+        return self._snapshots.seconds
+
+    @property
+    def seq(self) -> int:
+        """The last event of the log that was folded."""
+        return self._journal.seq
+
+    def point(self, name: str) -> Point:
+        """Return a decision point."""
+        try:
+            return self.points[name]
+        except KeyError:
+            raise unknown_name("decision point", name, self.points) from None
+
+    def _fold(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
+        point = self.points.get(stored.point)
+        if point is None or stored.seq <= point.seq:  # not served here, or in its snapshot already
+            return ()
+        outcome = point.fold(stored, prepared)
+        self._snapshots.folded += len(outcome)
+        return outcome
+
+    def append(
+        self, point: str, kind: Kind, body: dict[str, Any], prepared: Prepared | None = None
+    ) -> Appended:
+        """Have an event written and folded; to be awaited."""
+        return self._journal.append(_tuple(Event, (point, kind, body_of(body))), prepared)
+
+    async def _tick(self) -> None:
+        """Let time pass in the log where something waits for it and nothing else happens."""
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self._journal.now()
+            for point in self.points.values():
+                due = point.chooser.due
+                if due is not None and due <= now:
+                    try:
+                        await self.append(point.name, "tick", {})
+                    except StorageFailed as error:
+                        log.warning("%s: time cannot pass: %s", point.name, error)

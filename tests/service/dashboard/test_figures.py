@@ -1,0 +1,177 @@
+"""What the dashboard says and draws, in a real browser."""
+
+import re
+
+import pytest
+
+from service.dashboard.visits import Go
+from service.watched import Watched
+
+pytestmark = pytest.mark.compiled
+
+
+def test_it_says_in_words_what_was_gained_and_given_up(visit: Go) -> None:
+    one = visit()
+    assert one.text("h1") == "router"
+    headline = one.text("#headline")
+    assert headline.startswith("Compared with always taking the arm best for quality, cost is 0.0")
+    assert "lower" in headline
+    assert "quality gives up" in headline
+    assert "within its tolerance of 0.020" in headline
+    assert "Decisions" in one.text("#tiles")
+
+
+def test_the_baseline_lies_where_it_should(visit: Go, service: Watched) -> None:
+    one = visit()
+    gained = service.engine.summary("router").gained["cost"].value
+    assert gained is not None
+    now = float(one.text("#objectives figure:nth-child(2) b"))
+    label = one.page.get_attribute("#objectives figure:nth-child(2) .chart", "aria-label")
+    found = re.search(r"best for quality would give about (0\.\d+)\.$", label)
+    assert found is not None
+    assert float(found[1]) == pytest.approx(now + gained, abs=2e-5)  # less is better
+    share = re.search(r"lower \((\d+)\s%\)", one.text("#headline"))
+    assert share is not None
+    assert int(share[1]) == pytest.approx(100 * gained / float(found[1]), abs=0.6)
+
+
+_HEADLINE = """async ([gained, received]) => {
+  const { headline } = await import("/dashboard/words.js");
+  const { baseline } = await import("/dashboard/series.js");
+  const facts = { goal: "max", range: [0, 1], tolerance: 0.02 };
+  const objectives = ["quality", "cost"].map((name) => ({ name, ...facts }));
+  const both = (one) => ({ quality: one, cost: one });
+  const summary = { gained: both(gained), received: both(received) };
+  const told = { objectives, summary, totals: { decisions: 23, rewards: 46 } };
+  const bases = objectives.map((one) => baseline(one, summary, { value: 0.9 }));
+  const words = headline(told, { quality: bases[0], cost: bases[1] });
+  return [words.map((part) => part.strong ?? part).join(""), bases[0]];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rewards", "early", "base"),
+    [
+        (None, None, 900, True, None),  # no bounds: nothing is known
+        (-0.3, -0.1, 29, True, None),
+        (-0.3, -0.1, 30, False, 1.0),  # rewards lie in 0 to 1, whatever the estimates
+    ],
+)
+def test_nothing_is_claimed_while_nothing_is_known(
+    visit: Go, low: float | None, high: float | None, rewards: int, early: bool, base: float | None
+) -> None:
+    gained = {"value": -0.209, "low": low, "high": high, "count": 9}
+    text, found = visit().page.evaluate(_HEADLINE, [gained, {"count": rewards}])
+    assert text.startswith("It is too early to tell") == early
+    assert ("gives up 0.209" in text) != early
+    assert found == base
+
+
+def test_one_reward_has_no_interval(visit: Go, service: Watched) -> None:
+    decided = service.wait_for(service.engine.decide("once", {"member": True}))
+    service.wait_for(service.engine.reward("once", decided.id, {"clicks": 0.5}))
+    one = visit("/#once")
+    one.page.wait_for_selector("#objectives svg")
+    assert one.text("#objectives .figure-line") == "0.500 lately (by one reward)"
+    one.page.locator("#objectives summary").click()
+    assert "by one reward" in one.text("#objectives table")
+
+
+_SERIES = """async ([name, ...given]) => {
+  const series = await import("/dashboard/series.js");
+  return name === "runs" ? series.runs(...given, (part) => part.n) : series[name](...given);
+}"""
+
+
+def test_a_gap_in_time_is_a_gap_in_the_charts(visit: Go) -> None:
+    page = visit().page
+    parts = [{"n": n} for n in (0, 3, 1, 0, 0, 2)]
+    assert page.evaluate(_SERIES, ["runs", parts]) == [[parts[1], parts[2]], [parts[5]]]
+    series = {"width": 1, "begin": [0, 9], "end": [1, 10], "arms": {"a": [1, 1]}, "rewards": {}}
+    series |= {"late": [0, 0], "expired": [0, 0]}
+    found = page.evaluate(_SERIES, ["stretches", series, 60])
+    assert [part["decisions"] for part in found] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watched) -> None:
+    one = visit("/#silent")
+    service.traffic(30, "silent", rewarded=False)
+    one.settle()
+    assert one.text("#tiles dt >> nth=1") == "Last minute"
+    assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
+    one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
+    one.settle()
+    assert one.text("#tiles dd >> nth=1") == "0 per min"
+    told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}
+    pace = [one.page.evaluate(_SERIES, ["pace", told, now]) for now in (960, 975, 1020)]
+    assert pace == [3.0, 2.5, 0.0]
+    young = {"since": 955, "stretches": [[955, 960, 10]]}
+    assert one.page.evaluate(_SERIES, ["pace", young, 960]) == 2.0
+
+
+def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
+    one = visit()
+    places = ["#objectives figure:nth-child(1)", "#objectives figure:nth-child(2)"]
+    places += ["figure:has(#shares)", "figure:has(#traffic)", "figure:has(#map)"]
+    for place in places:
+        figure = one.page.locator(place)
+        assert figure.locator(
+            "svg .mark-line path, svg .mark-area path, svg .mark-rect path"
+        ).count()
+        assert len(figure.locator(".chart").get_attribute("aria-label")) > 30
+        figure.locator("summary").click()
+        figure.locator("tbody tr").first.wait_for()
+    # All decisions are in the table of traffic.
+    counts = one.page.locator("#traffic-table td:nth-child(2)").all_inner_texts()
+    assert sum(int(text.replace(",", "")) for text in counts) >= 600
+
+
+_REDRAWN = """async (values) => {
+  const { draw, objectiveSpec } = await import("/dashboard/charts.js");
+  const place = document.querySelector("main").appendChild(document.createElement("div"));
+  place.className = "chart";
+  for (const ends of [[0, 1], values]) {
+    const rows = ends.map((value, n) => ({ t: 1e6 * n, value, run: 0 }));
+    await draw(place, "same", objectiveSpec("%H:%M", "red", false, false), { rows }, "lines");
+  }
+  const left = (node) => node.getBoundingClientRect().left;
+  const labels = [...place.querySelectorAll(".role-axis-label text")];
+  return [left(place), Math.min(...labels.map(left)), labels.map((node) => node.textContent)];
+}"""
+
+
+@pytest.mark.parametrize("values", [[0.951, 0.954], [-12000.001, -12000.003]])
+def test_labels_that_become_longer_are_not_cut_off(visit: Go, values: list[float]) -> None:
+    edge, leftmost, labels = visit().page.evaluate(_REDRAWN, values)
+    assert max(map(len, labels)) > 4
+    assert leftmost >= edge
+
+
+def test_one_objective_is_enough(visit: Go, service: Watched) -> None:
+    context = {"member": True, "taste": [0.2, 0.9], "age": 30}
+    for n in range(12):
+        decided = service.wait_for(service.engine.decide("single", {**context, "age": 20 + n}))
+        service.wait_for(service.engine.reward("single", decided.id, {"clicks": n % 2}))
+    one = visit("/#single")
+    assert "One objective, clicks" in one.text("#headline") or "too early" in one.text("#headline")
+    one.page.wait_for_selector("#map svg")
+
+
+def test_the_map_of_what_is_not_known_is_undecided(visit: Go) -> None:
+    one = visit("/#silent")
+    one.page.wait_for_selector("#map svg")
+    text = "undecided, 100\xa0% of the map: several arms are equally likely"
+    assert one.text("#map-key") == text
+    assert one.page.locator("#map svg text", has_text="undecided").count() == 1
+
+
+def test_there_is_something_to_read_before_there_is_anything_to_show(visit: Go) -> None:
+    one = visit("/#empty")
+    assert one.text("#headline") == "No decisions yet."
+    assert "curl" in one.text("#empty")
+    assert '"tokens":0' in one.text("#empty")
+    assert not one.page.is_visible("#figures")
+    one.page.get_by_role("link", name="silent").click()
+    one.page.get_by_text("no rewards yet: there is nothing to learn from").wait_for()
+    assert "/rewards" in one.text("#empty")
+    assert one.text("#objectives figure >> nth=0").count("No rewards yet.") == 1

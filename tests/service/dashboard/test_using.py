@@ -1,0 +1,175 @@
+"""The dashboard in use: by mouse and keyboard, live, and when something is wrong."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lexbandit.service.auth import Key
+from lexbandit.service.engine import Engine
+from service.dashboard.visits import Go, Visit
+from service.watched import EVIL, LONG, Watched, watched
+
+pytestmark = pytest.mark.compiled
+
+
+def test_names_are_shown_as_they_are_and_do_nothing(visit: Go) -> None:
+    one = visit()
+    assert EVIL in one.text("#key")
+    assert LONG in one.text("#key")
+    one.page.locator("#recent button", has_text="<img").first.click()
+    assert one.text("#why-title") == f"Why {EVIL}?"
+    one.page.wait_for_selector("#why-table tbody")
+    assert EVIL in one.text("#why-table")
+    assert one.page.locator("img").count() == 0
+    assert one.page.title() == "router – lexbandit"
+
+
+def test_by_keyboard_alone(visit: Go) -> None:
+    one = visit()
+    page = one.page
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # skip to the figures
+    focused = "document.activeElement"
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"{focused}.className") == "why":
+            break
+    asked = page.evaluate(f"{focused}.textContent")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] svg")
+    assert one.text("#why-title") == f"Why {asked}?"
+    assert page.locator("#why-table tbody tr").count() == 3
+    assert page.evaluate(f"{focused}.id") == "close"
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    assert page.evaluate(f"{focused}.className") == "why"
+
+
+def test_a_decision_that_has_left_the_ring_is_explained(visit: Go, service: Watched) -> None:
+    one = visit()
+    one.page.get_by_role("button", name="Pause").click()
+    id = one.page.get_attribute("#recent tr >> nth=0", "data-id")
+    service.traffic(60)
+    kept = service.engine.points["router"].history.recent()
+    assert id not in {decision.row["id"] for decision in kept}
+    one.page.locator("#recent button").first.click()
+    one.page.wait_for_selector("dialog[open] #why-table tbody")
+    assert f"Decision {id}, with tokens" in one.text("#why-facts")
+    one.page.keyboard.press("Escape")
+    # What goes wrong is told where one looks.
+    one.page.route("**/explain", lambda route: route.abort())
+    one.page.locator("#recent button").first.click()
+    one.page.get_by_text("It cannot be explained now: The service does not answer.").wait_for()
+    assert one.page.is_visible("dialog[open] #why-reason")
+    one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
+
+
+def test_it_is_live_and_stands_still_when_asked(visit: Go, service: Watched) -> None:
+    one = visit("/#silent")
+    before = one.text("#tiles dd >> nth=0")
+    service.traffic(5, "silent", rewarded=False)
+    one.settle()
+    assert int(one.text("#tiles dd >> nth=0")) == int(before) + 5
+    one.page.get_by_role("button", name="Pause").click()
+    assert one.text("[role=status]") == "Updates are paused."
+    _is_still(one)
+    one.page.get_by_role("button", name="Go on").click()
+    one.settle()
+    # Nobody looks: nothing is asked.
+    one.page.evaluate(
+        "Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });"
+        "document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    one.page.wait_for_timeout(300)
+    _is_still(one)
+    one.page.evaluate(
+        "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    one.settle()
+
+
+def _is_still(one: Visit) -> None:
+    asked = len(one.asked)
+    one.page.wait_for_timeout(2500)
+    assert len(one.asked) == asked
+
+
+def test_the_list_stands_still_while_somebody_is_in_it(visit: Go, service: Watched) -> None:
+    one = visit("/#silent")
+    first = "#recent tr >> nth=0"
+    one.page.locator("#recent button").first.focus()
+    before = one.page.get_attribute(first, "data-id")
+    service.traffic(3, "silent", rewarded=False)
+    one.settle()
+    assert one.page.get_attribute(first, "data-id") == before
+    one.page.get_by_role("button", name="Pause").focus()
+    one.settle()
+    assert one.page.get_attribute(first, "data-id") != before
+
+
+def test_the_viewer_chooses_the_map(visit: Go) -> None:
+    one = visit()
+    page = one.page
+    page.get_by_label("Across").select_option("task")
+    page.get_by_label("Upwards").select_option("")
+    page.get_by_label("tokens at").fill("4000")
+    page.get_by_label("tokens at").press("Tab")
+    page.get_by_label("hour at").fill("6")
+    with page.expect_response(lambda answer: "/map?" in answer.url and "4000" in answer.url) as got:
+        page.get_by_label("hour at").press("Tab")
+    drawn = got.value.json()
+    assert drawn["at"] == {"tokens": 4000, "hour": 6}
+    page.get_by_text("With tokens = 4,000 and hour = 6.").wait_for()
+    page.get_by_text("The map in words").click()
+    arms = {"undecided" if arm is None else drawn["arms"][arm] for arm, _ in drawn["cells"]}
+    assert all(arm in one.text("#map-table") for arm in arms)
+
+
+def test_trouble_is_told(visit: Go, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "trouble", property(lambda _: "the disk is full."))
+    one = visit()
+    alert = one.page.get_by_role("alert").inner_text()
+    assert alert == "Nothing is being recorded: the disk is full."
+
+
+def test_a_service_that_is_gone_is_noticed_and_found_again(visit: Go) -> None:
+    one = visit()
+    one.page.route("**/history*", lambda route: route.abort())
+    one.page.get_by_text("What you see may be out of date").wait_for()
+    one.page.unroute("**/history*")
+    one.page.get_by_text("Connected again.").wait_for()
+    one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
+
+
+_SECRET = {"viewer": "r" * 32, "web": "d" * 32}
+
+
+def _key(name: str, role: Any) -> Key:
+    return Key(name, frozenset({role}), hashlib.sha256(_SECRET[name].encode()).digest())
+
+
+def test_nobody_sees_it_without_signing_in(tmp_path: Path, browser: Any) -> None:
+    with watched(tmp_path, keys=(_key("viewer", "read"), _key("web", "decide"))) as one:
+        for path in ("history", "map?x=tokens", "recent"):
+            assert httpx.get(f"{one.url}/v1/router/{path}").status_code == 401
+            bearer = {"Authorization": f"Bearer {_SECRET['web']}"}
+            assert httpx.get(f"{one.url}/v1/router/{path}", headers=bearer).status_code == 403
+        assert httpx.get(one.url).headers["location"] == "/login"
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(one.url)
+        page.get_by_label("API key").fill(_SECRET["web"])
+        page.get_by_role("button", name="Sign in").click()
+        assert "not known" in page.get_by_role("alert").inner_text()
+        page.get_by_label("API key").fill(_SECRET["viewer"])
+        page.keyboard.press("Enter")
+        page.wait_for_selector("body[data-turns]")
+        assert page.inner_text("#headline") == "No decisions yet."
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/login")
+        page.goto(one.url)
+        assert page.url.endswith("/login")
+        context.close()

@@ -1,0 +1,39 @@
+"""A visit of the dashboard in a real browser."""
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Visit:
+    """A page, and everything that went wrong on it."""
+
+    def __init__(self, browser: Any, url: str, place: str = "/", **settings: Any) -> None:
+        self.context = browser.new_context(**settings)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.url = url
+        self.wrong: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(url + place)
+        self.page.wait_for_selector("body[data-turns]")
+
+    def _heard(self, message: Any) -> None:
+        # A violation of the page's policy is an error of the console.
+        if message.type in ("error", "warning"):
+            self.wrong.append(message.text)
+
+    def settle(self) -> None:
+        """Wait for the next two answers."""
+        turns = int(self.page.get_attribute("body", "data-turns"))
+        for turn in (turns + 1, turns + 2):
+            self.page.wait_for_selector(f"body[data-turns='{turn}']", state="attached")
+
+    def text(self, selector: str) -> str:
+        return str(self.page.inner_text(selector))
+
+
+Go = Callable[..., Visit]

@@ -81,8 +81,9 @@ class ChooserCore:
         self._lock = threading.RLock()
         self._save_lock = threading.Lock()
         self._random = seeded(self._seed ^ _OWN_DRAWS)
-        self._prefix = secrets.token_hex(4)
-        self._past = {self._prefix}  # whose decisions it learned from: none may count twice
+        prefix = secrets.token_hex(4)
+        self._id = f"{prefix}-%x"  # of the decision of a number
+        self._past = {prefix}  # whose decisions it learned from: none may count twice
 
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)

@@ -14,7 +14,7 @@ import numpy as np
 
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser.policy_for import takes_parts
-from lexbandit.chooser.received import NOTHING, with_many, with_one
+from lexbandit.chooser.received import NOTHING, with_many
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
 from lexbandit.errors import Contradiction, counted, unknown_name
@@ -198,7 +198,11 @@ class Ledger:
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self.warn_outside(i, np.array([value]))
                 taken = self.objectives[i].clipped(value)
-            received[i] = with_one(received[i], taken)
+            count, origin, total, squares = received[i]
+            if not count:
+                origin = taken
+            apart = taken - origin
+            received[i] = (count + 1.0, origin, total + apart, squares + apart * apart)
         if not waiting.learned and None not in rewards:
             self._tell_at_once(waiting)
 

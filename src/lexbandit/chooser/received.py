@@ -19,23 +19,14 @@ Received = tuple[float, float, float, float]
 NOTHING: Received = (0.0, 0.0, 0.0, 0.0)
 
 
-def with_one(received: Received, value: float) -> Received:
-    """Return what was received, and one more."""
-    count, origin, total, squares = received
-    if not count:
-        origin = value
-    apart = value - origin
-    return count + 1.0, origin, total + apart, squares + apart * apart
-
-
 def with_many(received: Received, values: Floats) -> Received:
-    """As `with_one`, one after the other: `accumulate` adds in order."""
+    """Return what was received, and more: as `Ledger.tell` adds one after the other."""
     if not len(values):
         return received
     count, origin, total, squares = received
     if not count:
         origin = float(values[0])
-    apart = values - origin
+    apart = values - origin  # `accumulate` adds in order
     return (
         count + len(values),
         origin,

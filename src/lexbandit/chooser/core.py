@@ -85,6 +85,9 @@ class ChooserCore:
         self._id = f"{prefix}-%x"  # of the decision of a number
         self._past = {prefix}  # whose decisions it learned from: none may count twice
 
+    # What Python says of a missing argument is for those who made a Chooser.
+    __init__.__qualname__ = "Chooser.__init__"
+
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
         return (

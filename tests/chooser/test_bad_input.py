@@ -57,6 +57,11 @@ def test_wrong_definitions(make: Make, settings: dict[str, Any], words: str) -> 
         make(**settings)
 
 
+def test_what_is_missing_is_missing_of_a_chooser() -> None:
+    with pytest.raises(TypeError, match=r"^Chooser\.__init__.* missing .*'objectives' and 'arms'"):
+        lb.Chooser()  # type: ignore[call-arg]
+
+
 def test_a_policy_object_must_fit(make: Make) -> None:
     def policy(**given: Any) -> Any:
         values = {"arms": 3, "dimension": 6, "objectives": 2, **given}

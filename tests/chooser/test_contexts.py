@@ -154,6 +154,8 @@ def test_an_unknown_feature_gets_the_nearest_name() -> None:
         contexts.encode({"token": 3})
     with pytest.raises(UnknownName, match="did you mean 'tokens'"):
         contexts.encode_many({"token": [3]})
+    with pytest.raises(UnknownName, match="did you mean 'tokens'"):  # before a wrong value
+        Contexts([Number("x"), Number("tokens")]).encode({"x": "wrong", "token": 3})
     with pytest.raises(InvalidInput, match="must be a mapping"):
         contexts.encode([3])  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="differ in length"):

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lexbandit as lb
@@ -272,6 +273,46 @@ def test_one_reward_has_no_interval(make: Make) -> None:
     mean = chooser.summary().received["quality"]  # s/√n = 0.1 with n − 1 in the variance
     assert mean.low == pytest.approx(0.8 - 0.196)
     assert mean.high == pytest.approx(0.8 + 0.196)
+
+
+# The range tells little of where the rewards lie, or nothing; the last begins far from the others.
+FAR = [
+    ((1.7e9 - 100, 1.7e9 + 100), 0.0),
+    ((0.0, 2e9), 0.0),
+    ((-2e9, 2e9), -1.7e9),
+]
+
+
+@pytest.mark.parametrize(("range_", "first"), FAR)
+@pytest.mark.parametrize("told", ["one by one", "at once", "in two choosers", "over a file"])
+def test_large_rewards_that_differ_little_have_a_right_interval(
+    range_: tuple[float, float], first: float, told: str
+) -> None:
+    values = 1.7e9 + np.random.default_rng(3).uniform(-10.0, 10.0, 500)
+    if first:
+        values[0] = first
+    chooser, other = (
+        lb.Chooser(objectives=lb.Objective("epoch", range=range_), arms=["a", "b"])
+        for _ in range(2)
+    )
+    if told == "at once":
+        for half in (values[:250], values[250:]):
+            chooser.reward_many([chooser.choose().id for _ in half], {"epoch": half})
+    else:
+        for k, value in enumerate(values):
+            one = other if told == "in two choosers" and k >= 250 else chooser
+            one.reward(one.choose(), epoch=value)
+            if told == "over a file" and k == 250:
+                chooser = lb.Chooser.from_bytes(chooser.to_bytes())
+    if told == "in two choosers":
+        chooser.merge(other)
+    mean = chooser.summary().received["epoch"]
+    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))  # numpy subtracts the mean first
+    assert mean.count == 500
+    assert mean.value == pytest.approx(values.mean(), rel=1e-14)
+    assert mean.low is not None
+    assert mean.high is not None
+    assert (mean.high - mean.low) / 2 == pytest.approx(half, rel=1e-6)
 
 
 def test_the_summary_of_nothing(make: Make) -> None:

@@ -229,7 +229,7 @@ def array(value: Any) -> bytes:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d, _: d.update(version=2), "version 2 of the format.*install a newer one"),
+        (lambda d, _: d.update(version=3), "version 3 of the format.*install a newer one"),
         (lambda d, _: d.update(version="1"), "its version is '1'"),
         (lambda d, _: d.update(version=0), "its version is 0"),
         (lambda d, _: d.update(format="other"), "its format is another"),
@@ -334,6 +334,9 @@ def test_every_older_version_is_read(name: str, caplog: pytest.LogCaptureFixture
         assert arm.plays == expected["plays"]
         for objective, value in expected["estimates"].items():
             assert arm.estimates[objective].value == pytest.approx(value, abs=1e-9)
+    for objective, mean in chooser.summary().received.items():
+        interval = [mean.value, mean.low, mean.high, mean.count]
+        assert interval == pytest.approx(told["received"][objective], rel=1e-9)
     chooser.reward(told["open"], cost=0.01)
     assert chooser.choose(told["context"]).arm in chooser.arms
 

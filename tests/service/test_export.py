@@ -46,7 +46,7 @@ def test_one_row_a_decision_while_the_service_runs(
             await s.decide(id="later")  # the service goes on
 
     asyncio.run(run())
-    assert "5 decisions of router" in capsys.readouterr().err
+    assert "5 decisions of router are in" in capsys.readouterr().err
     table = pl.read_parquet(tmp_path / "out.parquet")
     assert table.columns == [
         "seq", "time", "id", "arm", "propensity", "policy_version", "allowed",
@@ -176,7 +176,7 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
 
     asyncio.run(run())
     assert exported(tmp_path) == 0
-    assert "1 more were asked of two replicas at once" in capsys.readouterr().err
+    assert "1 more was asked of two replicas at once" in capsys.readouterr().err
     assert pl.read_parquet(tmp_path / "out.parquet")["reward.cost"].to_list() == [0.01]
 
 

@@ -39,7 +39,7 @@ def choose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Choices:
     arms, made = propose_many(chooser, contexts, allowed)
     ledger, n = chooser._ledger, len(arms)
     first = ledger.made + 1
-    ids = [f"{chooser._prefix}-{k:x}" for k in range(first, first + n)]
+    ids = [chooser._id % k for k in range(first, first + n)]
     standing = chooser._arms.standing
     masks = (
         [standing] * n

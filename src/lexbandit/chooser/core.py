@@ -81,8 +81,12 @@ class ChooserCore:
         self._lock = threading.RLock()
         self._save_lock = threading.Lock()
         self._random = seeded(self._seed ^ _OWN_DRAWS)
-        self._prefix = secrets.token_hex(4)
-        self._past = {self._prefix}  # whose decisions it learned from: none may count twice
+        prefix = secrets.token_hex(4)
+        self._id = f"{prefix}-%x"  # of the decision of a number
+        self._past = {prefix}  # whose decisions it learned from: none may count twice
+
+    # What Python says of a missing argument is for those who made a Chooser.
+    __init__.__qualname__ = "Chooser.__init__"
 
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser.policy_for import takes_parts
+from lexbandit.chooser.received import NOTHING, with_many
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
 from lexbandit.errors import Contradiction, counted, unknown_name
@@ -24,7 +25,7 @@ log = logging.getLogger("lexbandit")
 
 # So many of the last contexts are kept for `summary`.
 RECENT = 256
-_NOTHING: Mapping[int, float] = {}
+_NO_EARLIER: Mapping[int, float] = {}
 
 # What is told of a decision for the first time: objective, value and its share of the range.
 Fresh = list[tuple[int, float, float]]
@@ -51,13 +52,15 @@ class Ledger:
         self.made = 0
         self.defaulted = 0
         self.outside = dict.fromkeys(self.index, 0)
-        # count, sum and sum of squares of the rewards of each objective, as they were learned
-        self.received = [(0.0, 0.0, 0.0)] * len(objectives)
+        # the rewards of each objective, as they were learned
+        self.received = [NOTHING] * len(objectives)
         self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
         self.in_parts = takes_parts(policy)
         self._defaults = any(objective.default is not None for objective in objectives)
-        self._lines = [(*o.range, o.span, o.goal == "max") for o in objectives]
+        self._lines = {
+            o.name: (i, *o.range, o.span, o.goal == "max") for i, o in enumerate(objectives)
+        }
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
     def keep(
@@ -142,19 +145,19 @@ class Ledger:
             self._leave(waiting)
 
     def fresh(
-        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NOTHING
+        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NO_EARLIER
     ) -> Fresh:
         """Return what is told for the first time, as (objective, value, share).
 
         `earlier` has what came in the same batch.
         """
         fresh: Fresh = []
-        rewards = waiting.rewards
+        rewards, lines = waiting.rewards, self._lines
         for name, given in told.items():
-            i = self.index.get(name, -1)
-            if i < 0:
+            line = lines.get(name)
+            if line is None:
                 raise unknown_name("objective", name, self.index)
-            low, high, span, most = self._lines[i]
+            i, low, high, span, most = line
             if given.__class__ is float and low <= given <= high:  # the usual case needs no call
                 value, share = given, (given - low) / span
                 if not most:
@@ -163,7 +166,7 @@ class Ledger:
                 value = self.objectives[i].checked(given)
                 share = self.objectives[i].share(value)
             before = rewards[i]
-            if before is None:
+            if before is None and earlier:
                 before = earlier.get(i)
             if before is None:
                 fresh.append((i, value, share))
@@ -178,31 +181,30 @@ class Ledger:
         """Let the policy learn checked rewards."""
         if not fresh:
             return
-        shares = self._unknown.copy()
-        for i, _, share in fresh:
-            shares[i] = share
-        if self.in_parts or waiting.learned:
-            policy = self.policy
-            learn = policy._amend_checked if waiting.learned else policy._update_checked
-            learn(waiting.point, waiting.arm, shares, waiting.mask)
-            waiting.learned = True
-        self.note(waiting, fresh)
-        if not waiting.learned and None not in waiting.rewards:
-            self._tell_at_once(waiting)
-
-    def note(self, waiting: Waiting, fresh: Fresh) -> None:
-        """Note rewards that were learned, or are held back until all are there."""
-        rewards, received = list(waiting.rewards), self.received
+        rewards, shares = list(waiting.rewards), self._unknown.copy()
         for i, value, share in fresh:
             rewards[i] = value
+            shares[i] = share
+        if waiting.learned:
+            self.policy._amend_checked(waiting.point, waiting.arm, shares, waiting.mask)
+        elif self.in_parts:
+            self.policy._update_checked(waiting.point, waiting.arm, shares, waiting.mask)
+            waiting.learned = True
+        waiting.rewards = tuple(rewards)
+        received = self.received
+        for i, value, share in fresh:
             taken = value
             # What lies outside was taken as an end.
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self.warn_outside(i, np.array([value]))
                 taken = self.objectives[i].clipped(value)
-            count, total, squares = received[i]
-            received[i] = (count + 1.0, total + taken, squares + taken * taken)
-        waiting.rewards = tuple(rewards)
+            count, origin, total, squares = received[i]
+            if not count:
+                origin = taken
+            apart = taken - origin
+            received[i] = (count + 1.0, origin, total + apart, squares + apart * apart)
+        if not waiting.learned and None not in rewards:
+            self._tell_at_once(waiting)
 
     def _tell_at_once(self, waiting: Waiting) -> None:
         """Let a policy that cannot learn in parts learn all that came of a decision."""
@@ -221,18 +223,13 @@ class Ledger:
     def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
         """Note the first rewards of many decisions, values[n, D]; NaN is none.
 
-        As `note`, one after the other: `accumulate` adds in order.
+        As `tell`, one after the other.
         """
         for i in range(len(self.objectives)):
             told = values[:, i][~np.isnan(values[:, i])]
             self.warn_outside(i, told)
-            told = np.clip(told, *self.objectives[i].range)
-            count, total, squares = self.received[i]
-            self.received[i] = (
-                count + len(told),
-                float(np.add.accumulate(np.append(total, told))[-1]),
-                float(np.add.accumulate(np.append(squares, told * told))[-1]),
-            )
+            taken = np.clip(told, *self.objectives[i].range)
+            self.received[i] = with_many(self.received[i], taken)
         rows = values.tolist()
         if np.isnan(values).any():
             rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN

@@ -2,10 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lexbandit.chooser.definition import definition
-from lexbandit.chooser.storing import triples
+from lexbandit.chooser.received import added
 from lexbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -34,7 +32,9 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
     into, source = chooser._ledger, other._ledger
     into.made += source.made
     into.defaulted += source.defaulted
-    into.received = triples(np.add(into.received, source.received))
+    into.received = [
+        added(mine, theirs) for mine, theirs in zip(into.received, source.received, strict=True)
+    ]
     for name, count in source.outside.items():
         into.outside[name] += count
     for name, counts in other.contexts.counts.items():

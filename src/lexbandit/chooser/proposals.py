@@ -118,7 +118,7 @@ def record(chooser: "ChooserCore", id: Any, proposal: Any) -> None:
     arms = chooser._arms
     arm = arms.place(proposal.arm)
     point = proposal.point
-    if getattr(point, "shape", None) != chooser.contexts._origin.shape:
+    if getattr(point, "shape", None) != (chooser.contexts.dimension,):
         raise _other_point(point, chooser)
     chooser._ledger.keep(
         id,

@@ -1,6 +1,6 @@
 """A chooser as a file: a zip of one JSON document and plain arrays. Nothing in it is executed.
 
-    chooser.json      {"format": "lexbandit.chooser", "version": 1, "definition": ..., ...}
+    chooser.json      {"format": "lexbandit.chooser", "version": 2, "definition": ..., ...}
     policy/NAME.npy   the arrays of policy.state()
     waiting/NAME.npy  the decisions that wait for rewards: arms, points, ...
 
@@ -25,7 +25,7 @@ import numpy as np
 from lexbandit.errors import InvalidInput
 
 FORMAT = "lexbandit.chooser"
-VERSION = 1
+VERSION = 2
 
 Arrays = dict[str, np.ndarray]
 

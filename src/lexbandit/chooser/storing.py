@@ -10,7 +10,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
-from lexbandit.chooser import saving
+from lexbandit.chooser import received, saving
 from lexbandit.chooser.definition import defined, definition
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
@@ -57,7 +57,7 @@ def snapshot(chooser: "Chooser") -> Snapshot:
         "counts": {name: dict(counts) for name, counts in chooser.contexts.counts.items()},
         "room": {"expired": ledger.room.expired, "dropped": ledger.room.dropped},
         "defaulted": ledger.defaulted,
-        "received": [list(received) for received in ledger.received],
+        "received": [list(sums) for sums in ledger.received],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
     arrays["random"] = chooser._random.copy()
@@ -186,8 +186,9 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger.outside.update({name: int(document["outside"][name]) for name in ledger.outside})
     room = document["room"]
     ledger.room.expired, ledger.room.dropped = int(room["expired"]), int(room["dropped"])
-    received = checks.floats("received", document["received"], (len(chooser.objectives), 3))
-    ledger.received = triples(received)
+    ledger.received = received.read(
+        document["received"], len(chooser.objectives), document["version"]
+    )
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision
@@ -241,9 +242,3 @@ def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting
         )
         for id, (point, mask), arm, propensity, since, values, learned in told
     ]
-
-
-def triples(rows: Any) -> list[tuple[float, float, float]]:
-    """Return count, sum and sum of squares for each objective."""
-    numbers = np.asarray(rows, np.float64).tolist()
-    return [(count, total, squares) for count, total, squares in numbers]

@@ -136,13 +136,14 @@ def _plays(chooser: "Chooser") -> np.ndarray:
     return np.asarray(plays.sum(axis=0) if plays.ndim == 2 else plays)
 
 
-def _received(count: float, total: float, squares: float) -> Mean:
+def _received(count: float, origin: float, total: float, squares: float) -> Mean:
     if count == 0:
         return Mean(None, None, None, 0)
-    mean = total / count
+    apart = total / count
+    mean = origin + apart
     if count == 1:
         return Mean(mean, None, None, 1)
-    variance = max(squares / count - mean**2, 0.0)
+    variance = max(squares / count - apart**2, 0.0)
     half = 1.96 * math.sqrt(variance / (count - 1))
     return Mean(mean, mean - half, mean + half, int(count))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lexbandit.cli.extras import needs
-from lexbandit.errors import InvalidInput, ServiceError
+from lexbandit.errors import InvalidInput, ServiceError, counted
 
 if TYPE_CHECKING:
     from lexbandit.client import Client
@@ -165,7 +165,7 @@ class Traffic(threading.Thread):
 def standing(seconds: float, summary: dict[str, Any]) -> str:
     """Return a line that says how things stand."""
     received, gained = summary["received"], summary["gained"]
-    line = f"{seconds:4.0f} s  {summary['decisions']:6,} decisions"
+    line = f"{seconds:4.0f} s  {counted(summary['decisions'], 'decision'):>16}"
     for name in ("quality", "cost"):
         mean, gain = received[name]["value"], gained[name]["value"]
         if mean is not None and gain is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from lexbandit.cli.extras import needs, storage_words
+from lexbandit.errors import counted
 
 
 @click.command("export")
@@ -51,9 +52,11 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
 
     with storage_words():
         done = asyncio.run(work())
-    click.echo(f"{done.rows:,} decisions of {point} are in {path}.", err=True)
+    be = "is" if done.rows == 1 else "are"
+    click.echo(f"{counted(done.rows, 'decision')} of {point} {be} in {path}.", err=True)
     if done.repeated:
+        were = "was" if done.repeated == 1 else "were"
         click.echo(
-            f"{done.repeated:,} more were asked of two replicas at once: the first one counts.",
+            f"{done.repeated:,} more {were} asked of two replicas at once: the first one counts.",
             err=True,
         )

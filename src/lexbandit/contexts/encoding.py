@@ -1,7 +1,6 @@
 """The features of a context together: from values by name to a point."""
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,8 @@ import numpy as np
 from lexbandit.checks import Floats
 from lexbandit.contexts.feature import NOTES, Feature, Notes
 from lexbandit.errors import InvalidInput, unknown_name
+
+_zeros = np.zeros
 
 
 class Contexts:
@@ -36,48 +37,44 @@ class Contexts:
         self.smooth = smooth
         self.names = names
         self._names = frozenset(names)
-        self._pick: Callable[[Any], tuple[Any, ...]]
-        if len(names) > 1:
-            self._pick = itemgetter(*names)
-        else:  # itemgetter would return no tuple
-            self._pick = lambda context: tuple(context[name] for name in names)
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
         self._places = list(zip(names, features, starts, strict=True))
-        self._writers = [(feature.write, at, *feature.line) for _, feature, at in self._places]
+        self._writers = [
+            (name, feature.write, at, *feature.line) for name, feature, at in self._places
+        ]
         self.dimension = max(1, sum(sizes))  # no policy can do with none
-        self._origin: Floats = np.zeros(self.dimension)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def encode(self, context: Mapping[str, Any]) -> tuple[Floats, Notes]:
         """Return the point of a context, and what of it was taken otherwise than given."""
-        try:
-            usual = context.__class__ is dict and len(context) == len(self.names)
-            values = self._pick(context) if usual else self._values(context)
-        except KeyError:
+        values = context
+        if context.__class__ is not dict or len(context) != len(self.features):
             values = self._values(context)
-        point = self._origin.copy()
+        point = _zeros(self.dimension)
         noted = 0
-        n = 0
-        for write, at, low, high, span in self._writers:
-            value = values[n]
-            if value.__class__ is float and low <= value <= high:  # the usual case needs no call
-                point[at] = (value - low) / span
-            else:
-                noted += write(value, point, at, self.smooth)
-            n += 1  # noqa: SIM113  enumerate costs more on the path of every decision
+        try:
+            for name, write, at, low, high, span in self._writers:
+                value = values[name]
+                if value.__class__ is float and low <= value <= high:  # the usual case, at once
+                    point[at] = (value - low) / span
+                else:
+                    noted += write(value, point, at, self.smooth)
+        except (KeyError, InvalidInput):
+            self._values(context)  # a name that is not known is told before a wrong value
+            raise
         return point, self._noted(values) if noted else ()
 
-    def _noted(self, values: tuple[Any, ...]) -> Notes:
+    def _noted(self, values: Mapping[str, Any]) -> Notes:
         """Return what was outside its range, missing or unknown, of values that were taken."""
         notes = []
-        for (name, feature, _), value in zip(self._places, values, strict=True):
-            note = feature.write(value, [0.0] * self.dimension, 0, self.smooth)
+        for name, feature, _ in self._places:
+            note = feature.write(values[name], [0.0] * self.dimension, 0, self.smooth)
             if note:
                 notes.append((name, NOTES[note], 1))
         return tuple(notes)
 
-    def _values(self, context: Any) -> tuple[Any, ...]:
+    def _values(self, context: Any) -> dict[str, Any]:
         """Return the values of any mapping, None where it has none; unknown names are refused."""
         try:
             names, get = list(context), context.get
@@ -88,7 +85,7 @@ class Contexts:
         for name in names:
             if name not in self._names:
                 raise unknown_name("context feature", name, self.names)
-        return tuple(get(name) for name in self.names)
+        return {name: get(name) for name in self.names}
 
     def encode_many(self, columns: Mapping[str, Any], n: int | None = None) -> tuple[Floats, Notes]:
         """Return the points of n contexts, given as one column a feature, and the notes.

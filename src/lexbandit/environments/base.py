@@ -8,6 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, whole
+from lexbandit.errors import counted
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
@@ -103,6 +104,6 @@ class Environment(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"<{self.name}: {self.arms} arms, {self.objectives} objectives, "
-            f"{self.dimension} context features>"
+            f"<{self.name}: {counted(self.arms, 'arm')}, {counted(self.objectives, 'objective')}, "
+            f"{counted(self.dimension, 'context feature')}>"
         )

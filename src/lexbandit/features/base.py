@@ -8,6 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
+from lexbandit.errors import counted
 from lexbandit.kernels import linear_features as kernel
 
 # Points over which the expectation of features without a closed form is taken.
@@ -66,4 +67,5 @@ class FeatureMap(ABC):
         return np.array([kind, self.dimension, self.count, *self.parameters()], np.float64)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.count} features of {self.dimension} numbers>"
+        numbers = counted(self.dimension, "number")
+        return f"<{type(self).__name__}: {counted(self.count, 'feature')} of {numbers}>"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lexbandit import checks
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput, counted, unknown_name
 from lexbandit.features.base import FeatureMap
 from lexbandit.registry import Registry
 
@@ -52,7 +52,7 @@ def features_for(features: Any, *, dimension: int) -> FeatureMap:
 def _fitting(features: FeatureMap, dimension: int) -> FeatureMap:
     if features.dimension != dimension:
         raise InvalidInput(
-            f"features take contexts of {features.dimension} numbers, "
+            f"features take contexts of {counted(features.dimension, 'number')}, "
             f"the policy's contexts have {dimension}."
         )
     return features

@@ -10,7 +10,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import Decision, Explanation
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
@@ -158,8 +158,8 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"<{self.name}: {self.arms} arms, {self.objectives} objectives, "
-            f"{self.dimension} context features>"
+            f"<{self.name}: {counted(self.arms, 'arm')}, {counted(self.objectives, 'objective')}, "
+            f"{counted(self.dimension, 'context feature')}>"
         )
 
     # The doors. They are on the path of every decision, so the usual case comes first and the

@@ -3,7 +3,7 @@
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
 import { OTHERS, baseline, comparable, lately, looks, mean, pace, runs, stretches } from "./series.js";
-import { clockOf, count, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { clockOf, count, counted, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
@@ -176,7 +176,7 @@ function shares(told, parts) {
     const share = total ? busy.reduce((sum, part) => sum + of(part, name), 0) / total : 0;
     return { name, text: `${name}${name === OTHERS ? ` (${look.others.length})` : ""}${retired.has(name) ? " (retired)" : ""} ${percent(share)}` };
   });
-  say(by("key-note"), `Of the ${count(total)} decisions shown:`);
+  say(by("key-note"), `Of the ${counted(total, "decision")} shown:`);
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
   const clock = clockFor(parts);
   draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Of all decisions shown: ${lines.map((line) => line.text).join(", ")}.`);
@@ -203,7 +203,7 @@ function traffic(parts) {
 function waiting(told, parts) {
   const { late, expired } = told.totals;
   const patience = told.wait === null ? "for as long as there is room" : `each for ${lasting(told.wait)}`;
-  say(by("waiting-note"), `${count(told.waiting)} decisions are kept for their rewards, ${patience}. ${count(expired)} were let go when their time was over. ${count(late)} rewards came after that, too late to be learned.`);
+  say(by("waiting-note"), `${counted(told.waiting, "decision")} ${told.waiting === 1 ? "is kept for its" : "are kept for their"} rewards, ${patience}. ${count(expired)} ${expired === 1 ? "was let go when its" : "were let go when their"} time was over. ${counted(late, "reward")} came after that, too late to be learned.`);
   by("waiting-figure").hidden = !late;
   if (!late) return;
   const rows = steps(parts, (part) => [{ n: part.late }]);

@@ -3,7 +3,7 @@
 import { ask } from "./asking.js";
 import { draw, forget, intervalsSpec } from "./charts.js";
 import { by, el, say, swatch, table } from "./dom.js";
-import { ago, count, facts, percent, value } from "./words.js";
+import { ago, count, counted, facts, percent, value } from "./words.js";
 
 let point = null;
 let objectives = [];
@@ -98,7 +98,7 @@ function intervals(objective, arms) {
     const { value: middle, low, high, observations } = arm.estimates[objective.name];
     return { arm: arm.name, value: middle, low, high, n: observations, good: arm.as_good, likely: most > 0 && arm.propensity === most };
   });
-  const label = `${objective.name}: estimates and intervals of ${arms.length} arms; the table below has the numbers.`;
+  const label = `${objective.name}: estimates and intervals of ${counted(arms.length, "arm")}; the table below has the numbers.`;
   draw(place, "", intervalsSpec(objective, arms.map((arm) => arm.name)), { rows }, label);
 }
 

@@ -6,6 +6,8 @@ const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 export const count = (n) => whole.format(n);
+// A number with what it counts: 1 decision, 2,000 decisions.
+export const counted = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 export const short = (n) => (n !== 0 && Math.abs(n) < 1e-4 ? n.toExponential(1) : three.format(n));
 
 export function percent(share) {
@@ -93,10 +95,10 @@ export function headline(told, baselines) {
   const [first, ...others] = told.objectives;
   const gained = told.summary.gained;
   if (!told.totals.decisions) return ["No decisions yet."];
-  if (!told.totals.rewards) return [`${count(told.totals.decisions)} decisions, and no rewards yet: there is nothing to learn from.`];
+  if (!told.totals.rewards) return [`${counted(told.totals.decisions, "decision")}, and no rewards yet: there is nothing to learn from.`];
   if (!others.length) return [`One objective, ${first.name}: there is nothing to give up for another.`];
   if (!told.objectives.every((o) => comparable(told.summary, o.name))) {
-    return [`It is too early to tell what was gained and what was given up: there are ${count(told.totals.rewards)} rewards so far.`];
+    return [`It is too early to tell what was gained and what was given up: there ${told.totals.rewards === 1 ? "is" : "are"} ${counted(told.totals.rewards, "reward")} so far.`];
   }
   const gains = others.map((objective) => [objective, gain(objective, gained[objective.name], baselines[objective.name])]);
   const parts = [`Compared with always taking the arm best for ${first.name}, `];

@@ -372,6 +372,27 @@ def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
     on(work, slow)
 
 
+def test_the_end_waits_for_what_is_under_way_though_its_caller_is_gone() -> None:
+    done = False
+
+    async def slow(_request: HttpRequest) -> Reply:
+        nonlocal done
+        await asyncio.sleep(0.3)
+        done = True
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b""))
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.sleep(0.05)
+        await one.stop()
+        assert done
+
+    on(work, slow)
+
+
 def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     cancelled = asyncio.Event()
 

@@ -161,3 +161,33 @@ async def test_time_that_passed_while_nobody_served_has_passed_at_the_start(tmp_
         assert [event.kind for event in log] == ["begin", "decisions", "tick"]
     async with engine_on(path, wait=0.1) as engine:
         assert engine.seq == 3  # nothing waits: no time needs to pass
+
+
+@in_loop
+async def test_trouble_is_told_once_and_so_is_its_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "lexbandit.service")
+    storage = Held(tmp_path / "log.db")
+
+    def told() -> list[str]:
+        said = [record.getMessage() for record in caplog.records if "the log" in record.message]
+        caplog.clear()
+        return said
+
+    async with engine_with(storage) as engine:
+        told()
+        for n in range(4):  # what is said of it changes, as where reading and writing fail in turn
+            storage.fails = StorageFailed(f"away {n % 2}")
+            with pytest.raises(StorageFailed):
+                await engine.decide("router", CONTEXT)
+        assert told() == ["the log has failed: away 0"]
+        storage.fails = None
+        for _ in range(2):
+            await engine.decide("router", CONTEXT)
+        assert told() == ["the log is written and read again"]
+        for final in (False, True, True):
+            storage.fails = StorageFailed("worse", final=final)
+            with pytest.raises(StorageFailed):
+                await engine.decide("router", CONTEXT)
+        assert told() == ["the log has failed: worse"] * 2  # the second one is for ever

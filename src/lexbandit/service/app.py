@@ -26,6 +26,7 @@ from lexbandit.service.problems import (
     unknown_point,
 )
 from lexbandit.service.routing import Found, Router
+from lexbandit.service.rows import LARGEST_BODY
 from lexbandit.service.site import Site
 from lexbandit.service.strict_json import convert, decode
 
@@ -43,7 +44,7 @@ _BY_ANY_NAME = (b"/health", b"/ready")
 class Limits:
     """How large a body may be, in bytes."""
 
-    body: int = 4_194_304
+    body: int = LARGEST_BODY
 
 
 class App:

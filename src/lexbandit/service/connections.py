@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._refusal: Problem | None = None
         self._unread = self._unsent = 0
-        self._last = self._full = self._paused = False
+        self._last = self._full = self._paused = self._lost = False
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
 
@@ -76,7 +76,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """End: what is under way goes on, but nobody hears of it."""
         self._timer.cancel()
-        self._connections.discard(self)
+        self._lost = True
+        if self._task is None:
+            self._connections.discard(self)
         for request in self._requests:
             request.drop()
 
@@ -252,7 +254,10 @@ class Connection(asyncio.Protocol):
         except Exception:
             log.exception("a request could not be answered")
             self._transport.abort()
-        self._task = None
+        finally:
+            self._task = None
+            if self._lost:
+                self._connections.discard(self)
         self._requests.popleft()
         self._next()
 
@@ -295,7 +300,7 @@ async def listening(
     answer: Answer, served: socket, *, tls: ssl.SSLContext | None = None, patience: float = 30.0
 ) -> AsyncIterator[None]:
     """Answer who connects; at the end, what is under way may take `patience` seconds more."""
-    connections: set[Connection] = set()
+    connections: set[Connection] = set()  # those that are open, or have a request under way
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
         lambda: Connection(answer, connections), sock=served, ssl=tls, backlog=2048
@@ -313,3 +318,4 @@ async def listening(
             log.warning("%d connections were given up, with what was under way", len(connections))
         for one in [*connections]:
             one.abort()
+        await asyncio.sleep(0.01)  # what was given up comes to its end

@@ -95,7 +95,7 @@ class Journal:
                 if not done.done():
                     done.set_result(outcome)
             self._heard = time.monotonic()
-            self.trouble = None
+            self._is_well()
         except Exception as error:  # whatever it is, those who wait must know
             self.fail(error)
             if isinstance(error, CorruptLog):
@@ -106,13 +106,21 @@ class Journal:
 
     def fail(self, error: BaseException) -> None:
         """Say what is wrong, once; after what is final nothing more is written."""
-        again, self.trouble = self.trouble == str(error), str(error)
+        known, self.trouble = self.trouble is not None, str(error)
         if isinstance(error, StorageFailed | CorruptLog):
-            self._broken |= isinstance(error, CorruptLog) or error.final
+            final = isinstance(error, CorruptLog) or error.final
+            again = known and final <= self._broken
+            self._broken |= final
             log.log(logging.DEBUG if again else logging.ERROR, "the log has failed: %s", error)
         else:  # an event may be half folded: this state is not the log's any more
             self._broken = True
             log.error("nothing more is written, by an error of ours", exc_info=error)
+
+    def _is_well(self) -> None:
+        """Say that what was wrong is over; what is final is not."""
+        if self.trouble is not None and not self._broken:
+            log.info("the log is written and read again")
+            self.trouble = None
 
     def _take(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
         if stored.time < self._time:
@@ -152,5 +160,4 @@ class Journal:
             except Exception as error:
                 self.fail(error)
             else:
-                if not self._broken:
-                    self.trouble = None
+                self._is_well()

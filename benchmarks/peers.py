@@ -26,7 +26,9 @@ from lexbandit.chooser import storing
 from lexbandit.rounds import Rounds
 
 ARMS = ["llama-8b", "mistral-large", "gemini-pro"]
-DECISIONS = 250  # after 200 to warm up; short turns, so that a busy machine disturbs few of them
+# After 200 to warm up. Turns are short, so that a busy machine disturbs few of them; but the first
+# decision after a turn of another library finds cold caches and takes ten times as long.
+DECISIONS = 450
 MANY = 2_000
 TURNS = 60
 

@@ -14,6 +14,24 @@ def test_draws_are_those_of_the_plain_twin(seed: int, n: int) -> None:
     assert random.unit_at(state, n, 7) == dice.unit_at(n, 7)
 
 
+@given(
+    seed=st.integers(0, 2**64 - 1),
+    share=st.floats(0, 1),
+    counts=st.lists(st.integers(1, 50), min_size=1, max_size=20),
+)
+def test_draws_now_and_then_are_those_of_the_plain_twin(
+    seed: int, share: float, counts: list[int]
+) -> None:
+    dice = Dice(seed)
+    twin = [dice.below(n) if dice.below(2**53) < share * 2**53 else -1 for n in counts]
+    state = random.seeded(seed)
+    assert [random.now_and_then(state, share, n) for n in counts] == twin
+    state, drawn = random.seeded(seed), np.empty(len(counts), np.int64)
+    random.now_and_then_many(state, share, np.array(counts), drawn)
+    assert drawn.tolist() == twin
+    assert state[0] == dice.counter
+
+
 @pytest.mark.compiled
 def test_draws_are_uniform_and_unrelated() -> None:
     """Chi-square of 7 values (6 degrees of freedom) and of neighbouring pairs (48)."""

@@ -18,13 +18,12 @@ from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.waiting import WaitingRoom
 from lexbandit.contexts import Feature, Notes
 from lexbandit.errors import InvalidInput, counted
-from lexbandit.kernels.random import below, seeded
+from lexbandit.kernels.random import now_and_then, now_and_then_many, seeded
 from lexbandit.objectives import Objective, named
 from lexbandit.policies import Policy
 
 # Sets the chooser's own draws apart from those of its policy.
 _OWN_DRAWS = 0x5EED
-_PARTS = 2**53
 
 
 class ChooserCore:
@@ -225,8 +224,9 @@ class ChooserCore:
     ) -> tuple[int, float]:
         """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
         allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
-        if below(self._random, _PARTS) < self.explore * _PARTS:
-            arm = int(allowed[below(self._random, len(allowed))])
+        drawn = now_and_then(self._random, self.explore, len(allowed))
+        if drawn >= 0:
+            arm = int(allowed[drawn])
             propensity = float(self.policy._propensities_checked(point, mask)[arm])
         return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)
 
@@ -236,12 +236,11 @@ class ChooserCore:
         """As `_explored`, row after row: the same draws in the same order."""
         counts = np.full(len(points), len(self._arms)) if masks is None else masks.sum(axis=1)
         arms, propensities = arms.copy(), propensities.copy()
-        random, share = self._random, self.explore * _PARTS
-        for row, count in enumerate(counts.tolist()):
-            if below(random, _PARTS) < share:
-                mask = None if masks is None else masks[row]
-                drawn = below(random, count)
-                arm = drawn if mask is None else int(np.flatnonzero(mask)[drawn])
-                arms[row] = arm
-                propensities[row] = self.policy._propensities_checked(points[row], mask)[arm]
+        drawn = np.empty(len(points), np.int64)
+        now_and_then_many(self._random, self.explore, counts, drawn)
+        for row in np.flatnonzero(drawn >= 0):
+            mask = None if masks is None else masks[row]
+            arm = drawn[row] if mask is None else np.flatnonzero(mask)[drawn[row]]
+            arms[row] = arm
+            propensities[row] = self.policy._propensities_checked(points[row], mask)[arm]
         return arms, (1.0 - self.explore) * propensities + self.explore / counts

@@ -52,6 +52,24 @@ def below(random: RandomState, n: int) -> int:
     return int(unit(random) * n)
 
 
+@kernel
+def now_and_then(random: RandomState, share: float, n: int) -> int:
+    """Draw a whole number from 0 to n−1 with probability `share`, else return −1.
+
+    Advances `random` by two steps where one is drawn, else by one.
+    """
+    return int(unit(random) * n) if unit(random) < share else -1
+
+
+@kernel
+def now_and_then_many(
+    random: RandomState, share: float, counts: NDArray[np.int64], drawn: NDArray[np.int64]
+) -> None:
+    """Fill drawn[n] as `now_and_then` with counts[n], one after the other."""
+    for row in range(len(counts)):
+        drawn[row] = now_and_then(random, share, counts[row])
+
+
 @inlined
 def normal(random: RandomState) -> float:
     """Draw from the standard normal law; advances `random` by two steps, always.

@@ -111,8 +111,8 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
         with httpx.Client(base_url=process.url(), headers=AUTH) as http:
             assert http.post("/v1/router/decisions", json={**DECIDE, "id": "a"}).json() == made
             assert http.get("/v1/router/summary").json()["decisions"] == 1
-        assert "found router: 2 events, 1 decisions, 0 rewards" in process.said
-        assert re.search(r"log +router: \d events, 1 decisions, 0 rewards\n", process.said)
+        assert "found router: 2 events, 1 decision, 0 rewards" in process.said
+        assert re.search(r"log +router: \d events, 1 decision, 0 rewards\n", process.said)
         assert process.end(signal.SIGINT) == 0
 
 

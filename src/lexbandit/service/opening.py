@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.service.definition import Definition
 from lexbandit.service.point import Point
 from lexbandit.service.snapshots import unpack
@@ -40,7 +40,7 @@ async def _restored(definition: Definition, storage: Storage) -> Point:
 def found_in(point: Point) -> str:
     """Say what the log has of a point."""
     counts = point.counts
-    told = [f"{counts[what]:,} {what}" for what in ("events", "decisions", "rewards")]
+    told = [counted(counts[f"{what}s"], what) for what in ("event", "decision", "reward")]
     return f"{point.name}: {', '.join(told)}"
 
 

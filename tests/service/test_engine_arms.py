@@ -43,6 +43,9 @@ def test_a_refused_change_of_arms_is_not_in_the_log(tmp_path: Path) -> None:
             await engine.add_arm("router", "small", prior, 20)
         with pytest.raises(InvalidInput, match="'large' is the last one"):
             await engine.retire_arm("router", "large")
+        with pytest.raises(InvalidInput, match="no mean of 'cost'"):  # though it is there already
+            await engine.add_arm("router", "large", {"quality": 0.9}, 20)
+        assert not await engine.add_arm("router", "large", prior, 20)
         assert (engine.seq, engine.points["router"].digest()) == (seq, digest)
 
     play(tmp_path / "log.db", scene)

@@ -224,9 +224,9 @@ class Engine(EngineCore):
     ) -> bool:
         """Add an arm, or take a retired one back; False if it was there."""
         state = self.point(point)
+        check_added(state.chooser, arm, prior, weight)
         if arm in state.chooser.arms:
             return False
-        check_added(state.chooser, arm, prior, weight)
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
         return bool(_answer((await self.append(point, "arm", body))[0]))
 

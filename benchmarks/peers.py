@@ -9,9 +9,13 @@ decision, the peers one.
 
 import importlib
 import importlib.util
+import math
+import multiprocessing
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from itertools import count
 from typing import Any
@@ -26,9 +30,9 @@ from lexbandit.chooser import storing
 from lexbandit.rounds import Rounds
 
 ARMS = ["llama-8b", "mistral-large", "gemini-pro"]
-# After 200 to warm up. Turns are short, so that a busy machine disturbs few of them; but the first
-# decision after a turn of another library finds cold caches and takes ten times as long.
-DECISIONS = 450
+# Turns are short, so that a busy machine disturbs few of them; but the first decision after a turn
+# of another library finds cold caches and takes ten times as long.
+WARM, DECISIONS = 200, 1200
 MANY = 2_000
 TURNS = 60
 
@@ -134,26 +138,44 @@ PEERS: dict[str, tuple[str | None, Callable[[], Step]]] = {
 }
 
 
+_step: Step
+
+
+def begin(name: str) -> None:
+    """Prepare a library, in its own process: the first decisions compile, allocate and import."""
+    global _step  # noqa: PLW0603 - a process has one
+    _step = PEERS[name][1]()
+    for i in range(WARM):
+        _step(i)
+
+
+def turn() -> float:
+    """Return the µs a decision of one turn."""
+    start = time.perf_counter()
+    for i in range(WARM, DECISIONS):
+        _step(i)
+    return (time.perf_counter() - start) / (DECISIONS - WARM) * 1e6
+
+
 def one_decision(console: Console) -> dict[str, float]:
-    """Print µs a decision, told and learned, of lexbandit and of the peers that are installed."""
-    steps, missing = {}, []
-    for name, (module, make) in PEERS.items():
-        if module is not None and importlib.util.find_spec(module) is None:
-            missing.append((name, module))
-            continue
-        steps[name] = make()
-        for i in range(200):  # the first ones compile, allocate and import
-            steps[name](i)
+    """Print µs a decision, told and learned, of lexbandit and of the peers that are installed.
 
-    def job(step: Step) -> Callable[[], None]:
-        def run() -> None:
-            for i in range(200, DECISIONS):
-                step(i)
-
-        return run
-
-    least = best_of(TURNS, {name: job(step) for name, step in steps.items()})
-    micro = {name: seconds / (DECISIONS - 200) * 1e6 for name, seconds in least.items()}
+    Each library has a process of its own, as it has for those who use it; they take turns.
+    """
+    missing, micro = [], {}
+    spawn = multiprocessing.get_context("spawn")
+    with ExitStack() as ends:
+        libraries = {}
+        for name, (module, _) in PEERS.items():
+            if module is not None and importlib.util.find_spec(module) is None:
+                missing.append((name, module))
+                continue
+            pool = ProcessPoolExecutor(1, spawn, initializer=begin, initargs=(name,))
+            libraries[name] = ends.enter_context(pool)
+            micro[name] = math.inf
+        for _ in range(TURNS):
+            for name, library in libraries.items():
+                micro[name] = min(micro[name], library.submit(turn).result())
     table = Table(title="One decision, choose + reward: 3 arms, 3 features")
     table.add_column("library")
     table.add_column("µs a decision", justify="right")

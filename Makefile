@@ -51,6 +51,9 @@ test-all: check browser  ## the suite, the longer statistics, and the suite once
 
 bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.sizing
+	$(BIN)/python -m benchmarks.service
 
 docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor when it is read
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

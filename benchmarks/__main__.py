@@ -1,4 +1,4 @@
-"""Run every benchmark and print what came out."""
+"""Run the benchmarks of the policies and of the bench; `make bench` runs all there are."""
 
 from rich.console import Console
 

@@ -58,8 +58,7 @@ def test_a_million_decisions(tmp_path: Path) -> None:
         restarts = []
         for _ in range(3):
             service.kill()
-            service.start()
-            restarts.append(service.processor_seconds())  # other processes do not count
+            restarts.append(service.start())
         after = client.summary("router")["counts"]
         size = (tmp_path / "log.db").stat().st_size
     print(
@@ -69,5 +68,5 @@ def test_a_million_decisions(tmp_path: Path) -> None:
     assert counts["decisions"] == after["decisions"] == DECISIONS
     assert counts["rewards"] == after["rewards"] > 0.9 * DECISIONS
     assert max(memory[-4:]) < 1.15 * max(memory[:4]) + 10 * MEGABYTE
-    assert max(snapshots[-4:]) < 5.0
+    assert max(snapshots) < 5.0
     assert min(restarts) < 5.0

@@ -283,7 +283,7 @@ def test_a_cookie_is_for_tls_only_where_there_is_tls(tmp_path: Path, behind_tls:
 
 def test_without_keys_only_loopback_names_are_answered(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
-        for host in ("localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "127.0.0.9"):
+        for host in ("localhost", "LocalHost:8080", "127.0.0.1:1", "[::1]:8080", "127.0.0.9"):
             reply = await s.http.get("/v1", headers={"Host": host})
             assert reply.status_code == 200, host
         others = ("evil.example", "127.0.0.1.evil.example:80", "localhost.evil.example", "10.0.0.1")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lexbandit.service.connections import LARGEST_HEAD
+from lexbandit.service.reading import LARGEST_HEAD
 from service.process import Service
 
 MB = 1 << 20

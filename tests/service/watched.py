@@ -13,9 +13,9 @@ import numpy as np
 import lexbandit as lb
 from lexbandit.service.auth import Key
 from lexbandit.service.config import read_config
-from lexbandit.service.connections import listening
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
+from lexbandit.service.listening import listening
 from lexbandit.service.rows import DecisionRow
 from lexbandit.service.server import address_of, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage

@@ -1,40 +1,45 @@
-"""HTTP/1.1 on a connection: llhttp reads what comes, the application answers, one after the other.
+"""HTTP/1.1 on a connection: requests are answered one after the other.
 
 A general server hands every request on by a protocol of its own (ASGI), which costs more than half
 of what a decision does; see decision 0016.
 """
 
 import asyncio
-import http
 import logging
-import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from socket import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import cast
 
-import httptools
-
-from lexbandit.service.messages import CLOSE, ClientGone, HttpRequest, Reply
-from lexbandit.service.problems import HEAD, MALFORMED, MEDIA_TYPE, Problem
+from lexbandit.service.messages import CLOSE, SAFE, ClientGone, HttpRequest, Reply, written
+from lexbandit.service.problems import MEDIA_TYPE, Problem
+from lexbandit.service.reading import Reader
 
 log = logging.getLogger("lexbandit.service")
 
-LARGEST_HEAD = 65_536
 # So much of a body is taken in before anybody waits for it.
 _AHEAD = 65_536
-# A connection is closed on which nothing came for so long, in seconds, and nothing is under way.
+# Answers are written in pieces of this size, each when the ones before were nearly all read.
+_PIECE = 131_072
+# A connection is closed on which nothing moved for so long, in seconds, and nothing is under way.
 # Proxies and clients keep theirs for up to a minute; who closes first should be they.
 _IDLE = 75.0
-
-_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
-    for status in http.HTTPStatus
-}
-_WITHOUT_BODY = (204, 304)
+# A refused caller may go on sending for so long, in seconds, and so much, before it is cut off.
+_LINGER, _MOST = 2.0, 8_388_608
 
 Answer = Callable[[HttpRequest], Awaitable[Reply]]
+
+
+@dataclass
+class Listener:
+    """What connections share: who answers, which there are, and whether all is coming to an end.
+
+    `connections` are those that are open, or have a request under way.
+    """
+
+    answer: Answer
+    connections: "set[Connection]" = field(default_factory=set)
+    ending: bool = False
 
 
 class Connection(asyncio.Protocol):
@@ -43,48 +48,58 @@ class Connection(asyncio.Protocol):
     While one is answered the connection is not read any further than the next ones that came with
     it, and a caller who does not read its answers gets no more of them.
 
-    `_last`: nothing is taken in after the request that is being read, and when all are answered the
-    connection ends. `_full`: so many bytes wait to be read by the caller that no more are made.
-
-    `_unread` is how many bytes came since something was complete: a head, a part of a body, a
-    request. So a head is bounded, and what follows a body in chunks (trailers) is too. `_unsent` is
-    how many bytes the caller had not read when that was last looked at.
+    `_last`: when all that came is answered the connection ends. `_full`: so many bytes wait to be
+    read by the caller that no more are made.
     """
 
-    def __init__(self, answer: Answer, connections: "set[Connection]") -> None:
-        self._answer = answer
-        self._connections = connections
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._parser = httptools.HttpRequestParser(self)
+        self._reader = Reader(self._begun, self._wanted)
         self._requests: deque[HttpRequest] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._refusal: Problem | None = None
-        self._unread = self._unsent = 0
-        self._last = self._full = self._paused = self._lost = False
-        self._url = b""
-        self._headers: dict[bytes, bytes] = {}
+        self._read: asyncio.Future[None] | None = None  # when the caller has read
+        self._last = self._full = self._paused = self._lingers = self._lost = False
+        self._dropped = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return self._task is not None or bool(self._requests)
 
     # --- the connection --------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
-        self._connections.add(self)
+        self._listener.connections.add(self)
         self._heard = self._loop.time()
         self._timer = self._loop.call_later(_IDLE, self._look)
+        if self._listener.ending:
+            self.finish()
+
+    def eof_received(self) -> bool:
+        """Answer what came whole: a caller who has no more to say may still listen."""
+        if self._lingers or not self._transport.can_write_eof():
+            return False
+        self._last = True
+        self._reader.drop()
+        self._next()
+        return not self._transport.is_closing()
 
     def connection_lost(self, error: Exception | None) -> None:
         """End: what is under way goes on, but nobody hears of it."""
         self._timer.cancel()
         self._lost = True
+        self._reader.drop()
+        self._has_read()
         if self._task is None:
-            self._connections.discard(self)
-        for request in self._requests:
-            request.drop()
+            self._listener.connections.discard(self)
 
     def finish(self) -> None:
         """Answer what is under way, then end."""
         self._last = True
+        self._reader.stop()
         self._next()
 
     def abort(self) -> None:
@@ -93,16 +108,25 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         self._transport.abort()
 
+    def _close(self) -> None:
+        """End; who is still sending would lose the last answer if nobody read that."""
+        unread = self._reader.refusal is not None or self._reader.current is not None
+        if not unread or not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self._lingers = True
+        self._transport.write_eof()
+        self._resume()
+        self._timer.cancel()
+        self._timer = self._loop.call_later(_LINGER, self._transport.abort)
+
     def _look(self) -> None:
         """Close the connection if it is the caller's turn, and nothing moved for long."""
-        before, self._unsent = self._unsent, self._transport.get_write_buffer_size()
         mine = self._requests and self._requests[0].whole and not self._full
-        left = self._heard + _IDLE - self._loop.time()
-        if mine or self._unsent != before:
-            left = _IDLE
+        left = _IDLE if mine else self._heard + _IDLE - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
-        elif self._unsent:
+        elif self._full or self._transport.get_write_buffer_size():
             self._transport.abort()  # to close would wait until everything is read
         else:
             self._transport.close()
@@ -114,99 +138,40 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on: the caller has read."""
         self._full = False
+        self._heard = self._loop.time()
+        self._has_read()
         self._next()
+
+    def _has_read(self) -> None:
+        if self._read is not None and not self._read.done():
+            self._read.set_result(None)
 
     # --- what comes ------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came; too much of it without an end closes the connection."""
-        self._heard = self._loop.time()
-        if self._last and (self._refusal or not self._requests or self._requests[-1].whole):
+        """Take in what came."""
+        reader = self._reader
+        if self._lingers:
+            self._dropped += len(data)
+            if self._dropped > _MOST:
+                self._transport.abort()
             return
-        room = LARGEST_HEAD - self._unread
-        self._unread += len(data)
-        if len(data) <= room:
-            self._feed(data)
-            return
-        self._feed(data[:room])
-        if self._unread > LARGEST_HEAD:  # nothing was complete in what was read
-            told = f"a request's line and headers may have {LARGEST_HEAD:,} bytes together."
-            self._refuse(Problem(HEAD, told))
-        else:
-            self.data_received(data[room:])
-
-    def _feed(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._go_on(data[upgrade.args[0] :])
-        except httptools.HttpParserError as error:
-            self._refuse(Problem(MALFORMED, f"this is not HTTP/1.1: {error}."))
-
-    def _go_on(self, rest: bytes) -> None:
-        """Read a request as if it had not asked for another protocol: this one is all there is."""
-        method = self._parser.get_method()
-        if method == b"CONNECT":
-            self._refuse(Problem(MALFORMED, "this is no proxy: CONNECT is not for it."))
-            return
-        kept = {**self._headers}
-        kept.pop(b"connection")
-        kept.pop(b"upgrade")
-        lines = b"".join(b"%b: %b\r\n" % header for header in kept.items())
-        self._parser = httptools.HttpRequestParser(self)
-        self._feed(b"%b %b HTTP/1.1\r\n%b\r\n%b" % (method, self._url, lines, rest))
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._url, self._headers = b"", {}
-
-    def on_url(self, url: bytes) -> None:
-        """Take in a part of the URL."""
-        self._url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take in a header."""
-        self._headers[name.lower()] = value.rstrip()
-
-    def on_headers_complete(self) -> None:
-        """Begin to answer, or let the request wait for those before it."""
-        self._unread = 0
-        parser = self._parser
-        if parser.should_upgrade():
-            return
-        url = httptools.parse_url(self._url)
-        old = parser.get_http_version() == "1.0"
-        request = HttpRequest(
-            parser.get_method().decode("ascii"),
-            url.path or b"/",
-            url.query or b"",
-            self._headers,
-            keep_alive=not old and parser.should_keep_alive(),
-            want=self._wanted,
-        )
-        self._headers = {}  # trailers are no headers of the request
-        self._requests.append(request)
-        if len(self._requests) == 1:
+        if not self._full and not reader.unread:  # a head counts from its first byte
+            self._heard = self._loop.time()
+        reader.feed(data)
+        if reader.refusal is not None:
             self._next()
-        else:
+        elif len(self._requests) > 1 or (
+            reader.current is not None
+            and reader.current.held > _AHEAD
+            and not reader.current.awaited
+        ):
             self._pause()
 
-    def on_body(self, part: bytes) -> None:
-        """Take in a part of a body; if it was answered before it was whole, the rest is nothing."""
-        self._unread = 0
-        if self._requests:
-            request = self._requests[-1]
-            request.add(part)
-            if request.held > _AHEAD and not request.awaited:
-                self._pause()
-
-    def on_message_complete(self) -> None:
-        """Be ready for the next request."""
-        self._unread = 0
-        if self._requests:
-            request = self._requests[-1]
-            request.end()
-            self._last |= not request.keep_alive
+    def _begun(self, request: HttpRequest) -> None:
+        """Begin to answer, or let the request wait for those before it."""
+        self._requests.append(request)
+        self._next()
 
     def _wanted(self) -> None:
         """Let the body come that is waited for."""
@@ -228,19 +193,15 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         """Answer the next request, if it is time to."""
-        if self._task is not None or self._full or self._transport.is_closing():
+        if self._task is not None or self._full or self._lingers or self._transport.is_closing():
             return
         if self._requests:
             self._task = self._loop.create_task(self._serve(self._requests[0]))
-        elif self._refusal is not None:
-            problem = self._refusal
-            headers = (*problem.headers.items(), CLOSE)
-            self._transport.write(
-                _written(Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers))
-            )
-            self._transport.close()
-        elif self._last:
-            self._transport.close()
+        elif self._reader.refusal is not None:
+            self._transport.write(written(_refused(self._reader.refusal)))
+            self._close()
+        elif self._last or self._reader.ended:
+            self._close()
         else:
             self._heard = self._loop.time()
             self._resume()
@@ -248,7 +209,11 @@ class Connection(asyncio.Protocol):
     async def _serve(self, request: HttpRequest) -> None:
         """Answer a request."""
         try:
-            self._write(request, await self._answer(request))
+            data = self._written(request, await self._listener.answer(request))
+            if len(data) <= _PIECE:
+                self._transport.write(data)
+            else:
+                await self._write(data)
         except ClientGone:
             pass  # and so has the connection, or what it said could not be read
         except Exception:
@@ -257,65 +222,34 @@ class Connection(asyncio.Protocol):
         finally:
             self._task = None
             if self._lost:
-                self._connections.discard(self)
+                self._listener.connections.discard(self)
+        request.answered()
         self._requests.popleft()
         self._next()
 
-    def _write(self, request: HttpRequest, reply: Reply) -> None:
-        if self._transport.is_closing():
-            return
-        if not request.keep_alive or CLOSE in reply.headers:
+    def _written(self, request: HttpRequest, reply: Reply) -> bytes:
+        """Return an answer as it is sent; the last one says that it is."""
+        unasked = b"expect" in request.headers and not request.whole  # will the body come, or not?
+        if unasked or not request.keep_alive or CLOSE in reply.headers:
             self._last = True
+            self._reader.ended = True
             self._requests = deque((request,))  # nothing after it is answered
-        if self._last and len(self._requests) == 1 and CLOSE not in reply.headers:
+        last = (self._last or self._reader.ended) and len(self._requests) == 1
+        if last and self._reader.refusal is None and CLOSE not in reply.headers:
             reply = reply._replace(headers=(*reply.headers, CLOSE))
-        self._transport.write(_written(reply, empty=request.method == "HEAD"))
+        return written(reply, empty=request.method == "HEAD")
 
-    def _refuse(self, problem: Problem) -> None:
-        """Hear no more; say why when all that came before is answered."""
-        if self._last:
-            return
-        self._last = True
-        self._refusal = problem
-        if self._requests:
-            self._requests[-1].drop()
-        self._next()
-
-
-def _written(reply: Reply, *, empty: bool = False) -> bytes:
-    """Return an answer as it is sent; `empty`: without its body."""
-    parts = [_LINES[reply.status]]
-    if reply.status not in _WITHOUT_BODY:
-        length = len(reply.body)
-        parts.append(b"content-type: %b\r\ncontent-length: %d\r\n" % (reply.media, length))
-    parts += [b"%b: %b\r\n" % header for header in reply.headers]
-    parts.append(b"\r\n")
-    if not empty:
-        parts.append(reply.body)
-    return b"".join(parts)
+    async def _write(self, data: bytes) -> None:
+        """Write a large answer as quickly as it is read."""
+        for start in range(0, len(data), _PIECE):
+            if self._full:
+                self._read = self._loop.create_future()
+                await self._read
+            if self._transport.is_closing():
+                return
+            self._transport.write(data[start : start + _PIECE])
 
 
-@asynccontextmanager
-async def listening(
-    answer: Answer, served: socket, *, tls: ssl.SSLContext | None = None, patience: float = 30.0
-) -> AsyncIterator[None]:
-    """Answer who connects; at the end, what is under way may take `patience` seconds more."""
-    connections: set[Connection] = set()  # those that are open, or have a request under way
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Connection(answer, connections), sock=served, ssl=tls, backlog=2048
-    )
-    try:
-        yield
-    finally:
-        server.close()
-        end = loop.time() + patience
-        for one in [*connections]:
-            one.finish()
-        while connections and loop.time() < end:
-            await asyncio.sleep(0.01)
-        if connections:
-            log.warning("%d connections were given up, with what was under way", len(connections))
-        for one in [*connections]:
-            one.abort()
-        await asyncio.sleep(0.01)  # what was given up comes to its end
+def _refused(problem: Problem) -> Reply:
+    headers = (*SAFE, *problem.headers.items(), CLOSE)
+    return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)

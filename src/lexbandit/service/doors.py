@@ -59,7 +59,7 @@ class Door:
             return
         host = headers.get(b"host", b"").decode("latin-1")
         name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-        if not is_loopback(name):
+        if not is_loopback(name.lower()):
             raise Problem(
                 MISDIRECTED,
                 f"without API keys this service answers to localhost only, not to {name!r}.",

@@ -8,16 +8,17 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
-from lexbandit.service.connections import listening
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
+from lexbandit.service.listening import listening
 from lexbandit.service.plain_logs import set_up_logging
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
@@ -64,11 +65,15 @@ def bound(config: Config) -> socket.socket:
         made.bind((config.host, config.port))
     except OSError as error:
         made.close()
-        raise InvalidInput(
-            f"{config.host}:{config.port} cannot be served: {error.strerror or error}. "
-            "Choose another with --port."
-        ) from None
+        raise _not_served(config, error) from None
     return made
+
+
+def _not_served(config: Config, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{config.host}:{config.port} cannot be served: {error.strerror or error}. "
+        "Choose another with --port."
+    )
 
 
 def tls_of(config: Config) -> ssl.SSLContext | None:
@@ -122,7 +127,12 @@ async def serve(
     try:
         for definition in config.points.values():
             warm_up(definition)
-        async with listening(make_app(engine, config, no_auth=no_auth), served, tls=tls):
+        app = make_app(engine, config, no_auth=no_auth)
+        async with AsyncExitStack() as ends:
+            try:
+                await ends.enter_async_context(listening(app, served, tls=tls))
+            except OSError as error:  # another process began to listen since
+                raise _not_served(config, error) from None
             told_to_end = _wish_to_end()
             log.info("serving %s", address_of(config, served))
             started(address_of(config, served), engine)

@@ -1,0 +1,60 @@
+"""Who connects is answered; at the end, what is under way is still answered."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from socket import socket
+
+from lexbandit.errors import counted
+from lexbandit.service.connections import Answer, Connection, Listener
+
+log = logging.getLogger("lexbandit.service")
+
+# So many may wait to be accepted.
+_BACKLOG = 2048
+# A caller who was answered has so long to end its side of the connection, in seconds.
+_PARTING = 2.0
+
+
+@asynccontextmanager
+async def listening(
+    answer: Answer, served: socket, *, tls: ssl.SSLContext | None = None, patience: float = 30.0
+) -> AsyncIterator[None]:
+    """Answer who connects; at the end, what is under way may take `patience` seconds more.
+
+    It is an OSError if another process listens on the port.
+    """
+    listener = Listener(answer)
+    served.listen(_BACKLOG)  # here and not by the event loop: not every one says if it cannot
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Connection(listener), sock=served, ssl=tls, backlog=_BACKLOG
+    )
+    try:
+        yield
+    finally:
+        server.close()
+        await _ended(listener, patience)
+
+
+async def _ended(listener: Listener, patience: float) -> None:
+    """Let connections end: those with a request under way, then the others."""
+    listener.ending = True
+    for one in [*listener.connections]:
+        one.finish()
+    await _until(lambda: not any(one.busy for one in listener.connections), patience)
+    busy = sum(one.busy for one in listener.connections)
+    if busy:
+        log.warning("%s under way given up", counted(busy, "request"))
+    else:
+        await _until(lambda: not listener.connections, _PARTING)
+    for one in [*listener.connections]:
+        one.abort()
+    await asyncio.sleep(0.01)  # what was given up comes to its end
+
+
+async def _until(true: Callable[[], bool], seconds: float) -> None:
+    end = asyncio.get_running_loop().time() + seconds
+    while not true() and asyncio.get_running_loop().time() < end:
+        await asyncio.sleep(0.01)

@@ -1,0 +1,439 @@
+"""HTTP/1.1 on real sockets: when a connection ends, and who is waited for."""
+
+import asyncio
+import logging
+import socket
+import ssl
+import subprocess
+import threading
+from contextlib import suppress
+
+import pytest
+import uvloop
+
+from lexbandit.service import connections
+from lexbandit.service.listening import listening
+from lexbandit.service.messages import CLOSE, ClientGone, HttpRequest, Reply
+from service.callers import LARGEST, MB, Server, chunked, echo, on, post
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        b"GET /a HTTP/1.0\r\nHost: me\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_the_connection_ends_when_the_caller_says_so(last: bytes) -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"1") + last + post(b"nothing after it is answered"))
+        first, second = await caller.seen(), await caller.seen()
+        assert "connection" not in first.headers
+        assert second.status == 200
+        assert second.headers["connection"] == "close"
+        assert await caller.ended()
+
+    on(work)
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_is_refused_and_not_read(announced: bool) -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        body = b"x" * (LARGEST + 1)
+        caller.send(post(body)[:100] if announced else chunked(body, 60_000))
+        refused = await caller.seen()
+        assert refused.status == 413
+        assert refused.headers["connection"] == "close"
+        assert await caller.ended()
+
+    on(work)
+
+
+def test_who_does_not_read_gets_no_more_answers_until_they_do() -> None:
+    answered = 0
+
+    async def large(_request: HttpRequest) -> Reply:
+        nonlocal answered
+        answered += 1
+        return Reply(200, b"z" * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(b"GET /a HTTP/1.1\r\nHost: me\r\n\r\n" * 100)
+        await asyncio.sleep(0.5)
+        assert 0 < answered < 40  # what the sockets hold, and one more
+        for _ in range(100):
+            assert len((await caller.seen()).body) == MB
+        assert answered == 100
+
+    on(work, large)
+
+
+def test_an_answer_that_fails_ends_the_connection_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fails(_request: HttpRequest) -> Reply:
+        raise ValueError("unforeseen")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        with caplog.at_level(logging.ERROR):
+            caller.send(post(b""))
+            assert await caller.ended()
+        assert "unforeseen" in caplog.text
+
+    on(work, fails)
+
+
+def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
+    go_on = asyncio.Event()
+
+    async def slow(request: HttpRequest) -> Reply:
+        await go_on.wait()
+        return await echo(request)
+
+    async def work(one: Server) -> None:
+        idle, busy, coming = [await one.call() for _ in range(3)]
+        busy.send(post(b"busy") + post(b"queued"))
+        whole = post(b"coming")
+        coming.send(whole[:-3])
+        await asyncio.sleep(0.05)
+        stopping = asyncio.ensure_future(one.stop())
+        assert await idle.ended()
+        with pytest.raises(ConnectionRefusedError):
+            await one.call()
+        assert not stopping.done()
+        go_on.set()
+        coming.send(whole[-3:])
+        assert (await coming.echoed())[4] == "coming"
+        assert (await busy.echoed())[4] == "busy"
+        last = await busy.seen()
+        assert last.headers["connection"] == "close"
+        assert await busy.ended()
+        await stopping
+
+    on(work, slow)
+
+
+def test_the_end_waits_for_what_is_under_way_though_its_caller_is_gone() -> None:
+    done = False
+
+    async def slow(_request: HttpRequest) -> Reply:
+        nonlocal done
+        await asyncio.sleep(0.3)
+        done = True
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b""))
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.sleep(0.05)
+        await one.stop()
+        assert done
+
+    on(work, slow)
+
+
+def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    cancelled = asyncio.Event()
+
+    async def never(_request: HttpRequest) -> Reply:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b""))
+        await asyncio.sleep(0.05)
+        with caplog.at_level(logging.WARNING):
+            await one.stop()
+        assert "1 request under way given up" in caplog.text
+        assert await caller.ended()
+        await cancelled.wait()
+
+    on(work, never, patience=0.1)
+
+
+def test_connections_on_which_nothing_comes_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.3)
+
+    async def slow(request: HttpRequest) -> Reply:
+        reply = await echo(request)
+        if request.path == b"/large":
+            return Reply(200, b"z" * 20 * MB)
+        await asyncio.sleep(0.9)
+        return reply
+
+    async def work(one: Server) -> None:
+        silent, half, busy, deaf = [await one.call(limit=65_536) for _ in range(4)]
+        half.send(post(b"body")[:-2])
+        busy.send(post(b"busy"))
+        deaf.send(post(b"", b"/large"))
+        assert await silent.ended()
+        assert await half.ended()
+        assert (await busy.echoed())[4] == "busy"  # it was not the caller's turn
+        assert await busy.ended()
+        got = 0
+        with suppress(ConnectionResetError):
+            while part := await deaf.reader.read(65_536):
+                got += len(part)
+        assert got < 20 * MB
+
+    on(work, slow)
+
+
+def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
+    gone = asyncio.Event()
+
+    async def watches(request: HttpRequest) -> Reply:
+        try:
+            return Reply(200, await request.body(LARGEST))
+        except ClientGone:
+            gone.set()
+            raise
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"body")[:-2])
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.wait_for(gone.wait(), 20)
+
+    on(work, watches)
+
+
+@pytest.mark.parametrize("flood", [post(b"x") * 100_000, post(b"x" * 20 * MB)[:-1]])
+def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_request: HttpRequest) -> Reply:
+        await go_on.wait()
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MB)
+        caller.send(flood[: 20 * MB])
+        await asyncio.sleep(0.5)
+        left = caller.writer.transport.get_write_buffer_size()
+        assert left > len(flood[: 20 * MB]) - 12 * MB  # the sockets hold some; nobody else does
+        assert left > 0
+        caller.writer.transport.abort()
+        go_on.set()
+
+    on(work, slow)
+
+
+def test_who_reads_slowly_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.2)
+
+    async def large(_request: HttpRequest) -> Reply:
+        return Reply(200, b"z" * 20 * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(post(b""))
+        got = 0
+        while got < 20 * MB:
+            got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
+            await asyncio.sleep(0.06)
+
+    on(work, large)
+
+
+def test_a_connection_is_idle_since_its_last_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.4)
+
+    async def slow(request: HttpRequest) -> Reply:
+        await asyncio.sleep(0.7)
+        return await echo(request)
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"slow"))
+        assert (await caller.echoed())[4] == "slow"
+        await asyncio.sleep(0.25)
+        caller.send(post(b"again"))
+        assert (await caller.echoed())[4] == "again"
+
+    on(work, slow)
+
+
+def test_a_reply_may_end_the_connection() -> None:
+    async def closes(_request: HttpRequest) -> Reply:
+        return Reply(200, b"bye", headers=(CLOSE,))
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"1") + post(b"2"))
+        assert (await caller.seen()).body == b"bye"
+        assert await caller.ended()
+
+    on(work, closes)
+
+
+def test_who_sends_all_before_reading_hears_why_it_was_refused() -> None:
+    """As http.client does, and nginx: a reset would take the answer away from them."""
+
+    def send_then_read(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            one.sendall(post(b"x" * 3 * LARGEST))
+            said = b""
+            while part := one.recv(65_536):
+                said += part
+            return said
+
+    async def work(one: Server) -> None:
+        said = await asyncio.to_thread(send_then_read, one.port)
+        assert said.startswith(b"HTTP/1.1 413")
+
+    on(work)
+
+
+def test_who_never_stops_sending_is_cut_off() -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"x" * 100 * MB))
+        assert (await caller.seen()).status == 413
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(caller.writer.drain(), 20)
+
+    on(work)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_who_has_said_all_may_still_listen(whole: bool) -> None:
+    async def slow(request: HttpRequest) -> Reply:
+        reply = await echo(request)
+        await asyncio.sleep(0.1)
+        return reply
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"1") + (post(b"2") if whole else post(b"2")[:-1]))
+        caller.writer.write_eof()
+        assert (await caller.echoed())[4] == "1"
+        if whole:
+            assert (await caller.echoed())[4] == "2"
+        assert await caller.ended()
+
+    on(work, slow)
+
+
+def test_a_head_that_trickles_in_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.3)
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        began = asyncio.get_running_loop().time()
+        with suppress(ConnectionError):
+            for byte in b"GET /a HTTP/1.1\r\nHost: me" + b"x" * 1000:
+                caller.send(bytes([byte]))
+                await caller.writer.drain()
+                await asyncio.sleep(0.02)
+                if caller.reader.at_eof():
+                    break
+        assert asyncio.get_running_loop().time() - began < 3
+
+    on(work)
+
+
+def test_what_is_no_http_does_not_hold_the_end_up() -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(chunked(b"body", 2)[:-12])
+        await asyncio.sleep(0.05)
+        stopping = asyncio.ensure_future(one.stop())
+        await asyncio.sleep(0.05)
+        caller.send(b"zz\r\n")
+        await asyncio.wait_for(stopping, 10)
+
+    on(work)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return how a server and its callers speak TLS."""
+    cert, key = (tmp_path_factory.mktemp("tls") / name for name in ("cert.pem", "key.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", str(key), "-out", str(cert)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    return server, ssl.create_default_context(cafile=str(cert))
+
+
+def test_over_tls_too_a_slow_reader_is_waited_for(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.3)
+
+    async def large(_request: HttpRequest) -> Reply:
+        return Reply(200, b"z" * 20 * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536, ssl=tls[1])
+        caller.send(post(b""))
+        got = 0
+        while got < 20 * MB:
+            got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
+            await asyncio.sleep(0.06)
+
+    on(work, large, tls=tls[0])
+
+
+def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+) -> None:
+    def idle(port: int, answered: threading.Event, ended: threading.Event) -> None:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+            tls[1].wrap_socket(plain, server_hostname="127.0.0.1") as one,
+        ):
+            one.sendall(post(b"1"))
+            one.recv(65_536)
+            answered.set()
+            ended.wait(20)  # it does not read, as a pool of connections does not
+
+    async def work(one: Server) -> None:
+        answered, ended = threading.Event(), threading.Event()
+        thread = threading.Thread(target=idle, args=(one.port, answered, ended))
+        thread.start()
+        await asyncio.to_thread(answered.wait, 20)
+        began = asyncio.get_running_loop().time()
+        await one.stop()
+        assert asyncio.get_running_loop().time() - began < 5
+        assert "given up" not in caplog.text
+        ended.set()
+        await asyncio.to_thread(thread.join)
+
+    on(work, tls=tls[0], patience=20)
+
+
+def test_a_port_that_another_listens_on_is_an_error() -> None:
+    async def work() -> None:
+        with socket.socket() as first, socket.socket() as second:
+            for one in (first, second):
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            first.bind(("127.0.0.1", 0))
+            second.bind(first.getsockname())
+            async with listening(echo, first):
+                with pytest.raises(OSError, match="in use"):
+                    async with listening(echo, second):
+                        pass
+
+    for run in (asyncio.run, uvloop.run):
+        run(work())

@@ -318,11 +318,10 @@ def test_who_has_said_all_may_still_listen(whole: bool) -> None:
 
     async def work(one: Server) -> None:
         caller = await one.call()
-        caller.send(post(b"1") + (post(b"2") if whole else post(b"2")[:-1]))
+        caller.send(post(b"all") if whole else post(b"all")[:-1])
         caller.writer.write_eof()
-        assert (await caller.echoed())[4] == "1"
         if whole:
-            assert (await caller.echoed())[4] == "2"
+            assert (await caller.echoed())[4] == "all"
         assert await caller.ended()
 
     on(work, slow)
@@ -421,6 +420,57 @@ def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
         await asyncio.to_thread(thread.join)
 
     on(work, tls=tls[0], patience=20)
+
+
+def test_who_comes_while_it_ends_is_sent_away(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext],
+) -> None:
+    async def slow(request: HttpRequest) -> Reply:
+        await asyncio.sleep(1.0)
+        return await echo(request)
+
+    def late(port: int, stopping: threading.Event) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as plain:
+            stopping.wait(20)
+            with tls[1].wrap_socket(plain, server_hostname="127.0.0.1") as one:
+                try:
+                    one.sendall(post(b"late"))
+                    return one.recv(65_536)
+                except (ConnectionError, ssl.SSLError):
+                    return b""
+
+    async def work(one: Server) -> None:
+        busy = await one.call(ssl=tls[1])
+        busy.send(post(b"busy"))
+        stopping = threading.Event()
+        saying = asyncio.create_task(asyncio.to_thread(late, one.port, stopping))
+        await asyncio.sleep(0.2)
+        ending = asyncio.ensure_future(one.stop())
+        await asyncio.sleep(0.1)
+        stopping.set()
+        assert await saying == b""
+        assert (await busy.echoed())[4] == "busy"
+        await ending
+
+    on(work, slow, tls=tls[0])
+
+
+def test_who_leaves_in_the_middle_of_a_large_answer_leaves_nothing_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def large(_request: HttpRequest) -> Reply:
+        return Reply(200, b"z" * 20 * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(post(b""))
+        await caller.reader.readexactly(1000)
+        caller.writer.transport.abort()
+        await asyncio.sleep(0.1)
+        await one.stop()
+        assert "given up" not in caplog.text
+
+    on(work, large, patience=3)
 
 
 def test_a_port_that_another_listens_on_is_an_error() -> None:

@@ -63,7 +63,7 @@ class Reader:
     def _refuse(self, problem: Problem) -> None:
         if not self.ended:
             self.refusal = problem
-        self.drop()
+            self.drop()
 
     def _parse(self, data: bytes) -> None:
         try:

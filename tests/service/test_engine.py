@@ -244,7 +244,7 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
             assert (await engine.decision("router", "mine")).late == {"quality": 0.5}
 
     asyncio.run(again())
-    assert "found router: 5 events, 2 decisions, 1 rewards" in caplog.text
+    assert "found router: 5 events, 2 decisions, 1 reward" in caplog.text
 
 
 def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> None:

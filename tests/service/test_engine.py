@@ -162,6 +162,22 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
     play(tmp_path / "log.db", scene, wait=0.5)
 
 
+def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        told, silent = [await engine.decide("router", CONTEXT) for _ in range(2)]
+        await engine.reward("router", told.id, {"quality": 0.75})
+        await asyncio.sleep(0.15)
+        await engine.decide("router", CONTEXT)  # time passes with the events of the log
+        history = engine.points["router"].history
+        sums = [bucket.rewards["quality"] for _, _, bucket in history.buckets("whole")]
+        assert [sum(column) for column in zip(*sums, strict=True)] == [2, 0.75, 0.5625]
+        rewards = {kept.row["id"]: kept.rewards for kept in history.recent()}
+        assert rewards[told.id] == {"quality": 0.75}
+        assert rewards[silent.id] == {"quality": 0.0}
+
+    play(tmp_path / "log.db", scene, wait=0.1)
+
+
 def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         point = engine.points["router"]

@@ -164,6 +164,31 @@ async def test_time_that_passed_while_nobody_served_has_passed_at_the_start(tmp_
 
 
 @in_loop
+async def test_an_event_that_is_missing_before_an_own_one_ends_the_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Held(tmp_path / "log.db")
+    async with engine_with(storage) as engine:
+        append = storage.append
+
+        async def later(events: Sequence[Event]) -> list[Stored]:
+            return [stored._replace(seq=stored.seq + 1) for stored in await append(events)]
+
+        async def nothing(*_: int) -> list[Stored]:
+            return []
+
+        with monkeypatch.context() as gap:
+            gap.setattr(storage, "append", later)
+            gap.setattr(storage, "read_since", nothing)
+            with pytest.raises(StorageFailed, match="event 2 of the log is missing") as refused:
+                await engine.decide("router", CONTEXT)
+        assert refused.value.final
+        assert engine.points["router"].counts["decisions"] == 0
+        with pytest.raises(StorageFailed, match="is missing"):
+            await engine.decide("router", CONTEXT)
+
+
+@in_loop
 async def test_trouble_is_told_once_and_so_is_its_end(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -126,6 +126,7 @@ def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
         await asyncio.sleep(0.05)
         caller.writer.transport.abort()
         await asyncio.wait_for(gone.wait(), 20)
+        assert gone.is_set()
 
     on(work, watches)
 
@@ -165,6 +166,7 @@ def test_who_reads_slowly_is_not_cut_off(monkeypatch: pytest.MonkeyPatch) -> Non
         while got < 20 * MB:
             got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
             await asyncio.sleep(0.06)
+        assert got == 20 * MB
 
     on(work, large)
 

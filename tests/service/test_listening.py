@@ -100,6 +100,7 @@ def test_what_is_no_http_does_not_hold_the_end_up() -> None:
         await asyncio.sleep(0.05)
         caller.send(b"zz\r\n")
         await asyncio.wait_for(stopping, 10)
+        assert stopping.done()
 
     on(work)
 

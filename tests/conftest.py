@@ -9,10 +9,7 @@ settings.register_profile("lexbandit", deadline=None, derandomize=True, max_exam
 settings.load_profile("lexbandit")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Without the JIT, 64-bit arithmetic that wraps around on purpose warns; with it, nothing."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        for item in items:
-            item.add_marker(
-                pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-            )
+        config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")

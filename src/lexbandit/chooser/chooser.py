@@ -66,7 +66,7 @@ class Chooser(ChooserCore):
         with self._lock:
             arm, propensity, point, mask, notes = self._decide(context, allowed)
             given = None if allowed is None else mask
-            return Proposal(self._arms.names[arm], propensity, point, given, notes)
+            return Proposal(self._arms.names[arm], float(propensity), point, given, notes)
 
     def proposal(
         self,

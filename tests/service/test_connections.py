@@ -91,6 +91,7 @@ def test_the_bound_is_exact_and_told(service: Service) -> None:
                     assert "65,536 bytes" in told["detail"]
 
 
+@pytest.mark.compiled  # 16,000 decisions
 def test_bodies_and_requests_in_a_row_are_not_heads(service: Service) -> None:
     row = {"context": {"tokens": 10, "task": "code"}}
     body = json.dumps({"decisions": [row] * 8_000}).encode()

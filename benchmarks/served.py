@@ -52,4 +52,5 @@ if __name__ == "__main__":
     os.sched_setaffinity(0, {int(sys.argv[2])})
     storage = Forgetful() if "forget" in sys.argv else None
     config = read_config(Path(sys.argv[1]), {})
-    server.run(config, no_auth=True, started=lambda *_: None, storage=storage)
+    serving = server.serve(config, no_auth=True, started=lambda *_: None, storage=storage)
+    server.run(serving, config.log_level)

@@ -135,6 +135,7 @@ def test_over_tls_too_a_slow_reader_is_waited_for(
         while got < 20 * MB:
             got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
             await asyncio.sleep(0.06)
+        assert got == 20 * MB
 
     on(work, large, tls=tls[0])
 

@@ -188,7 +188,7 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
     with needs("service,client"):
         from lexbandit.client import Client  # noqa: F401, PLC0415
         from lexbandit.service.config import read_config  # noqa: PLC0415
-        from lexbandit.service.server import run  # noqa: PLC0415
+        from lexbandit.service.server import run, serve  # noqa: PLC0415
     traffic: list[Traffic] = []
 
     def started(url: str, _: Any) -> None:
@@ -204,7 +204,8 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         place.write_text(CONFIG, encoding="utf-8")
         click.echo("Starting…")
         try:
-            run(read_config(place, {}, {"port": port}), no_auth=True, started=started)
+            config = read_config(place, {}, {"port": port})
+            run(serve(config, no_auth=True, started=started), config.log_level)
         finally:
             for one in traffic:
                 one.stop()

@@ -59,29 +59,30 @@ def command(
     if config is None:
         raise click.UsageError("name a configuration; `lexbandit serve --sample` prints one.")
     with needs("service"):
+        from lexbandit.service import server  # noqa: PLC0415
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.doors import is_loopback  # noqa: PLC0415
-        from lexbandit.service.server import check_door, run, tls_of  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
     if check:
         keyless = not found.keys and is_loopback(found.host)
-        check_door(found, no_auth=no_auth or keyless)
-        tls_of(found)
+        server.check_door(found, no_auth=no_auth or keyless)
+        server.tls_of(found)
         with storage_words():
             asyncio.run(_look_into(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")
         if keyless:
             click.echo("There are no keys yet: it starts with --no-auth only.")
         return
-    check_door(found, no_auth=no_auth)
+    server.check_door(found, no_auth=no_auth)
     with storage_words():
-        run(
+        serving = server.serve(
             found,
             no_auth=no_auth,
             started=lambda url, engine: _welcome(url, found, engine, no_auth),
             skip_untaken=skip_untaken,
         )
+        server.run(serving, found.log_level)
 
 
 async def _look_into(url: str) -> None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -157,16 +157,9 @@ def _wish_to_end() -> asyncio.Event:
     return told
 
 
-def run(
-    config: Config,
-    *,
-    no_auth: bool,
-    started: Callable[[str, Engine], Any],
-    storage: Storage | None = None,
-    skip_untaken: bool = False,
-) -> None:
-    """Serve in an event loop of its own, as `serve` does."""
-    set_up_logging(config.log_level)
+def run(serving: Coroutine[Any, Any, None], log_level: str) -> None:
+    """Run `serve` in an event loop of its own, in a process that does nothing else."""
+    set_up_logging(log_level)
     sys.setswitchinterval(_TURN)
     # Kept decisions are many and live long: looking through them all for garbage costs time.
     gc.freeze()
@@ -178,12 +171,4 @@ def run(
     except ImportError:
         factory = None
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(
-            serve(
-                config,
-                no_auth=no_auth,
-                started=started,
-                storage=storage,
-                skip_untaken=skip_untaken,
-            )
-        )
+        runner.run(serving)

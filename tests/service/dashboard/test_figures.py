@@ -115,6 +115,7 @@ def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
     places += ["figure:has(#shares)", "figure:has(#traffic)", "figure:has(#map)"]
     for place in places:
         figure = one.page.locator(place)
+        figure.locator(".chart[role=img]").wait_for()  # it is drawn after the words
         assert figure.locator(
             "svg .mark-line path, svg .mark-area path, svg .mark-rect path"
         ).count()

@@ -3,21 +3,29 @@
 from collections.abc import Callable
 from typing import Any
 
+# The page waits two seconds between updates; here it waits half a second.
+_HURRY = """const wait = window.setTimeout.bind(window);
+window.setTimeout = (work, time, ...given) => wait(work, time / 4, ...given);"""
+
 
 class Visit:
     """A page, and everything that went wrong on it."""
 
     def __init__(self, browser: Any, url: str, place: str = "/", **settings: Any) -> None:
         self.context = browser.new_context(**settings)
+        self.context.add_init_script(_HURRY)
         self.page = self.context.new_page()
         self.page.set_default_timeout(30_000)
         self.url = url
         self.wrong: list[str] = []
         self.asked: list[str] = []
+        self.answered = 0
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
         self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("requestfinished", self._answered)
+        self.page.on("requestfailed", self._answered)
         self.page.goto(url + place)
         self.page.wait_for_selector("body[data-turns]")
 
@@ -25,6 +33,18 @@ class Visit:
         # A violation of the page's policy is an error of the console.
         if message.type in ("error", "warning"):
             self.wrong.append(message.text)
+
+    def _answered(self, _: Any) -> None:
+        self.answered += 1
+
+    def becomes_still(self) -> bool:
+        """Tell whether the page stops asking: while it is live, it asks every half second."""
+        for _ in range(10):
+            asked = len(self.asked)
+            self.page.wait_for_timeout(1000)
+            if asked == len(self.asked) == self.answered:
+                return True
+        return False
 
     def settle(self) -> None:
         """Wait for the next two answers."""

@@ -9,12 +9,15 @@ import * as recent from "./recent.js";
 const EVERY = 2000;
 const points = document.body.dataset.points.split(" ").filter(Boolean);
 let paused = false;
-let told = null; // the last answer
+let told = null; // what is shown
+let shown = { url: null, tag: null }; // what was asked for it, and its tag
 let behind = 0; // seconds that this clock is behind the service's
 let timer = 0;
 let failures = 0;
 
 const current = () => (points.includes(location.hash.slice(1)) ? location.hash.slice(1) : points[0]);
+
+const wanted = () => `/v1/${current()}/history?series=${by("series").value}`;
 
 function navigation() {
   by("points").replaceChildren(...points.map((name) =>
@@ -25,20 +28,23 @@ function navigation() {
 async function turn() {
   clearTimeout(timer);
   const name = current();
+  const url = wanted();
   if (!name) return say(by("headline"), "The service has no decision points.");
   try {
-    const news = await askIfNew(`/v1/${name}/history?series=${by("series").value}`);
-    if (name !== current()) return turn();
+    const news = await askIfNew(url, url === shown.url ? shown.tag : null);
+    if (url !== wanted()) return; // the viewer has chosen again, and that has a turn of its own
     if (news) {
-      told = news;
-      behind = news.now - Date.now() / 1000;
-      figures.show(news);
-      if (news.totals.decisions) map.prepare(name, news.context);
+      told = news.told;
+      shown = { url, tag: news.tag };
+      behind = told.now - Date.now() / 1000;
+      figures.show(told);
+      if (told.totals.decisions) map.prepare(name, told.context);
     }
     const now = Date.now() / 1000 + behind;
     figures.tiles(told, now); // time goes on though nothing happens
     if (told.totals.decisions) {
       await map.refresh(figures.looksOf(told));
+      if (url !== wanted()) return;
       await recent.refresh(name, told, figures.looksOf(told), now);
     }
     if (failures) say(by("status"), "Connected again.");

@@ -1,7 +1,5 @@
 // Asking the service. What went wrong is an error with a `status`; 0 means that nobody answered.
 
-const tags = new Map();
-
 export class Failed extends Error {
   constructor(status, message) {
     super(message);
@@ -9,15 +7,11 @@ export class Failed extends Error {
   }
 }
 
-// Returns what was told, or null if it is what was told before.
-export async function askIfNew(url) {
-  const before = tags.get(url);
+// Returns what was told and its tag, or null if it is still what had the tag `before`.
+export async function askIfNew(url, before) {
   const response = await send(url, before ? { "If-None-Match": before } : {});
   if (response.status === 304) return null;
-  const told = await response.json();
-  tags.clear();
-  tags.set(url, response.headers.get("ETag"));
-  return told;
+  return { told: await response.json(), tag: response.headers.get("ETag") };
 }
 
 // With a body the question is posted.

@@ -74,22 +74,31 @@ export function listen(again) {
   by("map-form").addEventListener("submit", (event) => event.preventDefault());
 }
 
-export async function refresh(looks) {
-  if (!chosen.x) return void say(by("map-note"), "The context has no feature that a map could show.");
+function wanted() {
   const query = new URLSearchParams({ x: chosen.x });
   if (chosen.y) query.set("y", chosen.y);
   const at = Object.fromEntries(Object.entries(chosen.at).filter(([name]) => name !== chosen.x && name !== chosen.y));
   if (Object.keys(at).length) query.set("at", JSON.stringify(at));
-  const about = point;
-  let told;
+  return `/v1/${point}/map?${query}`;
+}
+
+export async function refresh(looks) {
+  if (!chosen.x) return void say(by("map-note"), "The context has no feature that a map could show.");
+  const url = wanted();
+  let told = null;
+  let wrong = "";
   try {
-    told = await ask(`/v1/${about}/map?${query}`);
+    told = await ask(url);
   } catch (error) {
     if (error.status !== 422) throw error;
-    return void say(by("map-note"), error.message); // a value that cannot be
+    wrong = error.message; // a value that cannot be
   }
-  if (about !== point) return;
-  const now = JSON.stringify([about, told, looks.named]);
+  if (url !== wanted()) return; // the viewer has chosen again, and that is asked for too
+  if (wrong) {
+    shown = null;
+    return void say(by("map-note"), wrong);
+  }
+  const now = JSON.stringify([url, told, looks.named]);
   if (now !== shown) show(told, looks);
   shown = now;
 }

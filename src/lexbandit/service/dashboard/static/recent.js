@@ -6,6 +6,7 @@ import { by, el, say, swatch, table } from "./dom.js";
 import { ago, count, counted, facts, percent, value } from "./words.js";
 
 let point = null;
+let latest = null; // the point that was asked about last
 let objectives = [];
 let retired = new Set();
 let shown = new Map(); // the decisions in the list, by id
@@ -31,8 +32,9 @@ export async function refresh(name, told, looks, now) {
   objectives = told.objectives;
   retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
   if (name === point && busy()) return;
+  latest = name;
   const { decisions } = await ask(`/v1/${name}/recent`);
-  if (name === point && busy()) return;
+  if (name !== latest || (name === point && busy())) return;
   point = name;
   shown = new Map(decisions.map((one) => [one.id, one]));
   const kept = new Map([...body().children].map((row) => [row.dataset.id, row]));

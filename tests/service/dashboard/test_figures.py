@@ -95,13 +95,13 @@ def test_a_gap_in_time_is_a_gap_in_the_charts(visit: Go) -> None:
 
 def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watched) -> None:
     one = visit("/#silent")
+    before = int(one.text("#tiles dd >> nth=0"))
     service.traffic(30, "silent", rewarded=False)
-    one.settle()
+    one.until("#tiles dd >> nth=0", lambda text: int(text) == before + 30)
     assert one.text("#tiles dt >> nth=1") == "Last minute"
     assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
     one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
-    one.settle()
-    assert one.text("#tiles dd >> nth=1") == "0 per min"
+    one.until("#tiles dd >> nth=1", lambda text: text == "0 per min")
     told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}
     pace = [one.page.evaluate(_SERIES, ["pace", told, now]) for now in (960, 975, 1020)]
     assert pace == [3.0, 2.5, 0.0]

@@ -72,13 +72,12 @@ def test_it_is_live_and_stands_still_when_asked(visit: Go, service: Watched) -> 
     one = visit("/#silent")
     before = one.text("#tiles dd >> nth=0")
     service.traffic(5, "silent", rewarded=False)
-    one.settle()
-    assert int(one.text("#tiles dd >> nth=0")) == int(before) + 5
+    one.until("#tiles dd >> nth=0", lambda text: int(text) == int(before) + 5)
     one.page.get_by_role("button", name="Pause").click()
     assert one.text("[role=status]") == "Updates are paused."
     assert one.becomes_still()
     one.page.get_by_role("button", name="Go on").click()
-    one.settle()
+    one.goes_on()
     # Nobody looks: nothing is asked.
     one.page.evaluate(
         "Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });"
@@ -88,7 +87,7 @@ def test_it_is_live_and_stands_still_when_asked(visit: Go, service: Watched) -> 
     one.page.evaluate(
         "delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))"
     )
-    one.settle()
+    one.goes_on()
 
 
 def test_the_list_stands_still_while_somebody_is_in_it(visit: Go, service: Watched) -> None:
@@ -96,12 +95,13 @@ def test_the_list_stands_still_while_somebody_is_in_it(visit: Go, service: Watch
     first = "#recent tr >> nth=0"
     one.page.locator("#recent button").first.focus()
     before = one.page.get_attribute(first, "data-id")
+    decisions = int(one.text("#tiles dd >> nth=0"))
     service.traffic(3, "silent", rewarded=False)
-    one.settle()
+    one.until("#tiles dd >> nth=0", lambda text: int(text) >= decisions + 3)
+    one.goes_on()
     assert one.page.get_attribute(first, "data-id") == before
     one.page.get_by_role("button", name="Pause").focus()
-    one.settle()
-    assert one.page.get_attribute(first, "data-id") != before
+    one.page.wait_for_selector(f"#recent tr:first-child:not([data-id='{before}'])")
 
 
 def test_the_viewer_chooses_the_map(visit: Go) -> None:

@@ -46,11 +46,20 @@ class Visit:
                 return True
         return False
 
-    def settle(self) -> None:
-        """Wait for the next two answers."""
+    def goes_on(self) -> None:
+        """Wait for two more updates."""
         turns = int(self.page.get_attribute("body", "data-turns"))
         for turn in (turns + 1, turns + 2):
             self.page.wait_for_selector(f"body[data-turns='{turn}']", state="attached")
+
+    def until(self, selector: str, right: Callable[[str], bool]) -> None:
+        """Wait for a text that is right: the service keeps an answer for a while."""
+        for _ in range(300):
+            text = self.text(selector)
+            if right(text):
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError(f"{selector} still says {text!r}")
 
     def text(self, selector: str) -> str:
         return str(self.page.inner_text(selector))

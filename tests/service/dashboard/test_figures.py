@@ -100,6 +100,9 @@ def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watch
     one.until("#tiles dd >> nth=0", lambda text: int(text) == before + 30)
     assert one.text("#tiles dt >> nth=1") == "Last minute"
     assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
+    # Nothing new, and the time goes on.
+    one.page.route("**/history*", lambda route: route.fulfill(status=304))
+    one.goes_on()
     one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
     one.until("#tiles dd >> nth=1", lambda text: text == "0 per min")
     told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.events import CorruptLog, Event, Snapshot
+from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored
 from lexbandit.service.storage import StorageFailed, StorageInUse, schemes
 from lexbandit.service.storage.base import LARGEST_PAGE
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
@@ -147,6 +147,57 @@ async def test_of_a_batch_that_fails_nothing_is_there(home: Home) -> None:
     async with home.opened() as storage:
         await storage.append(numbered(2, 3))
         assert [one.seq for one in await storage.read_since(0, 10)] == [1, 2, 3, 4]
+
+
+@in_loop
+async def test_events_of_another_log_keep_their_places_and_times(home: Home) -> None:
+    old = [Stored(n, 1000.125 + n // 3, *event) for n, event in enumerate(numbered(1, 200), 1)]
+    async with home.opened() as storage:
+        await storage.restore([])
+        await storage.restore(old[:150])
+        await storage.restore(old[150:])
+        assert await whole_log(storage) == old
+        (after,) = await storage.append(numbered(201, 1))
+        assert after.seq == 201
+        assert abs(after.time - time.time()) < 60
+    async with home.opened() as storage:
+        assert await whole_log(storage) == [*old, after]
+
+
+@in_loop
+async def test_time_goes_on_from_events_of_another_log_that_are_later(home: Home) -> None:
+    async with home.opened() as storage:
+        late = time.time() + 1000
+        await storage.restore([Stored(1, late, *numbered(1, 1)[0])])
+        (after,) = await storage.append(numbered(2, 1))
+        assert after.time >= late
+
+
+@in_loop
+@pytest.mark.parametrize("seq", [1, 3, 5])
+async def test_events_of_another_log_come_right_after_this_ones_or_not_at_all(
+    home: Home, seq: int
+) -> None:
+    async with home.opened() as storage:
+        there = await storage.append(numbered(1, 3))
+        with pytest.raises(StorageFailed, match=f"not end right before event {seq}"):
+            await storage.restore([Stored(seq, time.time(), *numbered(seq, 1)[0])])
+        assert await whole_log(storage) == there
+        await storage.append(numbered(4, 1))  # and it is not broken by it
+
+
+@in_loop
+async def test_of_another_logs_batch_that_fails_nothing_is_there(home: Home) -> None:
+    old = [Stored(n, 5.0, *event) for n, event in enumerate(numbered(1, 3), 1)]
+    async with home.opened() as storage:
+        home.refuse(2)
+        with pytest.raises(StorageFailed, match="refused"):
+            await storage.restore(old)
+        assert home.sql("SELECT seq FROM {log}") == []
+    home.refuse(None)
+    async with home.opened() as storage:
+        await storage.restore(old)
+        assert await whole_log(storage) == old
 
 
 @in_loop

@@ -24,6 +24,7 @@ VERBS = {
     "serve": "Serve decisions over HTTP.",
     "key": "Make an API key for the service.",
     "export": "Write a decision point's log to a file.",
+    "copy": "Copy a service's log to another storage.",
 }
 
 _WORDS = {

@@ -20,6 +20,15 @@ class StorageFailed(Exception):
         self.final = final
 
 
+def not_next(place: str, event: Stored) -> StorageFailed:
+    """Return the error for an event of another log that does not follow on this one."""
+    return StorageFailed(
+        f"{place}: its log does not end right before event {event.seq}, which was to be copied "
+        "there: something else writes to it.",
+        final=True,
+    )
+
+
 class StorageInUse(Exception):
     """Another process has this storage, and it cannot be shared."""
 
@@ -68,3 +77,11 @@ class Storage(ABC):
 
         A damaged one is passed over, with a warning, for the one before it.
         """
+
+    async def restore(self, events: Sequence[Stored]) -> None:
+        """Append events of another log as they are there, with their places and times.
+
+        All or none, and none unless this log ends right before them. Only a log that others can be
+        copied to needs it.
+        """
+        raise StorageFailed("another log cannot be copied to this storage.", final=True)

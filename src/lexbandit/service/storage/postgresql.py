@@ -17,7 +17,7 @@ import asyncpg
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
-from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed
+from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed, not_next
 
 log = logging.getLogger("lexbandit.service")
 
@@ -88,6 +88,19 @@ WITH clock AS (
         AS batch (point, kind, body, checksum, place)
 )
 SELECT before, time FROM clock
+"""
+
+# Events of another log with their places and times; $1 comes before the first, $2 is the last.
+RESTORE = """
+WITH clock AS (
+    UPDATE lexbandit_clock SET seq = $2, time = $3 WHERE seq = $1 RETURNING seq
+), restored AS (
+    INSERT INTO lexbandit_log
+    SELECT batch.* FROM clock, unnest(
+        $4::bigint[], $5::double precision[], $6::text[], $7::text[], $8::bytea[], $9::bigint[]
+    ) AS batch
+)
+SELECT seq FROM clock
 """
 
 # `before` is how much of the page comes before an event.
@@ -191,6 +204,18 @@ class PostgresStorage(Storage):
             )
         before, time = row
         return [Stored(seq, time, *event) for seq, event in enumerate(events, before + 1)]
+
+    async def restore(self, events: Sequence[Stored]) -> None:
+        """Append events of another log in one statement, which is one transaction."""
+        if not events:
+            return
+        sums = [checksum(event) for event in events]
+        async with self._connection("did not take events", first=True) as connection:
+            ends = (events[0].seq - 1, events[-1].seq, events[-1].time)
+            columns = zip(*events, strict=True)
+            taken = await connection.fetchval(RESTORE, *ends, *columns, sums)
+        if taken is None:
+            raise not_next(f"PostgreSQL at {self._place}", events[0])
 
     async def read_since(self, seq: int, limit: int) -> list[Stored]:
         """Return the events after `seq`, each one checked."""

@@ -15,7 +15,13 @@ from typing import IO, Any, TypeVar
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.log_clock import LogClock
-from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed, StorageInUse
+from lexbandit.service.storage.base import (
+    LARGEST_PAGE,
+    Storage,
+    StorageFailed,
+    StorageInUse,
+    not_next,
+)
 
 log = logging.getLogger("lexbandit.service")
 _T = TypeVar("_T")
@@ -164,10 +170,25 @@ class SqliteStorage(Storage):
         stored = [
             _tuple(Stored, (seq, time, *event)) for seq, event in enumerate(events, self._seq + 1)
         ]
-        groups = range(0, len(stored), _TOGETHER)
-        self._write([_insert(stored[first : first + _TOGETHER]) for first in groups])
-        self._seq += len(stored)
+        self._insert(stored)
         return stored
+
+    def _insert(self, stored: Sequence[Stored]) -> None:
+        groups = range(0, len(stored), _TOGETHER)
+        self._write([_insertion(stored[first : first + _TOGETHER]) for first in groups])
+        self._seq += len(stored)
+
+    async def restore(self, events: Sequence[Stored]) -> None:
+        """Append events of another log in one transaction."""
+
+        def work() -> None:
+            if events[0].seq != self._seq + 1:
+                raise not_next(str(self.path), events[0])
+            self._insert(events)
+            self._clock.not_before(events[-1].time)
+
+        if events:
+            await self._in(self._writing, work)
 
     def _write(self, statements: Sequence[_Statement]) -> None:
         """Make changes durable, all or none; after some that failed there are no others."""
@@ -243,7 +264,7 @@ class SqliteStorage(Storage):
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
 
-def _insert(rows: Sequence[Stored]) -> _Statement:
+def _insertion(rows: Sequence[Stored]) -> _Statement:
     values: list[Any] = []
     for one in rows:
         values += one

@@ -1,0 +1,54 @@
+"""`lexbandit copy FROM TO`: a log in another storage, such as when a file has been outgrown."""
+
+import asyncio
+import time
+
+import click
+
+from lexbandit.cli.extras import needs, storage_words
+from lexbandit.errors import counted
+
+
+@click.command("copy")
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def command(source: str, target: str) -> None:
+    """Copy the log in the storage FROM to the storage TO, event by event.
+
+    FROM and TO are sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE. FROM may be served
+    meanwhile; TO must be empty, or hold a copy that was made before: then what came since is added.
+    Without a password in the URL, PGPASSWORD or ~/.pgpass has it.
+    """
+    with needs("service"):
+        from lexbandit.service.copying import copy  # noqa: PLC0415
+        from lexbandit.service.storage import make_storage  # noqa: PLC0415
+    with needs("postgres"):
+        read, written = make_storage(source, reading=True), make_storage(target)
+
+    async def work() -> int:
+        await read.open()
+        try:
+            await written.open()
+            try:
+                return await copy(read, written, _Progress())
+            finally:
+                await written.close()
+        finally:
+            await read.close()
+
+    with storage_words():
+        copied = asyncio.run(work())
+    be = "was" if copied == 1 else "were"
+    click.echo(f"{counted(copied, 'event')} {be} copied.", err=True)
+
+
+class _Progress:
+    """Says how far it is, now and then."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + 5.0
+
+    def __call__(self, seq: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 5.0
+            click.echo(f"{counted(seq, 'event')} so far", err=True)

@@ -1,0 +1,50 @@
+"""A log copied into another storage: the same events, in the same places, at the same times.
+
+The state of every decision point follows from its events, so it is the same there, bit for bit.
+"""
+
+from collections.abc import Callable
+
+from lexbandit.errors import InvalidInput, counted
+from lexbandit.service.storage import Storage
+
+# So many events are copied at once, or fewer where they are large.
+_PAGE = 2_000
+
+
+async def copy(source: Storage, target: Storage, progress: Callable[[int], None]) -> int:
+    """Copy what `target` has not yet and return how many events these are.
+
+    What it has must be the beginning of `source`, event by event; then the copy goes on from there,
+    as after one that was stopped. `progress` is told how many events are the same by now.
+    """
+    begun = await _same(source, target, progress)
+    seq = begun
+    while page := await source.read_since(seq, _PAGE):
+        await target.restore(page)
+        seq = page[-1].seq
+        progress(seq)
+    return seq - begun
+
+
+async def _same(source: Storage, target: Storage, progress: Callable[[int], None]) -> int:
+    """Return how many events `target` has; refuse those that `source` has not."""
+    seq = 0
+    while there := await target.read_since(seq, _PAGE):
+        ours = await source.read_since(seq, len(there))
+        for one, other in zip(ours, there, strict=False):
+            if one != other:
+                raise InvalidInput(
+                    f"the log to copy to has another event {other.seq} (of {other.point!r}): it is "
+                    "not the beginning of the log to copy from. Copy into an empty database or a "
+                    "new file."
+                )
+            seq = one.seq
+        if not ours:
+            raise InvalidInput(
+                f"the log to copy to goes on where the one to copy from ends, after "
+                f"{counted(seq, 'event')}: it was written to since. Copy into an empty database "
+                "or a new file."
+            )
+        progress(seq)
+    return seq

@@ -1,0 +1,165 @@
+"""A log copied to another storage leads to the same state there, and serving goes on from it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lexbandit.cli.main import status_of
+from lexbandit.service import copying
+from lexbandit.service.engine import Engine
+from lexbandit.service.events import Stored
+from lexbandit.service.point import Point
+from lexbandit.service.storage import make_storage
+from service.homes import HOMES, Home, whole_log
+from service.world import CONTEXT, definition
+
+_POINT = definition(wait=3600.0)
+
+
+@pytest.fixture(params=["sqlite postgresql", "postgresql sqlite", "sqlite sqlite"])
+def homes(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Home, Home]:
+    made = []
+    for n, kind in enumerate(request.param.split()):
+        (tmp_path / str(n)).mkdir()
+        made.append(HOMES[kind](tmp_path / str(n)))
+    return made[0], made[1]
+
+
+def _copied(source: Home, target: Home) -> int:
+    return status_of(["copy", source.url, target.url])
+
+
+def _served(home: Home, name: str, rewarded: str = "") -> str:
+    """Serve for a while: decisions, some of them rewarded; return the state's digest."""
+
+    async def run() -> str:
+        engine = await Engine.start({"router": _POINT}, make_storage(home.url))
+        try:
+            for k in range(20):
+                await engine.decide("router", CONTEXT, id=f"{name}-{k}")
+                if k % 3:
+                    await engine.reward("router", f"{name}-{k}", {"quality": k / 20, "cost": 0.01})
+            if rewarded:
+                await engine.reward("router", rewarded, {"quality": 1.0})
+            return engine.points["router"].digest()
+        finally:
+            await engine.stop()
+
+    return asyncio.run(run())
+
+
+def _log(home: Home) -> list[Stored]:
+    async def run() -> list[Stored]:
+        async with home.opened() as storage:
+            return await whole_log(storage)
+
+    return asyncio.run(run())
+
+
+def _replayed(log: list[Stored]) -> str:
+    point = Point(_POINT)
+    for event in log:
+        point.fold(event)
+    return point.digest()
+
+
+def test_the_copy_is_the_same_and_serving_goes_on_from_it(
+    homes: tuple[Home, Home],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 7)
+    source, target = homes
+    digest = _served(source, "before")
+    assert _copied(source, target) == 0
+    log = _log(source)
+    assert f"{len(log)} events were copied." in capsys.readouterr().err
+    assert _log(target) == log
+    assert _replayed(_log(target)) == digest
+    after = _served(target, "after", rewarded="before-3")  # of a decision before the copy
+    assert _replayed(_log(target)) == after
+    assert _log(target)[: len(log)] == log
+
+
+def test_a_copy_is_brought_up_to_date(
+    homes: tuple[Home, Home], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 7)
+    source, target = homes
+    _served(source, "before")
+    assert _copied(source, target) == 0
+    first = len(_log(target))
+    _served(source, "later")
+    capsys.readouterr()
+    assert _copied(source, target) == 0
+    assert f"{len(_log(source)) - first} events were copied." in capsys.readouterr().err
+    assert _log(target) == _log(source)
+    assert _copied(source, target) == 0
+    assert "0 events were copied." in capsys.readouterr().err
+
+
+def test_a_log_that_is_another_is_left_alone(
+    homes: tuple[Home, Home], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = homes
+    _served(source, "before")
+    _served(target, "other")
+    there = _log(target)
+    assert _copied(source, target) == 1
+    assert "has another event 1 (of 'router')" in capsys.readouterr().err
+    assert _log(target) == there
+
+
+def test_a_copy_that_was_served_is_left_alone(
+    homes: tuple[Home, Home], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = homes
+    _served(source, "before")
+    assert _copied(source, target) == 0
+    _served(target, "after")
+    there = _log(target)
+    assert _copied(source, target) == 1
+    assert "goes on where the one to copy from ends" in capsys.readouterr().err
+    assert _log(target) == there
+
+
+def test_a_log_is_copied_while_it_is_served_but_not_over_one_that_is(tmp_path: Path) -> None:
+    served, other = tmp_path / "served.db", tmp_path / "other.db"
+
+    async def run() -> tuple[int, int]:
+        engine = await Engine.start({"router": _POINT}, make_storage(f"sqlite:{served}"))
+        try:
+            await engine.decide("router", CONTEXT)
+            ways = (
+                [f"sqlite:{served}", f"sqlite:{other}"],
+                [f"sqlite:{other}", f"sqlite:{served}"],
+            )
+            first, second = [await asyncio.to_thread(status_of, ["copy", *way]) for way in ways]
+            return first, second
+        finally:
+            await engine.stop()
+
+    assert asyncio.run(run()) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "told"),
+    [
+        ("sqlite:nowhere.db", "sqlite:new.db", "there is no file nowhere.db"),
+        ("nowhere.db", "sqlite:new.db", "storage must be a URL"),
+        ("sqlite:log.db", "mysql://x", "begin with one of"),
+    ],
+)
+def test_what_cannot_be_copied_is_told(
+    source: str,
+    target: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert status_of(["copy", source, target]) == 1
+    assert told in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 from hypothesis import given
@@ -16,8 +17,7 @@ ARMS = ("small", "large", "<img src=x>")
 GAPS = st.sampled_from([0.0, 0.25, 0.5, 1.0, 7.0, 100.0, 5_000.0, 1e6, 3e7])
 WHAT = st.one_of(
     st.tuples(st.just("decided"), st.lists(st.sampled_from(ARMS), min_size=1, max_size=3)),
-    # Quarters: their sums are exact, in whatever order they are added.
-    st.tuples(st.just("rewarded"), st.integers(-400, 400).map(lambda n: n / 4)),
+    st.tuples(st.just("rewarded"), st.floats(-100, 100)),
     st.tuples(st.just("late"), st.none()),
     st.tuples(st.just("expired"), st.integers(0, 5)),
 )
@@ -46,6 +46,27 @@ def total(history: History, series: str = "whole") -> dict[str, Any]:
     return everything.plain()
 
 
+def assert_spread(found: list[float], values: list[float]) -> None:
+    """Compare with the exact count, mean and squared distances; sixteen digits, a few lost."""
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    squares = sum((value - mean) ** 2 for value in exact)
+    size = max(map(abs, values))
+    assert found[0] == len(values)
+    assert math.isclose(found[1], mean, rel_tol=1e-12, abs_tol=1e-13 * size)
+    assert math.isclose(found[2], squares, rel_tol=1e-9, abs_tol=(1e-12 * size) ** 2 * len(values))
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=50))
+def test_large_rewards_that_differ_little_keep_their_spread(near: list[float]) -> None:
+    values = [1.7e9 + one for one in near]
+    history = History()
+    for n, value in enumerate(values):
+        history.rewarded(float(n // 3), "quality", value)
+    found = total(history)["rewards"]["quality"]
+    assert_spread(found, values)
+
+
 @given(EVENTS)
 def test_nothing_is_lost_however_often_the_width_doubles(events: Any) -> None:
     history = History()
@@ -54,8 +75,9 @@ def test_nothing_is_lost_however_often_the_width_doubles(events: Any) -> None:
     values = [told for _, (what, told) in events if what == "rewarded"]
     found = total(history)
     assert found["arms"] == arms
-    sums = [len(values), sum(values), sum(value * value for value in values)]
-    assert found["rewards"] == ({"quality": sums} if values else {})
+    assert list(found["rewards"]) == (["quality"] if values else [])
+    if values:
+        assert_spread(found["rewards"]["quality"], values)
     assert found["late"] == sum(what == "late" for _, (what, _) in events)
     assert found["expired"] == sum(told for _, (what, told) in events if what == "expired")
 
@@ -136,7 +158,7 @@ def test_the_last_decisions_are_kept_with_their_rewards() -> None:
     assert [kept.row["id"] for kept in recent] == [f"d{n}" for n in range(RECENT + 6, 6, -1)]
     told = {kept.row["id"]: kept.rewards for kept in recent if kept.rewards}
     assert told == {f"d{RECENT}": {"quality": 0.5}}
-    assert total(history)["rewards"]["quality"] == [2, 0.75, 0.3125]
+    assert total(history)["rewards"]["quality"] == [2, 0.375, 0.03125]
 
 
 def test_enormous_rewards_do_not_make_a_history_that_cannot_be_kept() -> None:

@@ -17,13 +17,25 @@ ROOM = 240
 RECENT = 50
 """So many of the last decisions are kept."""
 _HOUR, _HALF_MINUTE = 3600.0, 30.0
-# A reward beyond this counts as this, so that no sum of squares is infinite.
+# A reward beyond this counts as this, so that no square is infinite.
 _MOST = 1e140
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
-Sums = list[float]
-"""Count, sum and sum of squares of rewards."""
+Spread = list[float]
+"""Count and mean of rewards, and the sum of their squared distances from it (Welford 1962).
+
+Plain sums of squares have no digits left for what 1.7e9 and 1.7e9 + 10 differ by."""
+
+
+def _put_together(into: Spread, other: Spread) -> None:
+    """Add the rewards of another stretch (Chan, Golub and LeVeque 1979)."""
+    count = into[0] + other[0]
+    apart = other[1] - into[1]
+    share = other[0] / count
+    into[2] += other[2] + apart * apart * into[0] * share
+    into[1] += apart * share
+    into[0] = count
 
 
 class Bucket:
@@ -33,17 +45,15 @@ class Bucket:
 
     def __init__(self) -> None:
         self.arms: Counter[str] = Counter()
-        self.rewards: dict[str, Sums] = {}
+        self.rewards: dict[str, Spread] = {}
         self.late = 0
         self.expired = 0
 
     def add(self, other: "Bucket") -> None:
         """Add what happened in another stretch."""
         self.arms.update(other.arms)
-        for name, sums in other.rewards.items():
-            mine = self.rewards.setdefault(name, [0, 0.0, 0.0])
-            for n, one in enumerate(sums):
-                mine[n] += one
+        for name, spread in other.rewards.items():
+            _put_together(self.rewards.setdefault(name, [0, 0.0, 0.0]), spread)
         self.late += other.late
         self.expired += other.expired
 
@@ -51,7 +61,7 @@ class Bucket:
         """Return the bucket as plain values."""
         return {
             "arms": dict(self.arms),
-            "rewards": {name: list(sums) for name, sums in self.rewards.items()},
+            "rewards": {name: list(spread) for name, spread in self.rewards.items()},
             "late": self.late,
             "expired": self.expired,
         }
@@ -61,7 +71,7 @@ class Bucket:
         """Return the bucket that `plain` told of."""
         bucket = cls()
         bucket.arms.update(plain["arms"])
-        bucket.rewards = {name: list(sums) for name, sums in plain["rewards"].items()}
+        bucket.rewards = {name: list(spread) for name, spread in plain["rewards"].items()}
         bucket.late, bucket.expired = plain["late"], plain["expired"]
         return bucket
 
@@ -166,12 +176,14 @@ class History:
         if not -_MOST < value < _MOST:
             value = math.copysign(_MOST, value)
         rewards = (self._now if time < self._end else self._open(time)).rewards
-        sums = rewards.get(objective)
-        if sums is None:
-            sums = rewards[objective] = [0, 0.0, 0.0]
-        sums[0] += 1
-        sums[1] += value
-        sums[2] += value * value
+        spread = rewards.get(objective)
+        if spread is None:
+            rewards[objective] = [1, value, 0.0]
+        else:
+            count, mean, squares = spread
+            apart = value - mean
+            mean += apart / (count + 1)
+            spread[:] = count + 1, mean, squares + apart * (value - mean)
         if id is not None and id in self._recent:
             self._recent[id].rewards[objective] = value
 

@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 2\n        the format and its version
+lexbandit.point 3\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -30,7 +30,7 @@ log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 2\n"
+_HEAD = b"lexbandit.point 3\n"
 _SIZE = 8
 
 

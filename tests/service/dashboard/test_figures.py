@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from service.dashboard.visits import Go
@@ -91,6 +92,19 @@ def test_a_gap_in_time_is_a_gap_in_the_charts(visit: Go) -> None:
     series |= {"late": [0, 0], "expired": [0, 0]}
     found = page.evaluate(_SERIES, ["stretches", series, 60])
     assert [part["decisions"] for part in found] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+
+
+def test_parts_of_the_time_are_put_together(visit: Go) -> None:
+    values = [np.array([1.7e9, 1.7e9 + 4, 1.7e9 + 5]), np.array([]), np.array([1.7e9 + 20.0])]
+    spreads = [[len(v), v.mean(), ((v - v.mean()) ** 2).sum()] for v in values if len(v)]
+    parts = [{"rewards": {"q": spreads[0]}}, {"rewards": {}}, {"rewards": {"q": spreads[1]}}]
+    parts.append({"rewards": {"q": [0, 0.0, 0.0]}})
+    found = visit().page.evaluate(_SERIES, ["lately", parts, "q"])
+    every = np.concatenate(values)
+    half = 1.96 * every.std() / np.sqrt(len(every) - 1)
+    assert found["count"] == 4
+    assert found["value"] == pytest.approx(every.mean(), abs=1e-6)
+    assert found["high"] - found["value"] == pytest.approx(half, abs=1e-5)
 
 
 def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watched) -> None:

@@ -17,7 +17,7 @@ _MINUTE = 60.0
 
 
 def series_of(history: History, name: str) -> dict[str, Any]:
-    """Return a series by columns, an entry for each bucket; rewards as count, sum and squares."""
+    """Return a series by columns, an entry for each bucket; rewards as a `Spread`."""
     buckets = list(history.buckets(name))
     arms = dict.fromkeys(arm for _, _, bucket in buckets for arm in bucket.arms)
     objectives = dict.fromkeys(o for _, _, bucket in buckets for o in bucket.rewards)

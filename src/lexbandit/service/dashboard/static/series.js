@@ -29,10 +29,18 @@ function add(into, other) {
   into.end = other.end;
   for (const name of ["decisions", "late", "expired"]) into[name] += other[name];
   for (const [arm, n] of Object.entries(other.arms)) into.arms[arm] = (into.arms[arm] ?? 0) + n;
-  for (const [objective, sums] of Object.entries(other.rewards)) {
-    const mine = (into.rewards[objective] ??= [0, 0, 0]);
-    sums.forEach((one, k) => { mine[k] += one; });
+  for (const [objective, rewards] of Object.entries(other.rewards)) {
+    into.rewards[objective] = together(into.rewards[objective] ?? NONE, rewards);
   }
+}
+
+// Rewards are told as their number, their mean and the sum of their squared distances from it.
+const NONE = [0, 0, 0];
+
+function together([n, middle, squares], [m, other, more]) {
+  if (!m) return [n, middle, squares];
+  const apart = other - middle;
+  return [n + m, middle + apart * (m / (n + m)), squares + more + apart * apart * n * (m / (n + m))];
 }
 
 // Runs of stretches that follow each other and have something to show; between them is nothing.
@@ -54,21 +62,20 @@ export function pace({ since, stretches }, now) {
 }
 
 // The mean of rewards with a 95 % interval; one reward has none.
-export function mean([n, total, squares]) {
-  const middle = total / n;
+export function mean([n, middle, squares]) {
   if (n < 2) return { value: middle, low: null, high: null, count: n };
-  const half = 1.96 * Math.sqrt(Math.max(squares / n - middle * middle, 0) / (n - 1));
+  const half = 1.96 * Math.sqrt(squares / n / (n - 1));
   return { value: middle, low: middle - half, high: middle + half, count: n };
 }
 
 // The mean of the last rewards, at least 256 of them if there are so many.
 export function lately(parts, objective) {
-  const sums = [0, 0, 0];
+  let rewards = NONE;
   for (const part of [...parts].reverse()) {
-    (part.rewards[objective] ?? []).forEach((one, k) => { sums[k] += one; });
-    if (sums[0] >= 256) break;
+    rewards = together(rewards, part.rewards[objective] ?? NONE);
+    if (rewards[0] >= 256) break;
   }
-  return sums[0] ? mean(sums) : null;
+  return rewards[0] ? mean(rewards) : null;
 }
 
 // With fewer rewards than this nothing is said of gains.

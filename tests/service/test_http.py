@@ -87,8 +87,10 @@ def test_what_is_no_http_is_told_after_what_came_before(wrong: bytes) -> None:
         assert refused.headers["connection"] == "close"
         assert msgspec.json.decode(refused.body)["type"] == "urn:lexbandit:malformed"
         assert await caller.ended()
+        assert heard == [400]
 
-    on(work)
+    heard: list[int] = []
+    on(work, refused=heard.append)
 
 
 def test_a_body_that_waits_to_be_asked_for_is() -> None:

@@ -92,6 +92,12 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
             made = http.post("/v1/router/decisions", json={**DECIDE, "id": "a"}).json()
             http.post("/login", data={"key": SECRET})
             http.get("/v1/router", headers={"Authorization": "Bearer wrong-secret"})
+            host, port = url.removeprefix("http://").split(":")
+            with socket.create_connection((host, int(port)), 20) as raw:
+                raw.sendall(b"no request\r\n\r\n")
+                assert raw.recv(100).startswith(b"HTTP/1.1 400 ")
+            unread = 'lexbandit_requests_total{method="unread",route="unread",status="400"} 1.0'
+            assert unread in http.get("/metrics").text
             second = subprocess.run(
                 command("serve", str(sample()), "--no-auth"),
                 env=environment(tmp_path),
@@ -104,6 +110,7 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
             assert re.fullmatch(r"error: .*log\.db is in use by another process.*\n", second.stderr)
         assert process.end() == 0
         assert "status=401" in process.said  # it does log requests
+        assert "method=unread route=unread status=400" in process.said
         assert SECRET not in process.said
         assert "wrong-secret" not in process.said
         assert "Traceback" not in process.said

@@ -110,7 +110,7 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
     config = dataclasses.replace(read_config(place, {}), keys=keys, port=0)
     app = make_app(engine, config, no_auth=not keys)
     served = bound(config)
-    serving = listening(app, served)
+    serving = listening(app, served, refused=app.note_refused)
     do(serving.__aenter__())
     try:
         yield Watched(engine, loop, address_of(config, served))

@@ -139,6 +139,10 @@ class App:
         headers = (*SAFE, *problem.headers.items())
         return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
 
+    def note_refused(self, status: int) -> None:
+        """Count what was refused because it could not be read as a request."""
+        self._note("unread", "unread", status, 0.0)
+
     def _note(self, method: str, route: str, status: int, seconds: float) -> None:
         self.metrics.note(method, route, status, seconds)
         if access.isEnabledFor(logging.DEBUG):

@@ -34,10 +34,12 @@ Answer = Callable[[HttpRequest], Awaitable[Reply]]
 class Listener:
     """What connections share: who answers, which there are, and whether all is coming to an end.
 
-    `connections` are those that are open, or have a request under way.
+    `connections` are those that are open, or have a request under way. `refused` hears the status
+    of what was no request, which nobody else hears of.
     """
 
     answer: Answer
+    refused: Callable[[int], None]
     connections: "set[Connection]" = field(default_factory=set)
     ending: bool = False
 
@@ -198,6 +200,7 @@ class Connection(asyncio.Protocol):
         if self._requests:
             self._task = self._loop.create_task(self._serve(self._requests[0]))
         elif self._reader.refusal is not None:
+            self._listener.refused(self._reader.refusal.kind.status)
             self._transport.write(written(_refused(self._reader.refusal)))
             self._close()
         elif self._last or self._reader.ended:

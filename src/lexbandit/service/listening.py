@@ -20,13 +20,19 @@ _PARTING = 2.0
 
 @asynccontextmanager
 async def listening(
-    answer: Answer, served: socket, *, tls: ssl.SSLContext | None = None, patience: float = 30.0
+    answer: Answer,
+    served: socket,
+    *,
+    tls: ssl.SSLContext | None = None,
+    patience: float = 30.0,
+    refused: Callable[[int], None] = lambda status: None,
 ) -> AsyncIterator[None]:
     """Answer who connects; at the end, what is under way may take `patience` seconds more.
 
-    It is an OSError if another process listens on the port.
+    `refused` hears the status with which something was refused that is no request. It is an OSError
+    if another process listens on the port.
     """
-    listener = Listener(answer)
+    listener = Listener(answer, refused)
     served.listen(_BACKLOG)  # here and not by the event loop: not every one says if it cannot
     server = await asyncio.get_running_loop().create_server(
         lambda: Connection(listener), sock=served, ssl=tls, backlog=_BACKLOG

@@ -130,7 +130,9 @@ async def serve(
         app = make_app(engine, config, no_auth=no_auth)
         async with AsyncExitStack() as ends:
             try:
-                await ends.enter_async_context(listening(app, served, tls=tls))
+                await ends.enter_async_context(
+                    listening(app, served, tls=tls, refused=app.note_refused)
+                )
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None
             told_to_end = _wish_to_end()

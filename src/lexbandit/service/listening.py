@@ -25,7 +25,7 @@ async def listening(
     *,
     tls: ssl.SSLContext | None = None,
     patience: float = 30.0,
-    refused: Callable[[int], None] = lambda status: None,
+    refused: Callable[[int], None] = lambda _: None,
 ) -> AsyncIterator[None]:
     """Answer who connects; at the end, what is under way may take `patience` seconds more.
 

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lexbandit.caches import cache_root
 from lexbandit.cli.serve import _welcome, sample
 from lexbandit.service.auth import hash_of
 from lexbandit.service.config import read_config
@@ -84,7 +85,8 @@ def running(folder: Path, *arguments: str, **variables: str) -> Iterator[Process
 
 def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) -> None:
     key = {"LEXBANDIT_KEY_ALL": f"admin:{hash_of(SECRET)}"}
-    with running(tmp_path, "--log-level", "debug", **key) as process:
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(cache_root())}
+    with running(tmp_path, "--log-level", "debug", **key, **cache) as process:
         url = process.url()
         assert f"dashboard  {url}/" in process.said
         assert f"curl {url}/v1/router" in process.said
@@ -108,6 +110,11 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
             )
             assert second.returncode == 1
             assert re.fullmatch(r"error: .*log\.db is in use by another process.*\n", second.stderr)
+        # The charts' script is ready before anybody asks for it.
+        deadline = time.monotonic() + 120
+        while not [*(tmp_path / "cache").rglob("vega-*.js.gz")]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         assert process.end() == 0
         assert "status=401" in process.said  # it does log requests
         assert "method=unread route=unread status=400" in process.said

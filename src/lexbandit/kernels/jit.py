@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from lexbandit.caches import cache_root
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -22,10 +24,8 @@ def _cache_folder() -> Path | None:
     digest = hashlib.sha256(f"{sys.version_info} {numba.__version__}".encode())
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())
-    root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "lexbandit"
-    )
-    folder = Path(root) / f"kernels-{digest.hexdigest()[:16]}"
+    root = Path(os.environ.get("NUMBA_CACHE_DIR") or cache_root())
+    folder = root / f"kernels-{digest.hexdigest()[:16]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lexbandit.caches import cache_root
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique
@@ -32,8 +33,7 @@ FIRST_REAL = 10**9
 
 def cache_folder() -> Path:
     """Return the folder where converted and made-up data are kept, beside the compiled kernels."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(root) / "lexbandit" / "r6a"
+    return cache_root() / "r6a"
 
 
 def convert(paths: Sequence[Path], cache: Path, progress: Progress | None = None) -> Path:

@@ -15,6 +15,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
+from lexbandit.service.dashboard.bundle import BUNDLE
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
@@ -138,6 +139,7 @@ async def serve(
             told_to_end = _wish_to_end()
             log.info("serving %s", address_of(config, served))
             started(address_of(config, served), engine)
+            BUNDLE.begin()
             await told_to_end.wait()
             log.info("ending: requests that are under way are answered")
     finally:

@@ -1,15 +1,28 @@
 """Vega, Vega-Lite and Vega-Embed as one script from the installed package: no network is needed."""
 
 import asyncio
+import contextlib
 import gzip
+import os
 import subprocess
 import sys
+import tempfile
+import threading
+import zlib
+from concurrent.futures import Future
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 
+from lexbandit.caches import cache_root
+
 # vl-convert needs seconds to put the script together and lets nothing else of its process run
-# meanwhile; so another process does it. The script sets window.vegaEmbed.
-_MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+# meanwhile; so another process does it, which gives way to everybody. The script sets
+# window.vegaEmbed.
+_MAKE = (
+    "import os, sys; os.nice(10); import vl_convert; "
+    "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+)
 _PATIENCE = 120.0
 
 NAME = f"vega-{version('vl-convert-python')}.js"
@@ -24,21 +37,55 @@ class Script(NamedTuple):
 
 
 class Bundle:
-    """The script, made when it is first asked for."""
+    """The script, made once; whoever asks while it is being made waits for the same one."""
 
     def __init__(self) -> None:
-        self._made: asyncio.Task[Script] | None = None
+        self._made: Future[Script] | None = None
 
-    async def script(self) -> Script:
-        """Return the script; whoever asks while it is being made waits for the same one."""
+    def begin(self) -> Future[Script]:
+        """Begin to make the script, so that the first viewer need not wait for it."""
         failed = self._made is not None and self._made.done() and self._made.exception() is not None
         if self._made is None or failed:
-            self._made = asyncio.create_task(asyncio.to_thread(_made))
-        return await asyncio.shield(self._made)
+            self._made = Future()
+            self._made.set_running_or_notify_cancel()
+            threading.Thread(target=_tell, args=(self._made,), daemon=True).start()
+        return self._made
+
+    async def script(self) -> Script:
+        """Return the script."""
+        return await asyncio.wrap_future(self.begin())
 
 
-def _made() -> Script:
+BUNDLE = Bundle()
+"""The script of this process."""
+
+
+def _tell(made: Future[Script]) -> None:
+    try:
+        made.set_result(_script())
+    except Exception as error:
+        made.set_exception(error)
+
+
+def _script() -> Script:
+    """Return the script that another process kept, or make it."""
+    place = cache_root() / f"{NAME}.gz"
+    with contextlib.suppress(OSError, EOFError, zlib.error):  # none there, or a damaged one
+        compressed = place.read_bytes()
+        if plain := gzip.decompress(compressed):
+            return Script(plain, compressed)
     done = subprocess.run(
         [sys.executable, "-c", _MAKE], check=True, capture_output=True, timeout=_PATIENCE
     )
-    return Script(done.stdout, gzip.compress(done.stdout, 6, mtime=0))
+    script = Script(done.stdout, gzip.compress(done.stdout, 6, mtime=0))
+    with contextlib.suppress(OSError):  # then the next process makes it again
+        _keep(place, script.compressed)
+    return script
+
+
+def _keep(place: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, place)

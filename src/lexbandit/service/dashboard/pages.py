@@ -19,7 +19,7 @@ from starlette.routing import Route
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
-from lexbandit.service.dashboard.bundle import NAME, Bundle
+from lexbandit.service.dashboard.bundle import BUNDLE, NAME
 from lexbandit.service.dashboard.fresh import Fresh
 from lexbandit.service.sessions import COOKIE
 
@@ -88,7 +88,6 @@ class _Watch:
         self._summaries = Fresh(most=5.0)
         self._maps = Fresh(most=10.0)
         self._drawing = asyncio.Lock()
-        self._bundle = Bundle()
 
     async def page(self, request: Request) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
@@ -109,7 +108,7 @@ class _Watch:
         return Response(content, media_type=_KINDS[kind], headers=headers)
 
     async def _script(self, compressed: bool) -> Response:
-        script = await self._bundle.script()
+        script = await BUNDLE.script()
         headers = {**HEADERS, "Cache-Control": _FOREVER, "Vary": "Accept-Encoding"}
         if not compressed:
             return Response(script.plain, media_type=_KINDS["js"], headers=headers)

@@ -1,0 +1,67 @@
+"""The charts' script: made once, kept for the next process, made anew if that file is no good."""
+
+import gzip
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lexbandit.service.dashboard.bundle import NAME, Bundle, Script
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let the script be made quickly, in a cache of its own; each time it is, that is noted."""
+    noted: list[str] = []
+
+    def run(command: list[str], **_: Any) -> Any:
+        noted.append(command[-1])
+        return subprocess.CompletedProcess(command, 0, stdout=b"the script")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(subprocess, "run", run)
+    return noted
+
+
+def _script() -> Script:
+    """Return the script as another process would have it."""
+    return Bundle().begin().result(60)
+
+
+def test_it_is_made_once_and_kept_for_the_next_process(tmp_path: Path, made: list[str]) -> None:
+    one = Bundle()
+    assert one.begin() is one.begin()
+    first = one.begin().result(60)
+    assert gzip.decompress(first.compressed) == first.plain == b"the script"
+    assert [place.name for place in (tmp_path / "lexbandit").iterdir()] == [f"{NAME}.gz"]
+    assert _script() == first
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"no gzip", gzip.compress(b"the script")[:-9]])
+def test_a_damaged_file_is_made_anew(tmp_path: Path, made: list[str], damage: bytes) -> None:
+    first = _script()
+    place = tmp_path / "lexbandit" / f"{NAME}.gz"
+    place.write_bytes(damage)
+    assert _script() == first
+    assert len(made) == 2
+    assert place.read_bytes() == first.compressed
+
+
+def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, made: list[str]) -> None:
+    (tmp_path / "lexbandit").write_text("not a folder")
+    assert _script() == _script()
+    assert len(made) == 2
+
+
+def test_after_a_failure_it_is_tried_again(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Bundle()
+    with monkeypatch.context() as away:
+        away.setattr(subprocess, "run", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            one.begin().result(60)
+    assert one.begin().result(60).plain == b"the script"
+    assert len(made) == 1

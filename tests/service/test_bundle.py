@@ -1,7 +1,11 @@
 """The charts' script: made once, kept for the next process, made anew if that file is no good."""
 
+import asyncio
+import errno
 import gzip
+import os
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -63,5 +67,40 @@ def test_after_a_failure_it_is_tried_again(
         away.setattr(subprocess, "run", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             one.begin().result(60)
+    assert one.begin().result(60).plain == b"the script"
+    assert len(made) == 1
+
+
+def test_of_a_file_that_could_not_be_kept_nothing_is_left(
+    tmp_path: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert _script().plain == b"the script"
+    assert [*(tmp_path / "lexbandit").iterdir()] == []
+
+
+def test_a_viewer_who_leaves_does_not_spoil_it(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, run = threading.Event(), subprocess.run
+
+    def slow(*given: Any, **named: Any) -> Any:
+        assert go_on.wait(60)
+        return run(*given, **named)
+
+    async def leave(one: Bundle) -> None:
+        viewer = asyncio.create_task(one.script())
+        await asyncio.sleep(0)  # it has asked
+        viewer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await viewer
+
+    monkeypatch.setattr(subprocess, "run", slow)
+    one = Bundle()
+    asyncio.run(leave(one))
+    go_on.set()
     assert one.begin().result(60).plain == b"the script"
     assert len(made) == 1

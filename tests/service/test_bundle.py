@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lexbandit.service.dashboard import bundle
 from lexbandit.service.dashboard.bundle import NAME, Bundle, Script
 
 
@@ -43,7 +44,11 @@ def test_it_is_made_once_and_kept_for_the_next_process(tmp_path: Path, made: lis
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("damage", [b"", b"no gzip", gzip.compress(b"the script")[:-9]])
+_WHOLE = gzip.compress(b"the script")
+_DAMAGED = _WHOLE[:10] + b"\xff" * 4 + _WHOLE[14:]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no gzip", _WHOLE[:-9], _DAMAGED])
 def test_a_damaged_file_is_made_anew(tmp_path: Path, made: list[str], damage: bytes) -> None:
     first = _script()
     place = tmp_path / "lexbandit" / f"{NAME}.gz"
@@ -57,6 +62,16 @@ def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, made: li
     (tmp_path / "lexbandit").write_text("not a folder")
     assert _script() == _script()
     assert len(made) == 2
+
+
+def test_what_a_process_that_failed_has_made_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(bundle, "_MAKE", "print('half of it', flush=True); 1 / 0")
+    with pytest.raises(subprocess.CalledProcessError):
+        _script()
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_after_a_failure_it_is_tried_again(
@@ -79,6 +94,7 @@ def test_of_a_file_that_could_not_be_kept_nothing_is_left(
 
     monkeypatch.setattr(os, "replace", full)
     assert _script().plain == b"the script"
+    assert len(made) == 1
     assert [*(tmp_path / "lexbandit").iterdir()] == []
 
 

@@ -193,6 +193,24 @@ async def test_a_copy_does_not_wait_for_what_comes_meanwhile(tmp_path: Path) -> 
 
 
 @in_loop
+async def test_it_is_told_how_far_a_copy_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 2)
+    source, target = (SqliteStorage(tmp_path / name) for name in ("log.db", "copy.db"))
+    await source.open()
+    await target.open()
+    await source.append(numbered(1, 5))
+    told: list[int] = []
+    assert await copying.copy(source, target, told.append) == 5
+    await source.append(numbered(6, 1))
+    assert await copying.copy(source, target, told.append) == 1
+    assert told == [2, 4, 5, 2, 4, 5, 6]
+    await target.close()
+    await source.close()
+
+
+@in_loop
 async def test_large_events_are_copied_too(tmp_path: Path) -> None:
     source, target = (SqliteStorage(tmp_path / name) for name in ("large.db", "copy.db"))
     await source.open()

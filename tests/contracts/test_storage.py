@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored
-from lexbandit.service.storage import StorageFailed, StorageInUse, schemes
+from lexbandit.service.storage import StorageFailed, StorageInUse, make_storage, schemes
 from lexbandit.service.storage.base import LARGEST_PAGE
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
 
@@ -301,6 +301,8 @@ async def test_a_log_that_lost_its_end_is_not_opened(home: Home, left: int) -> N
     home.sql(f"DELETE FROM {home.log} WHERE seq > {left}")
     with pytest.raises(CorruptLog, match=rf"ends with event {left}, and event 5 was the last"):
         await home.opened().__aenter__()
+    with pytest.raises(CorruptLog, match=rf"ends with event {left}, and event 5 was the last"):
+        await make_storage(home.url, reading=True).open()
 
 
 @in_loop

@@ -1,12 +1,17 @@
 """The charts' script: made once, kept for the next process, made anew if that file is no good."""
 
+import asyncio
+import errno
 import gzip
+import os
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lexbandit.service.dashboard import bundle
 from lexbandit.service.dashboard.bundle import NAME, Bundle, Script
 
 
@@ -39,7 +44,11 @@ def test_it_is_made_once_and_kept_for_the_next_process(tmp_path: Path, made: lis
     assert len(made) == 1
 
 
-@pytest.mark.parametrize("damage", [b"", b"no gzip", gzip.compress(b"the script")[:-9]])
+_WHOLE = gzip.compress(b"the script")
+_DAMAGED = _WHOLE[:10] + b"\xff" * 4 + _WHOLE[14:]
+
+
+@pytest.mark.parametrize("damage", [b"", b"no gzip", _WHOLE[:-9], _DAMAGED])
 def test_a_damaged_file_is_made_anew(tmp_path: Path, made: list[str], damage: bytes) -> None:
     first = _script()
     place = tmp_path / "lexbandit" / f"{NAME}.gz"
@@ -55,6 +64,16 @@ def test_where_nothing_can_be_kept_it_is_made_each_time(tmp_path: Path, made: li
     assert len(made) == 2
 
 
+def test_what_a_process_that_failed_has_made_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(bundle, "_MAKE", "print('half of it', flush=True); 1 / 0")
+    with pytest.raises(subprocess.CalledProcessError):
+        _script()
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_after_a_failure_it_is_tried_again(
     made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,5 +82,41 @@ def test_after_a_failure_it_is_tried_again(
         away.setattr(subprocess, "run", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             one.begin().result(60)
+    assert one.begin().result(60).plain == b"the script"
+    assert len(made) == 1
+
+
+def test_of_a_file_that_could_not_be_kept_nothing_is_left(
+    tmp_path: Path, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert _script().plain == b"the script"
+    assert len(made) == 1
+    assert [*(tmp_path / "lexbandit").iterdir()] == []
+
+
+def test_a_viewer_who_leaves_does_not_spoil_it(
+    made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, run = threading.Event(), subprocess.run
+
+    def slow(*given: Any, **named: Any) -> Any:
+        assert go_on.wait(60)
+        return run(*given, **named)
+
+    async def leave(one: Bundle) -> None:
+        viewer = asyncio.create_task(one.script())
+        await asyncio.sleep(0)  # it has asked
+        viewer.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await viewer
+
+    monkeypatch.setattr(subprocess, "run", slow)
+    one = Bundle()
+    asyncio.run(leave(one))
+    go_on.set()
     assert one.begin().result(60).plain == b"the script"
     assert len(made) == 1

@@ -8,10 +8,12 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.service import copying
 from lexbandit.service.engine import Engine
-from lexbandit.service.events import Stored
+from lexbandit.service.events import Event, Stored
 from lexbandit.service.point import Point
 from lexbandit.service.storage import make_storage
-from service.homes import HOMES, Home, whole_log
+from lexbandit.service.storage.base import LARGEST_PAGE
+from lexbandit.service.storage.sqlite import SqliteStorage
+from service.homes import HOMES, Home, in_loop, numbered, whole_log
 from service.world import CONTEXT, definition
 
 _POINT = definition(wait=3600.0)
@@ -149,6 +151,7 @@ def test_a_log_is_copied_while_it_is_served_but_not_over_one_that_is(tmp_path: P
         ("sqlite:nowhere.db", "sqlite:new.db", "there is no file nowhere.db"),
         ("nowhere.db", "sqlite:new.db", "storage must be a URL"),
         ("sqlite:log.db", "mysql://x", "begin with one of"),
+        ("postgresql://me:hush@127.0.0.1:99999/x", "sqlite:new.db", "a PORT up to 65535"),
     ],
 )
 def test_what_cannot_be_copied_is_told(
@@ -161,5 +164,81 @@ def test_what_cannot_be_copied_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert status_of(["copy", source, target]) == 1
-    assert told in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert told in said
+    assert "hush" not in said
     assert list(tmp_path.iterdir()) == []
+
+
+class _Busy(SqliteStorage):
+    """A log that has one event more whenever it was read."""
+
+    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        page = await super().read_since(seq, limit)
+        (last,) = await self.append(numbered(1, 1))
+        assert last.seq < 100, "the copy never ends"
+        return page
+
+
+@in_loop
+async def test_a_copy_does_not_wait_for_what_comes_meanwhile(tmp_path: Path) -> None:
+    source, target = _Busy(tmp_path / "busy.db"), SqliteStorage(tmp_path / "copy.db")
+    await source.open()
+    await target.open()
+    there = await source.append(numbered(1, 5))
+    assert await copying.copy(source, target, lambda _: None) == 5
+    assert await whole_log(target) == there
+    await target.close()
+    await source.close()
+
+
+@in_loop
+async def test_it_is_told_how_far_a_copy_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 2)
+    source, target = (SqliteStorage(tmp_path / name) for name in ("log.db", "copy.db"))
+    await source.open()
+    await target.open()
+    await source.append(numbered(1, 5))
+    told: list[int] = []
+    assert await copying.copy(source, target, told.append) == 5
+    await source.append(numbered(6, 1))
+    assert await copying.copy(source, target, told.append) == 1
+    assert told == [2, 4, 5, 2, 4, 5, 6]
+    await target.close()
+    await source.close()
+
+
+@in_loop
+async def test_large_events_are_copied_too(tmp_path: Path) -> None:
+    source, target = (SqliteStorage(tmp_path / name) for name in ("large.db", "copy.db"))
+    await source.open()
+    await target.open()
+    large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
+    there = await source.append([large, large, large, *numbered(4, 1)])
+    assert await copying.copy(source, target, lambda _: None) == 4
+    assert await copying.copy(source, target, lambda _: None) == 0
+    assert await whole_log(target) == there
+    await target.close()
+    await source.close()
+
+
+def test_a_log_that_lost_its_end_is_not_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = HOMES["sqlite"](tmp_path)
+    _served(source, "before")
+    source.sql("DELETE FROM {log} WHERE seq > 3")
+    assert status_of(["copy", source.url, f"sqlite:{tmp_path / 'copy.db'}"]) == 1
+    assert "its log ends with event 3" in capsys.readouterr().err
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_where_there_is_no_log_nothing_is_said_to_be_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = HOMES["postgresql"](tmp_path)
+    assert status_of(["copy", source.url, f"sqlite:{tmp_path / 'copy.db'}"]) == 1
+    assert "there are no events in the log to copy from" in capsys.readouterr().err
+    assert not (tmp_path / "copy.db").exists()

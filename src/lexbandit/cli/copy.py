@@ -6,7 +6,7 @@ import time
 import click
 
 from lexbandit.cli.extras import needs, storage_words
-from lexbandit.errors import counted
+from lexbandit.errors import InvalidInput, counted
 
 
 @click.command("copy")
@@ -28,6 +28,11 @@ def command(source: str, target: str) -> None:
     async def work() -> int:
         await read.open()
         try:
+            if not await read.read_since(0, 1):
+                raise InvalidInput(
+                    "there are no events in the log to copy from. Is this the right file or "
+                    "database, and may its user see the tables?"
+                )
             await written.open()
             try:
                 return await copy(read, written, _Progress())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.service.storage import Storage
+from lexbandit.service.storage.base import LARGEST_PAGE
 
 # So many events are copied at once, or fewer where they are large.
 _PAGE = 2_000
@@ -19,11 +20,13 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
     as after one that was stopped. `progress` is told how many events are the same by now.
     """
     begun = await _same(source, target, progress)
-    seq = begun
-    while page := await source.read_since(seq, _PAGE):
+    seq, more = begun, True
+    while more and (page := await source.read_since(seq, _PAGE)):
         await target.restore(page)
         seq = page[-1].seq
         progress(seq)
+        # What comes since is not waited for: from a log that is served there may be always more.
+        more = len(page) == _PAGE or sum(len(one.body) for one in page) >= LARGEST_PAGE
     return seq - begun
 
 

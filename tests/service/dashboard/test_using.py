@@ -168,6 +168,41 @@ def test_figures_that_are_answered_late_are_not_shown(visit: Go) -> None:
     assert one.text("#tiles dd >> nth=0") == before
 
 
+def test_what_is_as_before_says_nothing_of_another_point(visit: Go) -> None:
+    one, held = _paused(visit, late="/v1/router/history")
+    page = one.page
+    with page.expect_request("**/v1/router/history*"):
+        page.dispatch_event("#series", "change")
+    with page.expect_response("**/v1/silent/recent"):
+        page.evaluate("location.hash = '#silent'")
+    with page.expect_request("**/v1/router/history*"):
+        page.evaluate("location.hash = '#router'")
+    before = len(one.asked)
+    with page.expect_response("**/v1/router/history*"):
+        held[0].fulfill(status=304)
+    page.wait_for_timeout(1000)
+    assert not any("/v1/" in url for url in one.asked[before:])
+    with page.expect_response("**/v1/router/recent"):
+        held[1].continue_()
+    assert one.becomes_still()
+
+
+def test_decisions_that_are_answered_late_are_not_shown(visit: Go) -> None:
+    one, held = _paused(visit, late="/v1/silent/recent")
+    page = one.page
+    before = page.get_attribute("#recent tr >> nth=0", "data-id")
+    page.locator("#recent button").first.focus()  # then the list stands still
+    with page.expect_request("**/v1/silent/recent"):
+        page.evaluate("location.hash = '#silent'")
+    turns = int(page.get_attribute("body", "data-turns"))
+    page.evaluate("location.hash = '#router'")
+    page.wait_for_selector(f"body[data-turns='{turns + 1}']", state="attached")
+    with page.expect_response("**/v1/silent/recent"):
+        held[0].continue_()
+    assert one.becomes_still()
+    assert page.get_attribute("#recent tr >> nth=0", "data-id") == before
+
+
 def test_trouble_is_told(visit: Go, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Engine, "trouble", property(lambda _: "the disk is full."))
     one = visit()

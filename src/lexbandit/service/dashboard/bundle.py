@@ -47,6 +47,7 @@ class Bundle:
         failed = self._made is not None and self._made.done() and self._made.exception() is not None
         if self._made is None or failed:
             self._made = Future()
+            # Running, so that a viewer who leaves does not cancel it for the others.
             self._made.set_running_or_notify_cancel()
             threading.Thread(target=_tell, args=(self._made,), daemon=True).start()
         return self._made
@@ -84,8 +85,9 @@ def _script() -> Script:
 
 
 def _keep(place: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all; nothing is left where the disk is full."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
-        file.write(content)
-    os.replace(file.name, place)
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        whole = Path(folder) / place.name
+        whole.write_bytes(content)
+        os.replace(whole, place)

@@ -24,7 +24,7 @@ def not_next(place: str, event: Stored) -> StorageFailed:
     """Return the error for an event of another log that does not follow on this one."""
     return StorageFailed(
         f"{place}: its log does not end right before event {event.seq}, which was to be copied "
-        "there: something else writes to it.",
+        "there: something else writes to it. Copy into an empty database or a new file.",
         final=True,
     )
 

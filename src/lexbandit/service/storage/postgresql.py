@@ -178,7 +178,7 @@ class PostgresStorage(Storage):
                 await self._make_ready(connection)
         except BaseException as error:
             await self.close()
-            if type(error) is ValueError:
+            if type(error) in (ValueError, OverflowError):  # the latter for a port beyond 65535
                 raise _not_a_url() from None
             raise
 
@@ -345,8 +345,9 @@ def _place(url: str) -> str:
 def _not_a_url() -> InvalidInput:
     """Return the error for a URL that is not one; it may hold a password, so it is not shown."""
     return InvalidInput(
-        "storage must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ : / ? # and % "
-        "in a password written as %40 %3A %2F %3F %23 and %25; the one given is not."
+        "storage must be postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with a PORT up to 65535 "
+        "and with @ : / ? # and % in a password written as %40 %3A %2F %3F %23 and %25; the one "
+        "given is not."
     )
 
 

@@ -59,6 +59,14 @@ _MIGRATIONS = (
 )
 VERSION = len(_MIGRATIONS)
 
+# The last event that is there, and the last place written; in one statement, so that no batch of
+# another process comes between them.
+_END = """
+SELECT coalesce(seq, 0), coalesce(time, 0.0), written FROM
+    (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHERE name = 'log')
+    LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1)
+"""
+
 # In a damaged file, also SQLite's messages may be no text.
 _UNREADABLE = (sqlite3.Error, UnicodeError)
 
@@ -113,15 +121,7 @@ class SqliteStorage(Storage):
         self._writer.execute("PRAGMA synchronous = FULL")
         self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
         _migrate(self._writer, self.path)
-        last = self._writer.execute("SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1")
-        self._seq, time = last.fetchone() or (0, 0.0)
-        last = self._writer.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'")
-        (written,) = last.fetchone() or (0,)
-        if self._seq != written or not isinstance(time, float):
-            raise CorruptLog(
-                f"{self.path} is damaged: its log ends with event {self._seq}, and event {written} "
-                "was the last one written. Restore it from a backup."
-            )
+        self._seq, time = _end(self._writer, self.path)
         self._clock.not_before(time)
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
@@ -306,6 +306,17 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
+def _end(connection: sqlite3.Connection, path: Path) -> tuple[int, float]:
+    """Return the place and the time of a log's last event; refuse a log that lost its end."""
+    seq, time, written = connection.execute(_END).fetchone()
+    if seq != written or not isinstance(time, float):
+        raise CorruptLog(
+            f"{path} is damaged: its log ends with event {seq}, and event {written} was the last "
+            "one written. Restore it from a backup."
+        )
+    return seq, time
+
+
 class SqliteReader(SqliteStorage):
     """A file that another process may be serving: it is read, and never written or locked."""
 
@@ -320,6 +331,7 @@ class SqliteReader(SqliteStorage):
             found = await self._read("its version", lambda: _version(self._reader, self.path))
             if not found:
                 raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
+            await self._read("the log's end", lambda: _end(self._reader, self.path))
         except BaseException:
             await self.close()
             raise

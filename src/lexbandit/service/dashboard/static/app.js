@@ -32,7 +32,8 @@ async function turn() {
   if (!name) return say(by("headline"), "The service has no decision points.");
   try {
     const news = await askIfNew(url, url === shown.url ? shown.tag : null);
-    if (url !== wanted()) return; // the viewer has chosen again, and that has a turn of its own
+    // The viewer has chosen again, at times back and forth, and that has a turn of its own.
+    if (url !== wanted() || (!news && url !== shown.url)) return;
     if (news) {
       told = news.told;
       shown = { url, tag: news.tag };

@@ -31,8 +31,8 @@ export function listen() {
 export async function refresh(name, told, looks, now) {
   objectives = told.objectives;
   retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
-  if (name === point && busy()) return;
   latest = name;
+  if (name === point && busy()) return;
   const { decisions } = await ask(`/v1/${name}/recent`);
   if (name !== latest || (name === point && busy())) return;
   point = name;

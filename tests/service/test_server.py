@@ -111,7 +111,7 @@ def test_it_serves_keeps_its_secrets_and_finds_everything_again(tmp_path: Path) 
             assert second.returncode == 1
             assert re.fullmatch(r"error: .*log\.db is in use by another process.*\n", second.stderr)
         # The charts' script is ready before anybody asks for it.
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         while not [*(tmp_path / "cache").rglob("vega-*.js.gz")]:
             assert time.monotonic() < deadline
             time.sleep(0.1)

@@ -22,7 +22,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         one.traffic(600)
         one.traffic(20, "silent", rewarded=False)
         # The charts' script is made now, and not while a test waits for it.
-        assert b"vegaEmbed" in httpx.get(f"{one.url}{FILES}{NAME}", timeout=60).content
+        assert b"vegaEmbed" in httpx.get(f"{one.url}{FILES}{NAME}", timeout=240).content
         yield one
 
 

@@ -46,11 +46,17 @@ class Visit:
                 return True
         return False
 
-    def goes_on(self) -> None:
-        """Wait for two more updates."""
-        turns = int(self.page.get_attribute("body", "data-turns"))
-        for turn in (turns + 1, turns + 2):
-            self.page.wait_for_selector(f"body[data-turns='{turn}']", state="attached")
+    def goes_on(self, updates: int = 2) -> None:
+        """Wait for so many more updates."""
+        end = self._turns() + updates
+        for _ in range(300):
+            if self._turns() >= end:
+                return
+            self.page.wait_for_timeout(100)
+        raise AssertionError("the page does not go on")
+
+    def _turns(self) -> int:
+        return int(self.page.get_attribute("body", "data-turns"))
 
     def until(self, selector: str, right: Callable[[str], bool]) -> None:
         """Wait for a text that is right: the service keeps an answer for a while."""

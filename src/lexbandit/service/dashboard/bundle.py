@@ -23,7 +23,7 @@ _MAKE = (
     "import os, sys; os.nice(10); import vl_convert; "
     "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 )
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 
 NAME = f"vega-{version('vl-convert-python')}.js"
 """The script's name: a browser keeps it for as long as the package has the same version."""

@@ -13,11 +13,10 @@ let told = null; // what is shown
 let shown = { url: null, tag: null }; // what was asked for it, and its tag
 let behind = 0; // seconds that this clock is behind the service's
 let timer = 0;
+let begun = 0; // turns: each makes those before it obsolete
 let failures = 0;
 
 const current = () => (points.includes(location.hash.slice(1)) ? location.hash.slice(1) : points[0]);
-
-const wanted = () => `/v1/${current()}/history?series=${by("series").value}`;
 
 function navigation() {
   by("points").replaceChildren(...points.map((name) =>
@@ -27,13 +26,15 @@ function navigation() {
 
 async function turn() {
   clearTimeout(timer);
+  begun += 1;
+  const mine = begun;
+  const over = () => mine !== begun;
   const name = current();
-  const url = wanted();
   if (!name) return say(by("headline"), "The service has no decision points.");
   try {
+    const url = `/v1/${name}/history?series=${by("series").value}`;
     const news = await askIfNew(url, url === shown.url ? shown.tag : null);
-    // The viewer has chosen again, at times back and forth, and that has a turn of its own.
-    if (url !== wanted() || (!news && url !== shown.url)) return;
+    if (over()) return;
     if (news) {
       told = news.told;
       shown = { url, tag: news.tag };
@@ -45,12 +46,14 @@ async function turn() {
     figures.tiles(told, now); // time goes on though nothing happens
     if (told.totals.decisions) {
       await map.refresh(figures.looksOf(told));
-      if (url !== wanted()) return;
-      await recent.refresh(name, told, figures.looksOf(told), now);
+      if (over()) return;
+      await recent.refresh(name, told, figures.looksOf(told), now, over);
     }
+    if (over()) return;
     if (failures) say(by("status"), "Connected again.");
     failures = 0;
   } catch (error) {
+    if (over()) return;
     failed(error);
   }
   document.body.dataset.turns = Number(document.body.dataset.turns ?? 0) + 1;

@@ -74,7 +74,7 @@ export function listen(again) {
   by("map-form").addEventListener("submit", (event) => event.preventDefault());
 }
 
-function wanted() {
+function question() {
   const query = new URLSearchParams({ x: chosen.x });
   if (chosen.y) query.set("y", chosen.y);
   const at = Object.fromEntries(Object.entries(chosen.at).filter(([name]) => name !== chosen.x && name !== chosen.y));
@@ -84,7 +84,7 @@ function wanted() {
 
 export async function refresh(looks) {
   if (!chosen.x) return void say(by("map-note"), "The context has no feature that a map could show.");
-  const url = wanted();
+  const url = question();
   let told = null;
   let wrong = "";
   try {
@@ -93,7 +93,7 @@ export async function refresh(looks) {
     if (error.status !== 422) throw error;
     wrong = error.message; // a value that cannot be
   }
-  if (url !== wanted()) return; // the viewer has chosen again, and that is asked for too
+  if (url !== question()) return; // the viewer has chosen again, and that is asked for too
   if (wrong) {
     shown = null;
     return void say(by("map-note"), wrong);

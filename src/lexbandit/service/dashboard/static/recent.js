@@ -6,7 +6,6 @@ import { by, el, say, swatch, table } from "./dom.js";
 import { ago, count, counted, facts, percent, value } from "./words.js";
 
 let point = null;
-let latest = null; // the point that was asked about last
 let objectives = [];
 let retired = new Set();
 let shown = new Map(); // the decisions in the list, by id
@@ -28,13 +27,13 @@ export function listen() {
   });
 }
 
-export async function refresh(name, told, looks, now) {
+// `over` tells whether something else is asked for by now.
+export async function refresh(name, told, looks, now, over) {
   objectives = told.objectives;
   retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
-  latest = name;
   if (name === point && busy()) return;
   const { decisions } = await ask(`/v1/${name}/recent`);
-  if (name !== latest || (name === point && busy())) return;
+  if (over() || (name === point && busy())) return;
   point = name;
   shown = new Map(decisions.map((one) => [one.id, one]));
   const kept = new Map([...body().children].map((row) => [row.dataset.id, row]));

@@ -84,10 +84,12 @@ class Server:
 
 
 @asynccontextmanager
-async def server(answer: Answer = echo, **options: Any) -> AsyncIterator[Server]:
+async def server(
+    answer: Answer = echo, refused: Callable[[int], None] = print, **options: Any
+) -> AsyncIterator[Server]:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
-    opened = listening(answer, bound, **options)
+    opened = listening(answer, bound, refused=refused, **options)
     await opened.__aenter__()
     stopped: list[bool] = []
 

@@ -11,8 +11,9 @@ from typing import Any, ParamSpec
 
 import pytest
 
+from lexbandit.service import postgres_sql, sqlite_file
 from lexbandit.service.events import Event, Kind, Stored, body_of
-from lexbandit.service.storage import Storage, make_storage, postgresql, sqlite
+from lexbandit.service.storage import Storage, make_storage
 from service.real_postgres import running
 
 P = ParamSpec("P")
@@ -112,8 +113,7 @@ class SqliteHome(Home):
         self._sql(f"PRAGMA user_version = {version}")
 
     def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        monkeypatch.setattr(sqlite, "_MIGRATIONS", (*sqlite._MIGRATIONS, script))
-        monkeypatch.setattr(sqlite, "VERSION", sqlite.VERSION + 1)
+        monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*sqlite_file.MIGRATIONS, script))
 
 
 class PostgresHome(Home):
@@ -140,7 +140,7 @@ class PostgresHome(Home):
         self._sql("UPDATE lexbandit_schema SET version = $1", version)
 
     def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        monkeypatch.setattr(postgresql, "MIGRATIONS", (*postgresql.MIGRATIONS, script))
+        monkeypatch.setattr(postgres_sql, "MIGRATIONS", (*postgres_sql.MIGRATIONS, script))
 
 
 HOMES: dict[str, Callable[[Path], Home]] = {"sqlite": SqliteHome, "postgresql": PostgresHome}

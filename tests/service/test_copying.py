@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lexbandit.cli import copy as copy_verb
 from lexbandit.cli.main import status_of
 from lexbandit.service import copying
 from lexbandit.service.engine import Engine
@@ -95,10 +96,11 @@ def test_a_copy_is_brought_up_to_date(
     _served(source, "later")
     capsys.readouterr()
     assert _copied(source, target) == 0
-    assert f"{len(_log(source)) - first} events were copied." in capsys.readouterr().err
+    told = f"{len(_log(source)) - first} events were copied, after {first} that were there."
+    assert told in capsys.readouterr().err
     assert _log(target) == _log(source)
     assert _copied(source, target) == 0
-    assert "0 events were copied." in capsys.readouterr().err
+    assert "0 events were copied, after" in capsys.readouterr().err
 
 
 def test_a_log_that_is_another_is_left_alone(
@@ -170,6 +172,43 @@ def test_what_cannot_be_copied_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
+@in_loop
+async def test_what_is_large_is_written_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PART", 30)
+    source, target = (SqliteStorage(tmp_path / name) for name in ("log.db", "copy.db"))
+    await source.open()
+    await target.open()
+    there = await source.append([Event("router", "tick", b"x" * n) for n in (10, 10, 10, 99, 1)])
+    parts: list[int] = []
+    assert await copying.copy(source, target, parts.append) == (0, 5)
+    assert parts == [3, 4, 5]
+    assert await whole_log(target) == there
+    await target.close()
+    await source.close()
+
+
+def test_it_is_said_now_and_then_how_far_a_copy_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_verb, "_TELL", 0.0)
+    _append(tmp_path / "log.db", 1)
+    given = ["copy", f"sqlite:{tmp_path / 'log.db'}", f"sqlite:{tmp_path / 'copy.db'}"]
+    assert status_of(given) == 0
+    assert capsys.readouterr().err == "1 event so far\n1 event was copied.\n"
+
+
+def _append(path: Path, n: int) -> None:
+    async def run() -> None:
+        storage = SqliteStorage(path)
+        await storage.open()
+        await storage.append(numbered(1, n))
+        await storage.close()
+
+    asyncio.run(run())
+
+
 class _Busy(SqliteStorage):
     """A log that has one event more whenever it was read."""
 
@@ -186,7 +225,7 @@ async def test_a_copy_does_not_wait_for_what_comes_meanwhile(tmp_path: Path) -> 
     await source.open()
     await target.open()
     there = await source.append(numbered(1, 5))
-    assert await copying.copy(source, target, lambda _: None) == 5
+    assert await copying.copy(source, target, lambda _: None) == (0, 5)
     assert await whole_log(target) == there
     await target.close()
     await source.close()
@@ -202,9 +241,9 @@ async def test_it_is_told_how_far_a_copy_is(
     await target.open()
     await source.append(numbered(1, 5))
     told: list[int] = []
-    assert await copying.copy(source, target, told.append) == 5
+    assert await copying.copy(source, target, told.append) == (0, 5)
     await source.append(numbered(6, 1))
-    assert await copying.copy(source, target, told.append) == 1
+    assert await copying.copy(source, target, told.append) == (5, 1)
     assert told == [2, 4, 5, 2, 4, 5, 6]
     await target.close()
     await source.close()
@@ -217,8 +256,8 @@ async def test_large_events_are_copied_too(tmp_path: Path) -> None:
     await target.open()
     large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
     there = await source.append([large, large, large, *numbered(4, 1)])
-    assert await copying.copy(source, target, lambda _: None) == 4
-    assert await copying.copy(source, target, lambda _: None) == 0
+    assert await copying.copy(source, target, lambda _: None) == (0, 4)
+    assert await copying.copy(source, target, lambda _: None) == (4, 0)
     assert await whole_log(target) == there
     await target.close()
     await source.close()

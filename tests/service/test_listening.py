@@ -208,9 +208,9 @@ def test_a_port_that_another_listens_on_is_an_error() -> None:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             first.bind(("127.0.0.1", 0))
             second.bind(first.getsockname())
-            async with listening(echo, first):
+            async with listening(echo, first, refused=print):
                 with pytest.raises(OSError, match="in use"):
-                    async with listening(echo, second):
+                    async with listening(echo, second, refused=print):
                         pass
 
     for run in (asyncio.run, uvloop.run):

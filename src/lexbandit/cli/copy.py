@@ -8,6 +8,9 @@ import click
 from lexbandit.cli.extras import needs, storage_words
 from lexbandit.errors import InvalidInput, counted
 
+# How often to say how far it is, in seconds.
+_TELL = 2.0
+
 
 @click.command("copy")
 @click.argument("source", metavar="FROM")
@@ -20,12 +23,12 @@ def command(source: str, target: str) -> None:
     Without a password in the URL, PGPASSWORD or ~/.pgpass has it.
     """
     with needs("service"):
-        from lexbandit.service.copying import copy  # noqa: PLC0415
+        from lexbandit.service.copying import Copied, copy  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     with needs("postgres"):
         read, written = make_storage(source, reading=True), make_storage(target)
 
-    async def work() -> int:
+    async def work() -> Copied:
         await read.open()
         try:
             if not await read.read_since(0, 1):
@@ -42,18 +45,19 @@ def command(source: str, target: str) -> None:
             await read.close()
 
     with storage_words():
-        copied = asyncio.run(work())
+        there, copied = asyncio.run(work())
     be = "was" if copied == 1 else "were"
-    click.echo(f"{counted(copied, 'event')} {be} copied.", err=True)
+    after = f", after {there:,} that were there" if there else ""
+    click.echo(f"{counted(copied, 'event')} {be} copied{after}.", err=True)
 
 
 class _Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
-        self._next = time.monotonic() + 5.0
+        self._next = time.monotonic() + _TELL
 
     def __call__(self, seq: int) -> None:
         if time.monotonic() >= self._next:
-            self._next = time.monotonic() + 5.0
+            self._next = time.monotonic() + _TELL
             click.echo(f"{counted(seq, 'event')} so far", err=True)

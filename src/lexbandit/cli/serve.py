@@ -62,6 +62,7 @@ def command(
         from lexbandit.service import server  # noqa: PLC0415
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.doors import is_loopback  # noqa: PLC0415
+        from lexbandit.service.storage import check_storage  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
     if check:
@@ -69,7 +70,7 @@ def command(
         server.check_door(found, no_auth=no_auth or keyless)
         server.tls_of(found)
         with storage_words():
-            asyncio.run(_look_into(found.storage))
+            asyncio.run(check_storage(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")
         if keyless:
             click.echo("There are no keys yet: it starts with --no-auth only.")
@@ -83,21 +84,6 @@ def command(
             skip_untaken=skip_untaken,
         )
         server.run(serving, found.log_level)
-
-
-async def _look_into(url: str) -> None:
-    """Read the first event of a log that is there already; nothing is written."""
-    from lexbandit.service.storage import make_storage  # noqa: PLC0415
-
-    scheme, _, place = url.partition(":")
-    if scheme == "sqlite" and (not (file := Path(place)).exists() or file.stat().st_size == 0):
-        return
-    storage = make_storage(url, reading=True)
-    await storage.open()
-    try:
-        await storage.read_since(0, 1)
-    finally:
-        await storage.close()
 
 
 def _told(config: "Config") -> str:

@@ -141,7 +141,8 @@ class App:
 
     def note_refused(self, status: int) -> None:
         """Count what was refused because it could not be read as a request."""
-        self._note("unread", "unread", status, 0.0)
+        self.metrics.count("unread", "unread", status)
+        access.debug("method=unread route=unread status=%d", status)
 
     def _note(self, method: str, route: str, status: int, seconds: float) -> None:
         self.metrics.note(method, route, status, seconds)

@@ -3,18 +3,29 @@
 The state of every decision point follows from its events, so it is the same there, bit for bit.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from lexbandit.errors import InvalidInput, counted
+from lexbandit.service.events import Stored
 from lexbandit.service.storage import Storage
 from lexbandit.service.storage.base import LARGEST_PAGE
 
 # So many events are copied at once, or fewer where they are large.
 _PAGE = 2_000
+# So many bytes, about, are written at once.
+_PART = 2**20
 
 
-async def copy(source: Storage, target: Storage, progress: Callable[[int], None]) -> int:
-    """Copy what `target` has not yet and return how many events these are.
+class Copied(NamedTuple):
+    """How many events were there already, and how many were copied."""
+
+    there: int
+    copied: int
+
+
+async def copy(source: Storage, target: Storage, progress: Callable[[int], None]) -> Copied:
+    """Copy what `target` has not yet.
 
     What it has must be the beginning of `source`, event by event; then the copy goes on from there,
     as after one that was stopped. `progress` is told how many events are the same by now.
@@ -22,12 +33,27 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
     begun = await _same(source, target, progress)
     seq, more = begun, True
     while more and (page := await source.read_since(seq, _PAGE)):
-        await target.restore(page)
-        seq = page[-1].seq
-        progress(seq)
+        for part in _parts(page):
+            await target.restore(part)
+            seq = part[-1].seq
+            progress(seq)
         # What comes since is not waited for: from a log that is served there may be always more.
         more = len(page) == _PAGE or sum(len(one.body) for one in page) >= LARGEST_PAGE
-    return seq - begun
+    return Copied(begun, seq - begun)
+
+
+def _parts(page: Sequence[Stored]) -> Iterator[list[Stored]]:
+    """Split a page, so that a slow connection takes each part in time."""
+    part: list[Stored] = []
+    size = 0
+    for event in page:
+        part.append(event)
+        size += len(event.body)
+        if size >= _PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 async def _same(source: Storage, target: Storage, progress: Callable[[int], None]) -> int:

@@ -70,7 +70,8 @@ class Engine(EngineCore):
         try:
             states, seq = await opening.restored(points, storage)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
-            await engine._journal.catch_up()
+            async with opening.telling(lambda: engine.seq):
+                await engine._journal.catch_up()
             if not skip_untaken:
                 opening.check_taken(engine.points)
             opening.report(engine.points)

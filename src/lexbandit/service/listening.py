@@ -23,9 +23,9 @@ async def listening(
     answer: Answer,
     served: socket,
     *,
+    refused: Callable[[int], None],
     tls: ssl.SSLContext | None = None,
     patience: float = 30.0,
-    refused: Callable[[int], None] = lambda _: None,
 ) -> AsyncIterator[None]:
     """Answer who connects; at the end, what is under way may take `patience` seconds more.
 

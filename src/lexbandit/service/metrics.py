@@ -51,14 +51,18 @@ class Metrics(Collector):
             self._registry.register(collector)
 
     def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        key = (method, route, status)
-        self._requests[key] = self._requests.get(key, 0) + 1
+        """Count a request that was answered."""
+        self.count(method, route, status)
         times = self._seconds.get(route)
         if times is None:
             times = self._seconds[route] = [0.0] * (len(_ENDS) + 2)
         times[bisect_left(_ENDS, seconds)] += 1
         times[-1] += seconds
+
+    def count(self, method: str, route: str, status: int) -> None:
+        """Count a request, and not its time."""
+        key = (method, route, status)
+        self._requests[key] = self._requests.get(key, 0) + 1
 
     def text(self) -> bytes:
         """Return all numbers as Prometheus reads them."""

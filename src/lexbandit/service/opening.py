@@ -1,7 +1,9 @@
 """How an engine starts: from snapshots and the log to where the log ends."""
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from lexbandit.errors import InvalidInput, counted
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
 
 log = logging.getLogger("lexbandit.service")
+
+# How often to say how far it is, in seconds.
+_TELL = 2.0
 
 
 async def restored(
@@ -42,6 +47,22 @@ def found_in(point: Point) -> str:
     counts = point.counts
     told = [counted(counts[f"{what}s"], what) for what in ("event", "decision", "reward")]
     return f"{point.name}: {', '.join(told)}"
+
+
+@asynccontextmanager
+async def telling(folded: Callable[[], int]) -> AsyncIterator[None]:
+    """Say now and then how far the log was read: of a long one that takes a while."""
+
+    async def tell() -> None:
+        while True:
+            await asyncio.sleep(_TELL)
+            log.info("reading the log: %s so far", counted(folded(), "event"))
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 def report(points: Mapping[str, Point]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gzip
+import logging
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lexbandit.caches import cache_root
+
+log = logging.getLogger("lexbandit.service")
 
 # vl-convert needs seconds to put the script together and lets nothing else of its process run
 # meanwhile; so another process does it, which gives way to everybody. The script sets
@@ -65,6 +68,7 @@ def _tell(made: Future[Script]) -> None:
     try:
         made.set_result(_script())
     except Exception as error:
+        log.warning("the charts of the dashboard cannot be drawn: %s", error)
         made.set_exception(error)
 
 

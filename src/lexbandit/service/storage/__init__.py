@@ -1,6 +1,7 @@
 """Where events are kept: a file (SQLite), or a server that replicas share (PostgreSQL).
 
-A storage is one file here, called as its URLs begin, with a function `storage_at`.
+A storage is one file here, called as its URLs begin, with two functions: `storage_at` makes it, and
+`check` says what would keep a service from starting on it.
 """
 
 import pkgutil
@@ -10,7 +11,7 @@ from types import ModuleType
 from lexbandit.errors import InvalidInput
 from lexbandit.service.storage.base import Storage, StorageFailed, StorageInUse
 
-__all__ = ["Storage", "StorageFailed", "StorageInUse", "make_storage", "schemes"]
+__all__ = ["Storage", "StorageFailed", "StorageInUse", "check_storage", "make_storage", "schemes"]
 
 _OTHER_NAMES = {"postgres": "postgresql"}
 
@@ -40,3 +41,8 @@ def make_storage(url: str, *, reading: bool = False) -> Storage:
     """
     made: Storage = module_of(url).storage_at(url, reading=reading)
     return made
+
+
+async def check_storage(url: str) -> None:
+    """Raise what would keep a service from starting on the storage of a URL; nothing is written."""
+    await module_of(url).check(url)

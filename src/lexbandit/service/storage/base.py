@@ -85,3 +85,12 @@ class Storage(ABC):
         copied to needs it.
         """
         raise StorageFailed("another log cannot be copied to this storage.", final=True)
+
+
+async def read_one(storage: Storage) -> None:
+    """Open a storage, read the first event of its log and close it."""
+    await storage.open()
+    try:
+        await storage.read_since(0, 1)
+    finally:
+        await storage.close()

@@ -16,46 +16,13 @@ from typing import Any
 import asyncpg
 
 from lexbandit.errors import InvalidInput
+from lexbandit.service import postgres_sql as sql
 from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
-from lexbandit.service.storage.base import LARGEST_PAGE, Storage, StorageFailed, not_next
+from lexbandit.service.storage.base import Storage, StorageFailed, not_next, read_one
 
 log = logging.getLogger("lexbandit.service")
 
 CONNECTIONS = 4
-# Replicas that start at once create the tables one after the other; any number would do.
-MIGRATING = 6_042_195_347
-
-# The state of the schema is the number of these that were run. Replicas of the version before may
-# still be at work, so each one only adds what they can ignore.
-MIGRATIONS = (
-    """
-    CREATE TABLE lexbandit_schema (version integer NOT NULL);
-    INSERT INTO lexbandit_schema VALUES (0);
-    CREATE TABLE lexbandit_clock (
-        one boolean PRIMARY KEY DEFAULT true CHECK (one),
-        seq bigint NOT NULL,
-        time double precision NOT NULL
-    ) WITH (fillfactor = 10);
-    INSERT INTO lexbandit_clock (seq, time) VALUES (0, 0);
-    CREATE TABLE lexbandit_log (
-        seq bigint PRIMARY KEY,
-        time double precision NOT NULL,
-        point text NOT NULL,
-        kind text NOT NULL,
-        body bytea NOT NULL,
-        checksum bigint NOT NULL
-    );
-    CREATE TABLE lexbandit_snapshots (
-        point text NOT NULL,
-        definition text NOT NULL,
-        seq bigint NOT NULL,
-        data bytea NOT NULL,
-        sha256 bytea NOT NULL,
-        PRIMARY KEY (point, definition, seq)
-    );
-    """,
-)
-
 # What the server or the database may have set otherwise, and the log cannot do without: a commit
 # is on disk when it is told, and a batch waits for the one before it instead of failing.
 SETTINGS = {
@@ -64,70 +31,6 @@ SETTINGS = {
     "default_transaction_read_only": "off",
     "synchronous_commit": "on",
 }
-
-# Not by to_regclass: it may remember that there was none while another replica made it.
-EXISTS = """
-SELECT count(*) FROM pg_class WHERE relname = 'lexbandit_schema' AND pg_table_is_visible(oid)
-"""
-
-# Both in one statement, so that no batch comes between them.
-ENDS = """
-SELECT seq, (SELECT coalesce(max(seq), 0) FROM lexbandit_log) FROM lexbandit_clock
-"""
-
-APPEND = """
-WITH clock AS (
-    UPDATE lexbandit_clock SET
-        seq = seq + cardinality($1::text[]),
-        time = greatest(time, extract(epoch FROM clock_timestamp())::double precision)
-    RETURNING seq - cardinality($1::text[]) AS before, time
-), appended AS (
-    INSERT INTO lexbandit_log
-    SELECT clock.before + batch.place, clock.time, point, kind, body, checksum
-    FROM clock, unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) WITH ORDINALITY
-        AS batch (point, kind, body, checksum, place)
-)
-SELECT before, time FROM clock
-"""
-
-# Events of another log with their places and times; $1 comes before the first, $2 is the last.
-RESTORE = """
-WITH clock AS (
-    UPDATE lexbandit_clock SET seq = $2, time = $3 WHERE seq = $1 RETURNING seq
-), restored AS (
-    INSERT INTO lexbandit_log
-    SELECT batch.* FROM clock, unnest(
-        $4::bigint[], $5::double precision[], $6::text[], $7::text[], $8::bytea[], $9::bigint[]
-    ) AS batch
-)
-SELECT seq FROM clock
-"""
-
-# `before` is how much of the page comes before an event.
-READ = f"""
-SELECT seq, time, point, kind, body, checksum FROM (
-    SELECT *, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
-    FROM (SELECT * FROM lexbandit_log WHERE seq > $1 ORDER BY seq LIMIT $2) AS page
-) AS sized WHERE before < {LARGEST_PAGE} ORDER BY seq
-"""
-
-SAVE = """
-INSERT INTO lexbandit_snapshots (point, definition, seq, data, sha256) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (point, definition, seq) DO UPDATE SET data = $4, sha256 = $5
-"""
-
-FORGET = """
-DELETE FROM lexbandit_snapshots WHERE point = $1 AND definition = $2 AND seq < (
-    SELECT seq FROM lexbandit_snapshots WHERE point = $1 AND definition = $2
-    ORDER BY seq DESC OFFSET 1 LIMIT 1
-)
-"""
-
-LOAD = """
-SELECT seq, data, sha256 FROM lexbandit_snapshots
-WHERE point = $1 AND definition = $2 AND ($3::bigint IS NULL OR seq < $3)
-ORDER BY seq DESC LIMIT 1
-"""
 
 # The last one is what the driver says when a connection breaks at a moment it did not think of.
 FAILURES = (
@@ -196,7 +99,7 @@ class PostgresStorage(Storage):
         points, kinds, bodies = zip(*events, strict=True)
         sums = [checksum(event) for event in events]
         async with self._connection("did not take events", first=True) as connection:
-            row = await connection.fetchrow(APPEND, points, kinds, bodies, sums)
+            row = await connection.fetchrow(sql.APPEND, points, kinds, bodies, sums)
         if row is None:
             raise StorageFailed(
                 f"PostgreSQL at {self._place}: the table lexbandit_clock has lost its row, so "
@@ -213,14 +116,14 @@ class PostgresStorage(Storage):
         async with self._connection("did not take events", first=True) as connection:
             ends = (events[0].seq - 1, events[-1].seq, events[-1].time)
             columns = zip(*events, strict=True)
-            taken = await connection.fetchval(RESTORE, *ends, *columns, sums)
+            taken = await connection.fetchval(sql.RESTORE, *ends, *columns, sums)
         if taken is None:
             raise not_next(f"PostgreSQL at {self._place}", events[0])
 
     async def read_since(self, seq: int, limit: int) -> list[Stored]:
         """Return the events after `seq`, each one checked."""
         async with self._connection("did not read the log") as connection:
-            rows = await connection.fetch(READ, seq, limit)
+            rows = await connection.fetch(sql.READ, seq, limit)
         return in_order(seq, rows)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
@@ -228,14 +131,14 @@ class PostgresStorage(Storage):
         digest = hashlib.sha256(snapshot.data).digest()
         trouble = "did not take a snapshot"
         async with self._connection(trouble) as connection, connection.transaction():
-            await connection.execute(SAVE, point, definition, *snapshot, digest)
-            await connection.execute(FORGET, point, definition)
+            await connection.execute(sql.SAVE, point, definition, *snapshot, digest)
+            await connection.execute(sql.FORGET, point, definition)
 
     async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
         """Return the newest snapshot that is whole."""
         before = None
         async with self._connection("did not read a snapshot") as connection:
-            while row := await connection.fetchrow(LOAD, point, definition, before):
+            while row := await connection.fetchrow(sql.LOAD, point, definition, before):
                 before, data, digest = row
                 if hashlib.sha256(data).digest() == digest:
                     return Snapshot(before, data)
@@ -282,17 +185,19 @@ class PostgresStorage(Storage):
 
     async def _migrate(self, connection: Any) -> None:
         # A user who may not create tables can still use those that are up to date.
-        if await self._version(connection) == len(MIGRATIONS):
+        if await self._version(connection) == len(sql.MIGRATIONS):
             return
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATING)
-            for script in MIGRATIONS[await self._version(connection) :]:
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", sql.MIGRATING)
+            for script in sql.MIGRATIONS[await self._version(connection) :]:
                 await connection.execute(script)
-            await connection.execute("UPDATE lexbandit_schema SET version = $1", len(MIGRATIONS))
+            await connection.execute(
+                "UPDATE lexbandit_schema SET version = $1", len(sql.MIGRATIONS)
+            )
 
     async def _check_end(self, connection: Any) -> None:
         """Refuse a log that lost its end."""
-        written, last = await connection.fetchrow(ENDS) or (None, None)
+        written, last = await connection.fetchrow(sql.ENDS) or (None, None)
         if written != last or written is None:
             raise CorruptLog(
                 f"PostgreSQL at {self._place} is damaged: its log ends with event {last}, and "
@@ -301,14 +206,14 @@ class PostgresStorage(Storage):
 
     async def _version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse those of later versions."""
-        if not await connection.fetchval(EXISTS):
+        if not await connection.fetchval(sql.EXISTS):
             return 0
         version = int(await connection.fetchval("SELECT version FROM lexbandit_schema"))
-        if version > len(MIGRATIONS):
+        if version > len(sql.MIGRATIONS):
             raise StorageFailed(
                 f"PostgreSQL at {self._place} has tables of version {version}, made by a newer "
-                f"lexbandit; this one knows versions up to {len(MIGRATIONS)}. Upgrade lexbandit, "
-                "or use another database.",
+                f"lexbandit; this one knows versions up to {len(sql.MIGRATIONS)}. Upgrade "
+                "lexbandit, or use another database.",
                 final=True,
             )
         return version
@@ -328,6 +233,24 @@ class PostgresReader(PostgresStorage):
     async def read_since(self, seq: int, limit: int) -> list[Stored]:
         """Return the events after `seq`, each one checked."""
         return await super().read_since(seq, limit) if self._there else []
+
+
+class PostgresChecker(PostgresReader):
+    """A log that is to be served: its user must be allowed to."""
+
+    async def _make_ready(self, connection: Any) -> None:
+        await super()._make_ready(connection)
+        user, schema, create, write = await connection.fetchrow(
+            sql.WRITES if self._there else sql.CREATES
+        )
+        if not create:
+            raise self._refused(f"{user} may not create tables in the schema {schema!r}.")
+        if not write:
+            raise self._refused(f"{user} may not write to the tables of lexbandit.")
+
+    def _refused(self, reason: str) -> StorageFailed:
+        told = f"PostgreSQL at {self._place}: {reason} Let the service's user own the database."
+        return StorageFailed(told, final=True)
 
 
 async def _as_it_is(connection: Any) -> None:
@@ -354,3 +277,8 @@ def _not_a_url() -> InvalidInput:
 def storage_at(url: str, *, reading: bool = False) -> Storage:
     """Return the storage of postgresql://USER:PASSWORD@HOST/DATABASE."""
     return PostgresReader(url) if reading else PostgresStorage(url)
+
+
+async def check(url: str) -> None:
+    """Ask the server whether the log can be used, or made."""
+    await read_one(PostgresChecker(url))

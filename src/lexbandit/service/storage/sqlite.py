@@ -13,14 +13,24 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.events import Event, Snapshot, Stored, checksum, in_order
 from lexbandit.service.log_clock import LogClock
+from lexbandit.service.sqlite_file import (
+    UNREADABLE,
+    check_ours,
+    check_writable,
+    end,
+    migrate,
+    unreadable,
+    version,
+)
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
     Storage,
     StorageFailed,
     StorageInUse,
     not_next,
+    read_one,
 )
 
 log = logging.getLogger("lexbandit.service")
@@ -34,41 +44,6 @@ _ROW = "(?, ?, ?, ?, ?, ?)"
 _Statement = tuple[str, Sequence[Any]]
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
-
-# What brings a file from version n to n + 1; a new file takes all of them. AUTOINCREMENT has SQLite
-# keep the last place in a table of its own, by which a log that lost its end is noticed.
-_MIGRATIONS = (
-    """
-    CREATE TABLE log (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        time REAL NOT NULL,
-        point TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        body BLOB NOT NULL,
-        checksum INTEGER NOT NULL
-    );
-    CREATE TABLE snapshots (
-        point TEXT NOT NULL,
-        definition TEXT NOT NULL,
-        seq INTEGER NOT NULL,
-        data BLOB NOT NULL,
-        checksum BLOB NOT NULL,
-        PRIMARY KEY (point, definition, seq)
-    );
-    """,
-)
-VERSION = len(_MIGRATIONS)
-
-# The last event that is there, and the last place written; in one statement, so that no batch of
-# another process comes between them.
-_END = """
-SELECT coalesce(seq, 0), coalesce(time, 0.0), written FROM
-    (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHERE name = 'log')
-    LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1)
-"""
-
-# In a damaged file, also SQLite's messages may be no text.
-_UNREADABLE = (sqlite3.Error, UnicodeError)
 
 
 class SqliteStorage(Storage):
@@ -108,7 +83,7 @@ class SqliteStorage(Storage):
             undo.callback(self._let_others_in)
             try:
                 self._connect(undo)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 raise StorageFailed(
                     f"{self.path} cannot be opened: {error}.", final=True
                 ) from error
@@ -117,11 +92,12 @@ class SqliteStorage(Storage):
     def _connect(self, undo: ExitStack) -> None:
         self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         undo.callback(self._writer.close)
+        check_ours(self._writer, self.path)
         self._writer.execute("PRAGMA journal_mode = WAL")
         self._writer.execute("PRAGMA synchronous = FULL")
         self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
-        _migrate(self._writer, self.path)
-        self._seq, time = _end(self._writer, self.path)
+        migrate(self._writer, self.path)
+        self._seq, time = end(self._writer, self.path)
         self._clock.not_before(time)
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
@@ -255,10 +231,8 @@ class SqliteStorage(Storage):
         """Read; what SQLite cannot make sense of is damage."""
         try:
             return await self._in(self._reading, read)
-        except _UNREADABLE as error:
-            raise CorruptLog(
-                f"{self.path} is damaged where {what} is: {error}. Restore it from a backup."
-            ) from error
+        except UNREADABLE as error:
+            raise unreadable(self.path, what, error) from error
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
@@ -286,37 +260,6 @@ def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file to the present version, whole or not at all."""
-    for n in range(_version(connection, path), VERSION):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {_MIGRATIONS[n]}; PRAGMA user_version = {n + 1}; COMMIT;"
-        )
-
-
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of a file's tables, 0 if there are none; refuse those of later ones."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise StorageFailed(
-            f"{path} has tables of version {version}, made by a newer lexbandit; this one knows "
-            f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
-            final=True,
-        )
-    return int(version)
-
-
-def _end(connection: sqlite3.Connection, path: Path) -> tuple[int, float]:
-    """Return the place and the time of a log's last event; refuse a log that lost its end."""
-    seq, time, written = connection.execute(_END).fetchone()
-    if seq != written or not isinstance(time, float):
-        raise CorruptLog(
-            f"{path} is damaged: its log ends with event {seq}, and event {written} was the last "
-            "one written. Restore it from a backup."
-        )
-    return seq, time
-
-
 class SqliteReader(SqliteStorage):
     """A file that another process may be serving: it is read, and never written or locked."""
 
@@ -325,16 +268,22 @@ class SqliteReader(SqliteStorage):
         if not self.path.is_file():
             raise StorageFailed(f"there is no file {self.path}.", final=True)
         self._failed = f"{self.path} is open for reading only."
-        place = f"{self.path.absolute().as_uri()}?mode=ro"
-        self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
         try:
-            found = await self._read("its version", lambda: _version(self._reader, self.path))
-            if not found:
-                raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
-            await self._read("the log's end", lambda: _end(self._reader, self.path))
+            await self._read("all of it", self._look)
         except BaseException:
-            await self.close()
+            self._reading.shutdown()
+            self._writing.shutdown()
             raise
+
+    def _look(self) -> None:
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        with ExitStack() as undo:
+            self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
+            undo.callback(self._reader.close)
+            if not version(self._reader, self.path):
+                raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
+            end(self._reader, self.path)
+            undo.pop_all()
 
     async def close(self) -> None:
         """Close the file."""
@@ -343,9 +292,21 @@ class SqliteReader(SqliteStorage):
         self._writing.shutdown()
 
 
-def storage_at(url: str, *, reading: bool = False) -> Storage:
-    """Return the storage of sqlite:FILE."""
+def _path(url: str) -> Path:
     place = url.partition(":")[2].removeprefix("//")
     if not place:
         raise InvalidInput("storage must be sqlite:FILE; the file is missing.")
-    return SqliteReader(place) if reading else SqliteStorage(place)
+    return Path(place)
+
+
+def storage_at(url: str, *, reading: bool = False) -> Storage:
+    """Return the storage of sqlite:FILE."""
+    return SqliteReader(_path(url)) if reading else SqliteStorage(_path(url))
+
+
+async def check(url: str) -> None:
+    """Look at the file, if it is there, and whether it may be written."""
+    path = _path(url)
+    check_writable(path)
+    if path.exists() and path.stat().st_size:
+        await read_one(SqliteReader(path))

@@ -13,6 +13,8 @@ from lexbandit.service.storage.base import LARGEST_PAGE
 
 # So many events are copied at once, or fewer where they are large.
 _PAGE = 2_000
+# So many events at its end tell whose copy it is.
+_LAST = 100
 # So many bytes, about, are written at once.
 _PART = 2**20
 
@@ -27,10 +29,10 @@ class Copied(NamedTuple):
 async def copy(source: Storage, target: Storage, progress: Callable[[int], None]) -> Copied:
     """Copy what `target` has not yet.
 
-    What it has must be the beginning of `source`, event by event; then the copy goes on from there,
-    as after one that was stopped. `progress` is told how many events are the same by now.
+    What it has must be the beginning of `source`; then the copy goes on from there, as after one
+    that was stopped. `progress` is told how many events are there by now.
     """
-    begun = await _same(source, target, progress)
+    begun = await _there(source, target)
     seq, more = begun, True
     while more and (page := await source.read_since(seq, _PAGE)):
         for part in _parts(page):
@@ -56,10 +58,16 @@ def _parts(page: Sequence[Stored]) -> Iterator[list[Stored]]:
         yield part
 
 
-async def _same(source: Storage, target: Storage, progress: Callable[[int], None]) -> int:
-    """Return how many events `target` has; refuse those that `source` has not."""
-    seq = 0
-    while there := await target.read_since(seq, _PAGE):
+async def _there(source: Storage, target: Storage) -> int:
+    """Return how many events `target` has; refuse it if they are not the first ones of `source`.
+
+    The first event is compared, and the last ones: their times and ids are in no other log.
+    """
+    length = await _length(target)
+    if not length:
+        return 0
+    for seq in dict.fromkeys((0, max(length - _LAST, 0), length - 1)):
+        there = await target.read_since(seq, _LAST)
         ours = await source.read_since(seq, len(there))
         for one, other in zip(ours, there, strict=False):
             if one != other:
@@ -68,12 +76,25 @@ async def _same(source: Storage, target: Storage, progress: Callable[[int], None
                     "not the beginning of the log to copy from. Copy into an empty database or a "
                     "new file."
                 )
-            seq = one.seq
-        if not ours:
+        if len(ours) < len(there):
             raise InvalidInput(
-                f"the log to copy to goes on where the one to copy from ends, after "
-                f"{counted(seq, 'event')}: it was written to since. Copy into an empty database "
-                "or a new file."
+                "the log to copy to goes on where the one to copy from ends, after "
+                f"{counted(seq + len(ours), 'event')}: it was written to since. Copy into an empty "
+                "database or a new file."
             )
-        progress(seq)
-    return seq
+    return length
+
+
+async def _length(storage: Storage) -> int:
+    """Return how many events a log has: places have no gaps, so its end is found by halving."""
+    most = 1
+    while await storage.read_since(most, 1):
+        most *= 2
+    least = most // 2
+    while least < most:
+        middle = (least + most) // 2
+        if await storage.read_since(middle, 1):
+            least = middle + 1
+        else:
+            most = middle
+    return least

@@ -236,6 +236,25 @@ def test_numbers_of_numpy_are_sent_and_nan_is_not() -> None:
     assert len(machine.seen) == 1
 
 
+def test_nan_is_refused_with_its_place() -> None:
+    import numpy as np
+
+    client = client_of(Machine(said(DECIDED)))
+    told = ", and JSON has neither NaN nor Infinity; a value that is missing is left out"
+    with pytest.raises(InvalidInput, match="JSON: context.tokens is nan" + told):
+        client.decide("router", {"task": "code", "tokens": math.nan})
+    with pytest.raises(InvalidInput, match=r"context\.v\[1\] is -inf" + told):
+        client.decide("router", {"v": [1.0, -math.inf]})
+    with pytest.raises(InvalidInput, match=r"context\.v is array\(\[ 1., nan\]\)" + told):
+        client.decide("router", {"v": np.array([1.0, math.nan])})
+    with pytest.raises(InvalidInput, match=r"rewards\[1\]\.values\.cost is inf" + told):
+        client.reward_many("router", [("a", {"cost": 1.0}), ("b", {"cost": math.inf})])
+    endless: dict[str, Any] = {"x": math.nan}
+    endless["itself"] = endless
+    with pytest.raises(InvalidInput, match="cannot be sent as JSON: Out of range"):
+        client.decide("router", endless)
+
+
 def test_arms() -> None:
     machine = Machine(said({"arms": [{"name": "small", "retired": False}]}), said({}))
     client = client_of(machine)

@@ -82,7 +82,7 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def _why(body: bytes, error: ValueError) -> str:
+def _why(body: bytes, error: Exception) -> str:
     """Return why a body is not JSON: msgspec's own words, but for NaN and Infinity."""
     try:
         _SCANNER.raw_decode(body.decode().lstrip())

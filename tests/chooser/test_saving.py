@@ -166,8 +166,8 @@ def test_a_crash_leaves_the_old_file(
     assert path.read_bytes() != before
 
 
-def test_a_file_keeps_its_mode_and_a_folder_is_made(make: Make, tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "down" / "it"
+def test_a_file_keeps_its_mode(make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "it"
     make().save(path)
     path.chmod(0o640)
     make().save(str(path))
@@ -288,6 +288,12 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 def test_places_that_are_no_files(make: Make, tmp_path: Path) -> None:
     with pytest.raises(lb.InvalidInput, match="is a folder"):
         make().save(tmp_path)
+    with pytest.raises(lb.InvalidInput, match=f"there is no folder {tmp_path / 'none'} to write"):
+        make().save(tmp_path / "none" / "it")
+    long = "x" * 250  # the name is short enough, that of the file beside it is not
+    with pytest.raises(lb.InvalidInput, match=f"{long} cannot be written: .*, in the folder"):
+        make().save(tmp_path / long)
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(lb.InvalidInput, match="cannot be read"):
         lb.Chooser.load(tmp_path)
     for wrong in (3, None, ["a"]):

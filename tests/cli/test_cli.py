@@ -17,6 +17,7 @@ Captured = pytest.CaptureFixture[str]
 def test_help_names_every_verb(capsys: Captured) -> None:
     assert status_of(["--help"]) == 0
     text = capsys.readouterr().out
+    assert text.startswith("Usage: lexbandit [OPTIONS] VERB [ARGS]...")
     for verb, explanation in VERBS.items():
         assert verb in text
         assert explanation in text
@@ -137,7 +138,8 @@ def test_an_entry_point_is_found_by_name(
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["frobnicate"], 2, "No such command"),
+        (["frobnicate"], 2, "unknown verb 'frobnicate'. Known: compare, copy, demo"),
+        (["serv"], 2, "unknown verb 'serv'; did you mean 'serve'?"),
         (["reproduce", "4"], 2, "experiments are 1, 2 and 3, got '4'"),
         (["reproduce", "--runs", "0"], 2, "--runs"),
         (["run"], 2, "STUDY.toml"),
@@ -272,3 +274,11 @@ def test_without_its_extra_one_line_says_what_to_install(package: str) -> None:
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert f"needs the package {package!r}: pip install 'lexbandit[bench]', or '.[bench]'" in line
+
+
+def test_python_runs_the_same_command() -> None:
+    command = [sys.executable, "-m", "lexbandit", "serv"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Usage: lexbandit [OPTIONS] VERB")
+    assert "did you mean 'serve'?" in done.stderr

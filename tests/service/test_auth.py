@@ -328,6 +328,23 @@ def test_keys_are_made_kept_hashed_and_read_back(
     assert [one.name for one in tmp_path.iterdir()] == ["keys.toml"]
 
 
+def test_what_is_wrong_with_a_file_of_keys_is_told_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(path: Path) -> str:
+        assert status_of(["key", "web", "--role", "read", "--to", str(path)]) == 1
+        return capsys.readouterr().err
+
+    assert f"there is no folder {tmp_path / 'none'} to write" in told(tmp_path / "none" / "k.toml")
+    long = tmp_path / ("x" * 253)  # the name of the file beside it is too long
+    assert f"{long} cannot be written: File name too long, in the folder {tmp_path}" in told(long)
+    assert list(tmp_path.iterdir()) == []
+    broken = tmp_path / "broken.toml"
+    broken.write_text("keys = [")
+    assert f"error: {broken}: not valid TOML" in told(broken)
+    assert list(tmp_path.iterdir()) == [broken]
+
+
 def test_a_key_for_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["key", "web", "--role", "read"]) == 0
     said = capsys.readouterr()

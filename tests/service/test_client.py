@@ -6,8 +6,10 @@ Against the service itself it is used by the other files of this folder.
 import asyncio
 import json
 import math
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -111,6 +113,24 @@ def test_a_lost_response_is_asked_for_again_with_the_same_key(waits: list[float]
     assert len(machine.seen) == 6
     for n, wait in enumerate(waits):
         assert 0.05 * 2**n <= wait <= 0.1 * 2**n
+
+
+def test_https_to_a_port_of_http_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        told = "a service without TLS, whose address begins with http://"
+        with Client(url, retries=0) as client, pytest.raises(ServiceError, match=told):
+            client.summary("router")
+        thread.join()
 
 
 def test_a_decision_is_looked_up() -> None:
@@ -234,6 +254,25 @@ def test_numbers_of_numpy_are_sent_and_nan_is_not() -> None:
         with pytest.raises(InvalidInput, match="cannot be sent"):
             client.decide("router", {"n": wrong})
     assert len(machine.seen) == 1
+
+
+def test_nan_is_refused_with_its_place() -> None:
+    import numpy as np
+
+    client = client_of(Machine(said(DECIDED)))
+    told = ", and JSON has neither NaN nor Infinity; a value that is missing is left out"
+    with pytest.raises(InvalidInput, match="JSON: context.tokens is nan" + told):
+        client.decide("router", {"task": "code", "tokens": math.nan})
+    with pytest.raises(InvalidInput, match=r"context\.v\[1\] is -inf" + told):
+        client.decide("router", {"v": [1.0, -math.inf]})
+    with pytest.raises(InvalidInput, match=r"context\.v is array\(\[ 1., nan\]\)" + told):
+        client.decide("router", {"v": np.array([1.0, math.nan])})
+    with pytest.raises(InvalidInput, match=r"rewards\[1\]\.values\.cost is inf" + told):
+        client.reward_many("router", [("a", {"cost": 1.0}), ("b", {"cost": math.inf})])
+    endless: dict[str, Any] = {"x": math.nan}
+    endless["itself"] = endless
+    with pytest.raises(InvalidInput, match="cannot be sent as JSON: Out of range"):
+        client.decide("router", endless)
 
 
 def test_arms() -> None:

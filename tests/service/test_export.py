@@ -202,16 +202,20 @@ def test_an_id_that_is_used_again_when_it_is_over_has_two_rows(
     assert (table["delay.cost"] < 0.1).all()
 
 
-def test_a_missing_folder_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_place_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def run() -> None:
-        async with served(tmp_path):
-            pass
+        async with served(tmp_path) as s:
+            await s.decide()
 
     asyncio.run(run())
     assert exported(tmp_path, "none/out.csv") == 1
     told = capsys.readouterr().err
     assert f"there is no folder {tmp_path / 'none'} to write out.csv into" in told
     assert "runs" not in told
+    long = f"{'x' * 300}.csv"
+    assert exported(tmp_path, long) == 1
+    told = capsys.readouterr().err
+    assert f"{tmp_path / long} cannot be written: File name too long, in the folder" in told
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit.errors import InvalidInput
+from lexbandit.places import placing
 
 FORMAT = "lexbandit.chooser"
 VERSION = 2
@@ -76,22 +77,22 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Write a file, whole or not at all."""
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.parent / f".{path.name}.{secrets.token_hex(6)}"
-    try:
-        with open(beside, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            beside.chmod(stat.S_IMODE(path.stat().st_mode))  # as the one it replaces
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _settle(path.parent)
+    with placing(path) as folder:
+        if path.is_dir():
+            raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
+        beside = folder / f".{path.name}.{secrets.token_hex(6)}"
+        try:
+            with open(beside, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileNotFoundError):
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))  # as the one it replaces
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+    _settle(folder)
 
 
 def _settle(folder: Path) -> None:

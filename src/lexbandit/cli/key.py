@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from lexbandit.cli.extras import needs
+from lexbandit.places import placing
 
 
 @click.command("key")
@@ -53,17 +54,21 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
         click.echo(f"To allow it, add to the file of keys:\n\n{entry}", err=True)
         click.echo(f'or set {variable}="{",".join(listed)}:{hash_of(secret)}"\n', err=True)
     else:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        beside = path.with_name(f".{path.name}.new")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                _like(path, file.fileno())
-                file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
-            Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        before = ""
+        if path.exists():
+            keys_in_file(path)  # what is wrong with it is told before it is copied
+            before = path.read_text(encoding="utf-8")
+        with placing(path) as folder:
+            beside = folder / f".{path.name}.new"
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    _like(path, file.fileno())
+                    file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
+                Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
+                os.replace(beside, path)
+            finally:
+                beside.unlink(missing_ok=True)
         click.echo(f"Its hash is in {path}; start the service again to allow it.", err=True)
     click.echo("The key, shown this once:", err=True)
     click.echo(secret)

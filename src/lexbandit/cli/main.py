@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from lexbandit.cli.extras import needs
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, unknown_name
 
 # A verb's file is imported when the verb is used: `lexbandit --help` is quick.
 VERBS = {
@@ -44,9 +44,11 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb."""
+        """Import a verb; the nearest one is suggested for one that is not there."""
         if cmd_name not in VERBS:
-            return None
+            if ctx.resilient_parsing:  # a shell completes a line that is not written yet
+                return None
+            raise click.UsageError(str(unknown_name("verb", cmd_name, VERBS)), ctx)
         with needs("bench"):  # those of the service say themselves what they need
             found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
         return found
@@ -57,7 +59,11 @@ class Verbs(click.Group):
             formatter.write_dl(list(VERBS.items()))
 
 
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="lexbandit")
 def lexbandit() -> None:
     """Contextual bandits for metrics that have priorities."""

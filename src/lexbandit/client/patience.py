@@ -13,6 +13,8 @@ _FIRST = 0.1
 _LONGEST = 10.0
 # Who is asked to wait for longer is told so, instead of waiting.
 _PATIENT = 30.0
+# What OpenSSL calls an answer that is not TLS, by its version.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 
 
 class Patience:
@@ -30,6 +32,8 @@ class Patience:
         """Return how long to wait after no answer; raise if it was the last attempt."""
         if self.left == 0:
             told = str(error) or type(error).__name__
+            if any(name in told for name in _NO_TLS):
+                told += ", as from a service without TLS, whose address begins with http://"
             raise ServiceError(
                 f"no answer from {url} in {counted(self.tried + 1, 'attempt')}, at last: {told}. "
                 "Whether the request arrived is not known; sending it again with the same id is "

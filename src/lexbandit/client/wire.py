@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
+from lexbandit.client.encoding import encoded
 from lexbandit.errors import (
     Contradiction,
     InvalidInput,
@@ -190,7 +191,7 @@ def add_arm(
     body: dict[str, Any] = {}
     if prior is not None:
         body = {"prior": dict(prior), "weight": weight}
-    return Call("PUT", _path(point, "arms", arm), _object, _encoded(body))
+    return Call("PUT", _path(point, "arms", arm), _object, encoded(body))
 
 
 def retire_arm(point: str, arm: str) -> Call[dict[str, Any]]:
@@ -277,21 +278,6 @@ def _path(*parts: str) -> str:
     return "/v1/" + "/".join(quote(part, safe=":") for part in parts)
 
 
-def _encoded(body: Any) -> bytes:
-    try:
-        return json.dumps(body, allow_nan=False, separators=(",", ":"), default=_plain).encode()
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"this cannot be sent as JSON: {error}.") from error
-
-
-def _plain(value: Any) -> Any:
-    """Return numpy's numbers and arrays, or a frame's, as plain ones."""
-    for way in ("item", "tolist") if getattr(value, "ndim", 0) == 0 else ("tolist",):
-        if hasattr(value, way):
-            return getattr(value, way)()
-    raise TypeError(f"{value!r} is of {type(value).__name__}")
-
-
 def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} must be a list, got {values!r}.")
@@ -299,7 +285,7 @@ def _listed(name: str, values: Iterable[Any]) -> list[Any]:
 
 
 def _post(path: str, body: Any, read: Callable[[Answer], T]) -> Call[T]:
-    return Call("POST", path, read, _encoded(body))
+    return Call("POST", path, read, encoded(body))
 
 
 def _object(answer: Answer) -> dict[str, Any]:

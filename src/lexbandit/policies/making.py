@@ -7,6 +7,7 @@ from typing import Any
 from lexbandit import checks
 from lexbandit.bounds import REGISTRY as BOUNDS
 from lexbandit.bounds import Bound
+from lexbandit.compiling import tell_of_compiling
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.policies.base import Policy
 from lexbandit.policies.grid import checked_sides
@@ -112,6 +113,7 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     ]
     if missing:
         raise InvalidInput(f"{name} needs {', '.join(missing)}: make_policy({name!r}, ...).")
+    tell_of_compiling()
     policy = REGISTRY.builder(name)(**{key: values[key] for key in values if key in taken})
     policy.name = name
     return policy

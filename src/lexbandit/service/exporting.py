@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.places import placing
 from lexbandit.service.events import Stored, read_body
 from lexbandit.service.storage import Storage
 
@@ -68,19 +69,18 @@ def format_of(path: Path) -> str:
 async def export(storage: Storage, point: str, path: Path) -> Exported:
     """Write the decisions of a point to a file, whole or not at all."""
     format = format_of(path)
-    if not path.resolve().parent.is_dir():
-        raise InvalidInput(f"there is no folder {path.resolve().parent} to write {path.name} into.")
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.resolve().parent) as folder:
-        sorted_log = _SortedLog(Path(folder) / "sorted.db")
+    with placing(path) as place, tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made:
+        folder = Path(made)
+        sorted_log = _SortedLog(folder / "sorted.db")
         try:
             points = await _sort(storage, point, sorted_log)
             if point not in points:
                 raise unknown_name("decision point", point, points)
-            made = Path(folder) / f"made.{format}"
-            rows = _write(sorted_log, format, Path(folder), made)
+            whole = folder / f"whole.{format}"
+            rows = _write(sorted_log, format, folder, whole)
         finally:
             sorted_log.connection.close()
-        os.replace(made, path)
+        os.replace(whole, path)
     return Exported(rows, sorted_log.repeated)
 
 

@@ -21,6 +21,14 @@ class _Twice(ValueError):
     """A key stands twice in one object."""
 
 
+class _NoNumber(ValueError):
+    """NaN, Infinity or -Infinity stands where a number may."""
+
+
+def _no_number(name: str) -> None:
+    raise _NoNumber(name)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; a key twice is refused, since readers differ in which one they take."""
     made = dict(pairs)
@@ -44,7 +52,7 @@ def _keys(value: Any) -> int:
 
 _NESTED = frozenset((dict, list))
 # Made once: json.loads would make one for every body.
-_SCANNER = json.JSONDecoder(object_pairs_hook=_unique)
+_SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
 
 
 def decode(body: bytes) -> Any:
@@ -70,8 +78,22 @@ def decode(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
     except (msgspec.DecodeError, ValueError) as error:
-        raise Problem(MALFORMED, f"the body is not JSON: {error}.") from None
+        raise Problem(MALFORMED, f"the body is not JSON: {_why(body, error)}.") from None
     return value
+
+
+def _why(body: bytes, error: Exception) -> str:
+    """Return why a body is not JSON: msgspec's own words, but for NaN and Infinity."""
+    try:
+        _SCANNER.raw_decode(body.decode().lstrip())
+    except _NoNumber as found:
+        return (
+            f"it has {found}, and JSON has neither NaN nor Infinity; a value that is missing is "
+            "left out, and a feature may be null"
+        )
+    except (ValueError, RecursionError):
+        pass  # the standard library takes offence at something else
+    return str(error)
 
 
 def convert(value: Any, type: type[T]) -> T:

@@ -28,7 +28,7 @@ def example(feature: Feature) -> Any:
 def warm_up(definition: Definition) -> None:
     """Decide, learn and explain once with a chooser that is thrown away."""
     begun = time.perf_counter()
-    log.info("preparing point=%s; the first time it compiles, for up to a minute", definition.name)
+    log.info("preparing point=%s", definition.name)
     chooser = definition.chooser(definition.arms, time.time)
     context = {feature.name: example(feature) for feature in definition.context}
     allowed = list(definition.arms)[:1]

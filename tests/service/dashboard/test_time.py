@@ -51,14 +51,14 @@ _AXES = """(charts) => [...document.querySelectorAll(charts)].map((chart) => {
     left: frame.left - from.left, right: frame.right - from.left, bottom: frame.bottom, width: from.width,
   };
 })"""
-_FITS = """(charts) => [...document.querySelectorAll(charts)].every((chart) =>
+_FITS = """([charts, width]) => innerWidth === width && [...document.querySelectorAll(charts)].every((chart) =>
   chart.role === "img" && Math.abs(chart.querySelector("svg").clientWidth - chart.clientWidth) <= 1)"""
 
 
 def _axes(one: Visit, width: int) -> list[dict[str, Any]]:
     """Return the charts' axes of time in a window of such a width."""
     one.page.set_viewport_size({"width": width, "height": 900})
-    one.page.wait_for_function(_FITS, arg=CHARTS)
+    one.page.wait_for_function(_FITS, arg=[CHARTS, width])
     found: list[dict[str, Any]] = one.page.evaluate(_AXES, CHARTS)
     assert len(found) == 5
     return found
@@ -72,12 +72,13 @@ def test_labels_of_times_have_room(visit: Go, service: Watched, span: str) -> No
         for axis in _axes(one, width):
             labels = axis["labels"]
             assert len(labels) >= 2, width
-            gaps = [two["left"] - one["right"] for one, two in itertools.pairwise(labels)]
+            gaps = [b["left"] - a["right"] for a, b in itertools.pairwise(labels)]
             assert min(gaps) >= 8, (width, labels)
             assert labels[0]["left"] >= 0
             assert labels[-1]["right"] <= axis["width"]
             texts = [label["text"] for label in labels]
-            assert len({*texts}) == len(texts) or span == "3 days", (width, texts)
+            # The same hour may come again if days are told too.
+            assert len({*texts}) == len(texts) or any("Oct" in text for text in texts), texts
 
 
 @pytest.mark.parametrize("span", SPANS)
@@ -85,8 +86,9 @@ def test_all_charts_show_the_same_time(visit: Go, service: Watched, span: str) -
     one = visit()
     one.shows(_lasting(service, SPANS[span]))
     first, *others = _axes(one, 390)  # here they stand below each other
+    texts = [label["text"] for label in first["labels"]]
     for axis in others:
-        assert [one["text"] for one in axis["labels"]] == [one["text"] for one in first["labels"]]
+        assert [label["text"] for label in axis["labels"]] == texts
         for place in ("left", "right"):
             assert axis[place] == pytest.approx(first[place], abs=2)
 

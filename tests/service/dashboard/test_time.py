@@ -38,21 +38,24 @@ def _lasting(service: Watched, seconds: int) -> dict[str, Any]:
 
 # Places are told from the left edge of each chart, so that those beside each other compare.
 _AXES = """(charts) => [...document.querySelectorAll(charts)].map((chart) => {
-  const box = (node) => node.getBoundingClientRect();
-  const from = box(chart);
+  const edge = chart.getBoundingClientRect().left;
+  const box = (node) => {
+    const { left, right, bottom } = node.getBoundingClientRect();
+    return { left: left - edge, right: right - edge, bottom, text: node.textContent };
+  };
   const seen = (node) => getComputedStyle(node).opacity !== "0";
   const axes = [...chart.querySelectorAll(".role-axis-label")];
   const lowest = axes.sort((one, other) => box(one).bottom - box(other).bottom).at(-1);
-  const frame = box(chart.querySelector(".role-frame .background"));
+  const labels = [...lowest.querySelectorAll("text")].filter(seen).map(box);
   return {
-    labels: [...lowest.querySelectorAll("text")].filter(seen).map((node) =>
-      ({ text: node.textContent, left: box(node).left - from.left, right: box(node).right - from.left }))
-      .sort((one, other) => one.left - other.left),
-    left: frame.left - from.left, right: frame.right - from.left, bottom: frame.bottom, width: from.width,
+    ...box(chart.querySelector(".role-frame .background")),
+    labels: labels.sort((one, other) => one.left - other.left),
+    width: chart.clientWidth,
   };
 })"""
-_FITS = """([charts, width]) => innerWidth === width && [...document.querySelectorAll(charts)].every((chart) =>
-  chart.role === "img" && Math.abs(chart.querySelector("svg").clientWidth - chart.clientWidth) <= 1)"""
+_FITS = """([charts, width]) => innerWidth === width
+  && [...document.querySelectorAll(charts)].every((chart) => chart.role === "img"
+    && Math.abs(chart.querySelector("svg").clientWidth - chart.clientWidth) <= 1)"""
 
 
 def _axes(one: Visit, width: int) -> list[dict[str, Any]]:
@@ -98,3 +101,13 @@ def test_axes_beside_each_other_are_level(visit: Go, service: Watched) -> None:
     one.shows(_lasting(service, 3600))
     heights = [axis["bottom"] for axis in _axes(one, 1280)]
     assert heights[0] == heights[1] < heights[2] == heights[3]
+
+
+def test_the_axes_of_time_go_on_with_it(visit: Go, service: Watched) -> None:
+    one = visit()
+    one.shows(_lasting(service, 5))
+    assert not any("Oct" in label["text"] for axis in _axes(one, 768) for label in axis["labels"])
+    later = _lasting(service, 3 * 86400)
+    one.page.route("**/history*", lambda route: route.fulfill(json=later))
+    for chart in CHARTS.split(", "):
+        one.page.locator(chart).last.get_by_text("Oct 11").wait_for()

@@ -89,7 +89,7 @@ async def served(
         known = None if keys is None else Keys(keys)
         sessions = None if known is None else Sessions(known)
         door = Door(known, sessions)
-        site = Site(door, routes(engine), engine.points, secure=False)
+        site = Site(door, routes(engine, no_auth=door.keys is None), engine.points, secure=False)
         app = App(engine, door, Limits(body), site)
         async with httpx.AsyncClient(transport=_Straight(app), base_url=URL) as http:
             yield Served(engine, app, http)

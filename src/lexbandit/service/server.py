@@ -53,7 +53,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     door = Door(keys, sessions, config.rate)
     secure = config.tls_cert is not None or config.behind_tls
-    site = Site(door, routes(engine), engine.points, secure=secure)
+    site = Site(door, routes(engine, no_auth=no_auth), engine.points, secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
 
 

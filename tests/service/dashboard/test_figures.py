@@ -2,6 +2,7 @@
 
 import re
 
+import httpx
 import numpy as np
 import pytest
 
@@ -66,6 +67,91 @@ def test_nothing_is_claimed_while_nothing_is_known(
     assert text.startswith("It is too early to tell") == early
     assert ("gives up 0.209" in text) != early
     assert found == base
+
+
+_COMPARED = "Compared with always taking the arm best for quality, "
+_SURE = (0.012, 0.011, 0.013)
+
+
+@pytest.mark.parametrize(
+    ("quality", "cost", "words", "line", "losses"),
+    [
+        (
+            (-0.066, -0.2, 0.07),
+            (-0.00018, -0.002, 0.0016),
+            "it cannot be told yet whether cost and quality are better or worse.",
+            "; by estimate 0.066 lower, not certain yet",
+            0,
+        ),
+        (
+            (-0.015, -0.03, 0.001),  # it may be more than the tolerance
+            _SURE,
+            "cost is 0.01200 lower; it cannot be told yet whether quality is better or worse.",
+            "; by estimate 0.015 lower, not certain yet",
+            0,
+        ),
+        (
+            (-0.009, -0.019, 0.001),
+            _SURE,
+            "cost is 0.01200 lower; quality is as good, within its tolerance of 0.020.",
+            "; as good as the baseline, within its tolerance of 0.020",
+            0,
+        ),
+        (
+            (-0.013, -0.019, -0.007),
+            _SURE,
+            "cost is 0.01200 lower; quality gives up 0.013, within its tolerance of 0.020.",
+            "; gave up: 0.013 lower, within its tolerance of 0.020",
+            0,
+        ),
+        (
+            (-0.05, -0.08, -0.02),
+            _SURE,
+            "cost is 0.01200 lower; quality gives up 0.050.",
+            "; gave up: 0.050 lower",
+            1,
+        ),
+        (
+            (0.0, 0.0, 0.0),
+            (-0.0002, -0.0003, -0.0001),
+            "cost is 0.00020 higher; quality is as good.",
+            "; as good as the baseline",
+            1,
+        ),
+    ],
+)
+def test_only_what_is_certain_is_claimed(
+    visit: Go,
+    service: Watched,
+    quality: tuple[float, ...],
+    cost: tuple[float, ...],
+    words: str,
+    line: str,
+    losses: int,
+) -> None:
+    told = httpx.get(f"{service.url}/v1/router/history").json()
+    for name, gained in (("quality", quality), ("cost", cost)):
+        told["summary"]["gained"][name] |= zip(("value", "low", "high"), gained, strict=True)
+    one = visit()
+    one.shows(told)
+    found = one.text("#headline"), one.text("#objectives .figure-line >> nth=0")
+    headline, first = (re.sub(r" \(\d\S*\s%\)", "", text) for text in found)
+    assert headline == _COMPARED + words
+    assert first.endswith(f"){line}")
+    assert one.page.locator(".figure-line .loss").count() == losses
+
+
+def test_nothing_is_compared_while_one_objective_has_few_rewards(
+    visit: Go, service: Watched
+) -> None:
+    told = httpx.get(f"{service.url}/v1/router/history").json()
+    told["summary"]["received"]["quality"]["count"] = 29
+    one = visit()
+    one.shows(told)
+    assert one.text("#headline").startswith("It is too early to tell")
+    lines = one.page.locator("#objectives .figure-line").all_inner_texts()
+    assert [line.endswith(")") and "gained" not in line for line in lines] == [True, True]
+    assert one.page.locator("#objectives .dash").count() == 0
 
 
 def test_one_reward_has_no_interval(visit: Go, service: Watched) -> None:
@@ -150,7 +236,7 @@ _REDRAWN = """async (values) => {
   place.className = "chart";
   for (const ends of [[0, 1], values]) {
     const rows = ends.map((value, n) => ({ t: 1e6 * n, value, run: 0 }));
-    await draw(place, "same", objectiveSpec("%H:%M", "red", false, false), { rows }, "lines");
+    await draw(place, "same", objectiveSpec([0, 1e6], "red", false, false), { rows }, "lines");
   }
   const left = (node) => node.getBoundingClientRect().left;
   const labels = [...place.querySelectorAll(".role-axis-label text")];
@@ -188,6 +274,7 @@ def test_there_is_something_to_read_before_there_is_anything_to_show(visit: Go) 
     assert one.text("#headline") == "No decisions yet."
     assert "curl" in one.text("#empty")
     assert '"tokens":0' in one.text("#empty")
+    assert "Authorization" not in one.text("#empty")  # nobody needs a key here
     assert not one.page.is_visible("#figures")
     one.page.get_by_role("link", name="silent").click()
     one.page.get_by_text("no rewards yet: there is nothing to learn from").wait_for()

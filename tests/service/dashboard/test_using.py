@@ -247,6 +247,8 @@ def test_nobody_sees_it_without_signing_in(tmp_path: Path, browser: Any) -> None
         context = browser.new_context()
         page = context.new_page()
         page.goto(one.url)
+        how = "lexbandit key NAME --role read --to keys.toml, and start the service again."
+        assert how in page.inner_text("main")
         page.get_by_label("API key").fill(_SECRET["web"])
         page.get_by_role("button", name="Sign in").click()
         assert "not known" in page.get_by_role("alert").inner_text()
@@ -254,6 +256,7 @@ def test_nobody_sees_it_without_signing_in(tmp_path: Path, browser: Any) -> None
         page.keyboard.press("Enter")
         page.wait_for_selector("body[data-turns]")
         assert page.inner_text("#headline") == "No decisions yet."
+        assert "-H 'Authorization: Bearer KEY'" in page.inner_text("#empty")
         page.get_by_role("button", name="Sign out").click()
         page.wait_for_url("**/login")
         page.goto(one.url)

@@ -44,9 +44,9 @@ _FOREVER = "public, max-age=31536000, immutable"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-def routes(engine: "Engine") -> list[Route]:
-    """Return the dashboard's routes."""
-    watch = _Watch(engine)
+def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
+    """Return the dashboard's routes; `no_auth`: nobody needs a key."""
+    watch = _Watch(engine, "none" if no_auth else "keys")
     return [
         Route("/", watch.page, name="dashboard"),
         Route(FILES + "{file}", watch.file, name="dashboard file"),
@@ -83,8 +83,9 @@ def _page(name: str, texts: dict[str, str], status: int = 200) -> Response:
 class _Watch:
     """What the pages need of the engine."""
 
-    def __init__(self, engine: "Engine") -> None:
+    def __init__(self, engine: "Engine", auth: str) -> None:
         self._engine = engine
+        self._auth = auth
         self._summaries = Fresh(most=5.0)
         self._maps = Fresh(most=10.0)
         self._drawing = asyncio.Lock()
@@ -92,7 +93,8 @@ class _Watch:
     async def page(self, request: Request) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
         points = " ".join(self._engine.points)
-        return _page("index.html", {"vega": NAME, "points": points, "session": session})
+        texts = {"vega": NAME, "points": points, "session": session, "auth": self._auth}
+        return _page("index.html", texts)
 
     async def file(self, request: Request) -> Response:
         name = request.path_params["file"]

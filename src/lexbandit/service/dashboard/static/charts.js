@@ -17,7 +17,7 @@ const drawn = new Map();
 const vega = import(document.body.dataset.vega);
 
 // Draws rows at a place, with words for those who do not see it. While `key` stays, only the rows
-// are changed.
+// and the values of the parameters are changed.
 export function draw(place, key, spec, rows, label) {
   const before = drawn.get(place);
   const work = (before?.work ?? Promise.resolve()).then(() => paint(place, key, spec, rows)).then(() => {
@@ -35,6 +35,7 @@ async function paint(place, key, spec, rows) {
   const now = drawn.get(place);
   if (now.key === key && now.view) {
     for (const [name, values] of Object.entries(rows)) now.view.data(name, values);
+    for (const { name, value } of spec.params ?? []) now.view.signal(name, value);
     await now.view.runAsync();
     return;
   }
@@ -55,15 +56,25 @@ export function forget(place) {
 }
 
 export const colours = (looks, names) => ({ domain: names, range: names.map((name) => looks.of(name).colour) });
-const time = (clock) => ({ field: "t", type: "temporal", title: null, axis: { tickCount: 4, format: clock, labelFlush: true, grid: false } });
+
+// A moment is written by what is new in it: a whole minute has no seconds, midnight is a day.
+const CLOCK = { month: "%b %d", date: "%b %d", day: "%b %d", hours: "%H:%M", minutes: "%H:%M", seconds: "%H:%M:%S" };
+// Ticks by the room there is, none between two seconds.
+const time = {
+  field: "t", type: "temporal", title: null, scale: { domain: [{ expr: "span[0]" }, { expr: "span[1]" }] },
+  axis: { tickCount: { expr: "min(width / 100, (span[1] - span[0]) / 1000)" }, format: CLOCK, labelFlush: true, labelOverlap: true, labelSeparation: 10, grid: false },
+};
+// What charts of time share: which time it is, in milliseconds, and a whole height, so that the axes
+// of charts beside each other are level.
+const during = (span) => ({ params: [{ name: "span", value: span }], height: 200, autosize: { type: "fit", contains: "padding", resize: true } });
 const moment = { field: "t", type: "temporal", title: "time", format: "%b %d, %H:%M:%S" };
 
-export function sharesSpec(clock, looks, names) {
+export function sharesSpec(span, looks, names) {
   return {
-    data: { name: "rows" },
+    ...during(span), data: { name: "rows" },
     mark: { type: "area", interpolate: "step-after", line: false, opacity: 0.92 },
     encoding: {
-      x: time(clock), detail: { field: "run" },
+      x: time, detail: { field: "run" },
       y: { field: "from", type: "quantitative", title: null, scale: { domain: [0, 1], clamp: true }, axis: { format: ".0%", tickCount: 3 } }, y2: { field: "to" },
       color: { field: "arm", type: "nominal", scale: colours(looks, names), legend: null },
       tooltip: [moment, { field: "arm", title: "arm" }, { field: "share", title: "share", format: ".1%" }, { field: "n", title: "decisions", format: "," }],
@@ -71,45 +82,46 @@ export function sharesSpec(clock, looks, names) {
   };
 }
 
-export function trafficSpec(clock, unit) {
+export function trafficSpec(span, unit) {
   return {
-    data: { name: "rows" },
+    ...during(span), data: { name: "rows" },
     layer: [
       { mark: { type: "area", interpolate: "step-after", color: "#56B4E9", opacity: 0.25, tooltip: true } },
       { mark: { type: "line", interpolate: "step-after", color: "#0072B2", strokeWidth: 1.8 } },
     ],
     encoding: {
-      x: time(clock),
-      y: { field: "rate", type: "quantitative", title: `decisions per ${unit}`, axis: { tickCount: 4 }, scale: { zero: true } },
+      x: time,
+      y: { field: "rate", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { zero: true } },
       tooltip: [moment, { field: "rate", title: `per ${unit}`, format: ",.3~r" }, { field: "n", title: "decisions", format: "," }],
     },
   };
 }
 
 // `band`: some row has an interval; `lines`: there are levels. What has no rows is left out.
-export function objectiveSpec(clock, colour, band, lines) {
+export function objectiveSpec(span, colour, band, lines) {
   const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { zero: false, nice: true } };
   const level = { data: { name: "levels" }, encoding: { y: { field: "value", type: "quantitative" } } };
   return {
+    ...during(span),
     layer: [
-      band && { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time(clock), detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
-      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time(clock), detail: { field: "run" }, y } },
-      { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, tooltip: true }, encoding: { x: time(clock), y,
+      band && { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time, detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
+      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },
+      { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, clip: true, tooltip: true }, encoding: { x: time, y,
         tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
       lines && { ...level, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
     ].filter(Boolean),
   };
 }
 
-export function lateSpec(clock) {
+export function lateSpec(span) {
   return {
-    data: { name: "rows" },
+    ...during(span), data: { name: "rows" },
     layer: [
       { mark: { type: "area", interpolate: "step-after", color: "#E69F00", opacity: 0.3, tooltip: true } },
       { mark: { type: "line", interpolate: "step-after", color: "#E69F00", strokeWidth: 1.8 } },
     ],
     encoding: {
-      x: time(clock), y: { field: "n", type: "quantitative", title: "late rewards", axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },
+      x: time, y: { field: "n", type: "quantitative", title: null, axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },
       tooltip: [moment, { field: "n", title: "late rewards", format: "," }],
     },
   };

@@ -3,7 +3,7 @@
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
 import { OTHERS, baseline, comparable, lately, looks, mean, pace, runs, stretches } from "./series.js";
-import { clockOf, count, counted, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { count, counted, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
@@ -11,7 +11,8 @@ const READABLE = 80;
 const moment = new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const when = (part) => moment.format(part.begin * 1000);
 
-const clockFor = (parts) => clockOf(parts.at(-1).end - parts[0].begin);
+// From the first to the last moment shown; every chart has all of it, though it may have gaps.
+const spanOf = (parts) => [1000 * parts[0].begin, 1000 * parts.at(-1).end];
 
 export const looksOf = (told) => looks(told.arms, told.series);
 
@@ -43,7 +44,7 @@ function sentence(told, bases) {
     by("headline").replaceChildren(...parts.map((part) => (part.strong ? el("strong", {}, part.strong) : part)));
   }
   const { gained } = told.summary;
-  const known = told.objectives.length > 1 && told.objectives.every((o) => comparable(told.summary, o.name));
+  const known = told.objectives.length > 1 && comparable(told.summary);
   const told95 = () => told.objectives.map((o) => `${o.name} ${interval(o, gained[o.name])}`).join("; ");
   say(by("certainty"), known
     ? `By present estimates, over the last ${count(gained[told.objectives[0].name].count)} contexts. As far as is known: ${told95()}.` : "");
@@ -77,10 +78,11 @@ function empty(told) {
   const [path, body] = decisions
     ? ["decisions/ID/rewards", Object.fromEntries(told.objectives.map((o) => [o.name, o.range[0]]))]
     : ["decisions", { context: Object.fromEntries(told.context.map((f) => [f.name, example(f)])) }];
+  const bearer = document.body.dataset.auth === "keys" ? " -H 'Authorization: Bearer KEY'" : "";
   const quoted = JSON.stringify(body).replaceAll("'", "'\\''");
   by("empty").replaceChildren(
     el("p", {}, decisions ? "Tell the rewards of a decision by its id, all or some of them:" : "Ask for the first decision:"),
-    el("pre", {}, el("code", {}, `curl ${location.origin}/v1/${told.point}/${path} \\\n  -H 'Content-Type: application/json' -H 'Authorization: Bearer KEY' \\\n  -d '${quoted}'`)),
+    el("pre", {}, el("code", {}, `curl ${location.origin}/v1/${told.point}/${path} \\\n  -H 'Content-Type: application/json'${bearer} \\\n  -d '${quoted}'`)),
   );
 }
 
@@ -138,10 +140,9 @@ function one(told, objective, n, figure, parts, now, base) {
   }
   figure.querySelector(".key").replaceChildren(...levels.map(({ dash, label }) => el("li", {}, el("span", { class: `dash ${dash}`, "aria-hidden": "true" }), label)));
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
-  const clock = clockFor(parts);
   const has = [rows.some((row) => row.low !== null), levels.length > 0];
-  const spec = objectiveSpec(clock, n === 0 ? "var(--first)" : "var(--second)", ...has);
-  draw(place, `${told.point} ${n} ${clock} ${has}`, spec, has[1] ? { rows, levels } : { rows }, label);
+  const spec = objectiveSpec(spanOf(parts), n === 0 ? "var(--first)" : "var(--second)", ...has);
+  draw(place, `${told.point} ${n} ${has}`, spec, has[1] ? { rows, levels } : { rows }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
     known.flat().map((part) => {
       const told = mean(part.rewards[objective.name]);
@@ -157,10 +158,11 @@ function within(objective, told) {
 }
 
 function change(objective, summary, base) {
-  if (!comparable(summary, objective.name)) return [];
-  const { kind, text, sure } = gain(objective, summary.gained[objective.name], base);
-  if (kind === "same") return ["; as good as the baseline"];
-  return ["; ", el("span", { class: kind }, `${kind === "gain" ? "gained" : "gave up"}: ${text}`), sure ? "" : " (not certain yet)"];
+  if (!comparable(summary)) return [];
+  const { kind, text, within } = gain(objective, summary.gained[objective.name], base);
+  if (kind === "same") return [`; as good as the baseline${within}`];
+  if (kind === "unsure") return [`; by estimate ${text}, not certain yet`];
+  return ["; ", el("span", { class: kind }, `${kind === "gain" ? "gained" : "gave up"}: ${text}`), within];
 }
 
 function shares(told, parts) {
@@ -178,8 +180,7 @@ function shares(told, parts) {
   });
   say(by("key-note"), `Of the ${counted(total, "decision")} shown:`);
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
-  const clock = clockFor(parts);
-  draw(by("shares"), JSON.stringify([told.point, names, clock]), sharesSpec(clock, look, names), { rows }, `Shares of the arms over time. Of all decisions shown: ${lines.map((line) => line.text).join(", ")}.`);
+  draw(by("shares"), JSON.stringify([told.point, names]), sharesSpec(spanOf(parts), look, names), { rows }, `Shares of the arms over time. Of all decisions shown: ${lines.map((line) => line.text).join(", ")}.`);
   tableWhenOpen(by("shares-table"), () => table(["from", ...names],
     busy.map((part) => [when(part), ...names.map((name) => percent(of(part, name) / part.decisions))]).reverse(), names.map((_, n) => n + 1)));
 }
@@ -194,8 +195,8 @@ function traffic(parts) {
   const rates = parts.map((part) => part.decisions / (part.end - part.begin));
   const [unit, size] = rateUnit(Math.max(...rates));
   const rows = steps(parts, (part) => [{ n: part.decisions, rate: (size * part.decisions) / (part.end - part.begin) }]);
-  const clock = clockFor(parts);
-  draw(by("traffic"), `${unit} ${clock}`, trafficSpec(clock, unit), { rows }, `Decisions over time, at most ${short(Math.max(...rows.map((row) => row.rate)))} per ${unit}.`);
+  say(by("traffic-unit"), `per ${unit}`);
+  draw(by("traffic"), unit, trafficSpec(spanOf(parts), unit), { rows }, `Decisions over time, at most ${short(Math.max(...rows.map((row) => row.rate)))} per ${unit}.`);
   tableWhenOpen(by("traffic-table"), () => table(["from", "decisions", `per ${unit}`],
     parts.map((part, n) => [when(part), count(part.decisions), short(rows[n].rate)]).reverse(), [1, 2]));
 }
@@ -207,8 +208,7 @@ function waiting(told, parts) {
   by("waiting-figure").hidden = !late;
   if (!late) return;
   const rows = steps(parts, (part) => [{ n: part.late }]);
-  const clock = clockFor(parts);
-  draw(by("waiting"), clock, lateSpec(clock), { rows }, `Late rewards over time: ${count(late)} in all.`);
+  draw(by("waiting"), "late", lateSpec(spanOf(parts)), { rows }, `Late rewards over time: ${count(late)} in all.`);
   tableWhenOpen(by("waiting-table"), () => table(["from", "late rewards", "decisions let go"],
     parts.map((part) => [when(part), count(part.late), count(part.expired)]).reverse(), [1, 2]));
 }

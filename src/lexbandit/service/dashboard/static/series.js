@@ -81,16 +81,17 @@ export function lately(parts, objective) {
 // With fewer rewards than this nothing is said of gains.
 const FEW = 30;
 
-// Whether enough is known to say what was gained. An interval without ends means that nothing is.
-export function comparable({ received, gained }, name) {
-  const { value, low, high } = gained[name];
-  return received[name].count >= FEW && value !== null && low !== null && high !== null;
+// Whether enough is known of every objective to say what was gained: which arm is best for the first
+// matters to all. An interval without ends means that nothing is known.
+export function comparable({ received, gained }) {
+  return Object.entries(gained).every(([name, { value, low, high }]) =>
+    received[name].count >= FEW && value !== null && low !== null && high !== null);
 }
 
 // What always taking the arm best for the first objective would give now, by present estimates. It
 // lies in the objective's range, as rewards do, though estimates may not.
 export function baseline(objective, summary, now) {
-  if (!now || !comparable(summary, objective.name)) return null;
+  if (!now || !comparable(summary)) return null;
   const gained = summary.gained[objective.name].value;
   const [low, high] = objective.range;
   const base = objective.goal === "min" ? now.value + gained : now.value - gained;

@@ -33,12 +33,6 @@ export function rateUnit(perSecond) {
   return UNITS.find(([, seconds]) => perSecond * seconds >= 1) ?? UNITS[3];
 }
 
-// How the moments of a stretch of time are written on an axis.
-export function clockOf(seconds) {
-  if (seconds < 600) return "%H:%M:%S";
-  return seconds < 172800 ? "%H:%M" : "%b %d";
-}
-
 export function ago(seconds) {
   if (seconds < 1) return "just now";
   if (seconds < 100) return `${Math.floor(seconds)} s ago`;
@@ -70,18 +64,27 @@ export function fact(one) {
 const better = (objective) => (objective.goal === "min" ? "lower" : "higher");
 const worse = (objective) => (objective.goal === "min" ? "higher" : "lower");
 
-// What one objective gained or gave up, as a sentence's part and a kind.
+// Whether an objective gained or lost. `unsure`: it may be either. `same`: it is as good, because of
+// its tolerance or because nobody would see it. `tolerated`: a loss within the tolerance.
+function kindOf({ range, tolerance }, { value: by, low, high }) {
+  const slight = 5e-4 * (range[1] - range[0]);
+  if (low < 0 && high > 0) return Math.max(-low, high) <= Math.max(slight, tolerance) ? "same" : "unsure";
+  if (Math.abs(by) < slight) return "same";
+  if (by > 0) return "gain";
+  return -by <= tolerance ? "tolerated" : "loss";
+}
+
+// What one objective gained or gave up, as a kind, a sentence's part, and what its tolerance says.
 export function gain(objective, gained, baseline) {
-  const { value: by, low, high } = gained;
-  const span = objective.range[1] - objective.range[0];
-  if (Math.abs(by) < 5e-4 * span) return { kind: "same", text: "as good" };
+  const by = gained.value;
+  const kind = kindOf(objective, gained);
   const share = baseline ? Math.abs(by / baseline) : NaN;
   const much = share >= 0.005 && share < 10 ? ` (${percent(share)})` : "";
   const way = by > 0 ? better(objective) : worse(objective);
   return {
-    kind: by > 0 ? "gain" : "loss",
-    text: `${value(objective, Math.abs(by))} ${way}${much}`,
-    sure: low > 0 || high < 0,
+    kind,
+    text: kind === "same" ? "as good" : `${value(objective, Math.abs(by))} ${way}${much}`,
+    within: by < 0 && -by <= objective.tolerance ? `, within its tolerance of ${value(objective, objective.tolerance)}` : "",
   };
 }
 
@@ -97,18 +100,15 @@ export function headline(told, baselines) {
   if (!told.totals.decisions) return ["No decisions yet."];
   if (!told.totals.rewards) return [`${counted(told.totals.decisions, "decision")}, and no rewards yet: there is nothing to learn from.`];
   if (!others.length) return [`One objective, ${first.name}: there is nothing to give up for another.`];
-  if (!told.objectives.every((o) => comparable(told.summary, o.name))) {
+  if (!comparable(told.summary)) {
     return [`It is too early to tell what was gained and what was given up: there ${told.totals.rewards === 1 ? "is" : "are"} ${counted(told.totals.rewards, "reward")} so far.`];
   }
-  const gains = others.map((objective) => [objective, gain(objective, gained[objective.name], baselines[objective.name])]);
-  const parts = [`Compared with always taking the arm best for ${first.name}, `];
-  gains.forEach(([objective, one], n) => {
-    if (n) parts.push(n === gains.length - 1 ? " and " : ", ");
-    parts.push({ strong: `${objective.name} is ${one.kind === "same" ? "about the same" : one.text}` });
+  const gains = [...others, first].map((o) => ({ o, ...gain(o, gained[o.name], baselines[o.name]) }));
+  const clauses = gains.filter(({ kind }) => kind !== "unsure").map(({ o, kind, text, within }) => {
+    const lost = o === first && (kind === "loss" || kind === "tolerated");
+    return [{ strong: `${o.name} ${lost ? `gives up ${value(o, -gained[o.name].value)}` : `is ${text}`}` }, within];
   });
-  const lost = gain(first, gained[first.name], baselines[first.name]);
-  const within = first.tolerance && -gained[first.name].value <= first.tolerance ? `, within its tolerance of ${value(first, first.tolerance)}` : "";
-  if (lost.kind === "loss") parts.push("; ", { strong: `${first.name} gives up ${value(first, -gained[first.name].value)}` }, within, ".");
-  else parts.push("; ", { strong: `${first.name} gives up nothing` }, ".");
-  return parts;
+  const unsure = gains.filter(({ kind }) => kind === "unsure").map(({ o }) => o.name);
+  if (unsure.length) clauses.push([`it cannot be told yet whether ${listed(unsure)} ${unsure.length === 1 ? "is" : "are"} better or worse`]);
+  return [`Compared with always taking the arm best for ${first.name}, `, ...clauses.flatMap((one, n) => (n ? ["; ", ...one] : one)), "."];
 }

@@ -123,7 +123,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.S
 def test_over_tls_too_a_slow_reader_is_waited_for(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_IDLE", 0.3)
+    monkeypatch.setattr(connections, "_IDLE", 1.0)
 
     async def large(_request: HttpRequest) -> Reply:
         return Reply(200, b"z" * 20 * MB)
@@ -134,7 +134,7 @@ def test_over_tls_too_a_slow_reader_is_waited_for(
         got = 0
         while got < 20 * MB:
             got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
-            await asyncio.sleep(0.06)
+            await asyncio.sleep(0.2)
         assert got == 20 * MB
 
     on(work, large, tls=tls[0])
@@ -175,8 +175,11 @@ def test_who_comes_while_it_ends_is_sent_away(
         await asyncio.sleep(1.0)
         return await echo(request)
 
-    def late(port: int, stopping: threading.Event) -> bytes:
+    connected, stopping = threading.Event(), threading.Event()
+
+    def late(port: int) -> bytes:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as plain:
+            connected.set()
             stopping.wait(20)
             with tls[1].wrap_socket(plain, server_hostname="127.0.0.1") as one:
                 try:
@@ -188,8 +191,8 @@ def test_who_comes_while_it_ends_is_sent_away(
     async def work(one: Server) -> None:
         busy = await one.call(ssl=tls[1])
         busy.send(post(b"busy"))
-        stopping = threading.Event()
-        saying = asyncio.create_task(asyncio.to_thread(late, one.port, stopping))
+        saying = asyncio.create_task(asyncio.to_thread(late, one.port))
+        await asyncio.to_thread(connected.wait, 20)
         await asyncio.sleep(0.2)
         ending = asyncio.ensure_future(one.stop())
         await asyncio.sleep(0.1)

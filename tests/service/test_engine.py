@@ -167,7 +167,7 @@ def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Pa
     async def scene(engine: Engine) -> None:
         told, silent = [await engine.decide("router", CONTEXT) for _ in range(2)]
         await engine.reward("router", told.id, {"quality": 0.75})
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.5)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
         history = engine.points["router"].history
         everything = Bucket()
@@ -178,7 +178,7 @@ def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Pa
         assert rewards[told.id] == {"quality": 0.75}
         assert rewards[silent.id] == {"quality": 0.0}
 
-    play(tmp_path / "log.db", scene, wait=0.1)
+    play(tmp_path / "log.db", scene, wait=0.4)
 
 
 def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
             await engine.decide("router", CONTEXT, id=f"key {n}")
             await asyncio.sleep(0.01)
         assert len(point.keys) <= 3
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.5)
         await engine.decide("router", CONTEXT, id="key 0")
         assert len(point.past) <= 3
         first = await engine.decide("router", CONTEXT, id="key 0")
@@ -216,7 +216,7 @@ def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
             await engine.decide("router", CONTEXT, id=f"new {n}")
         assert await engine.decide("router", CONTEXT, id="key 0") == first
 
-    play(tmp_path / "log.db", scene, keep=3, wait=0.1)
+    play(tmp_path / "log.db", scene, keep=3, wait=0.4)
 
 
 def test_ids_of_the_service_are_not_taken_by_callers(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
         kept = await engine.decision("router", "mine")
         assert kept[:3] == made[:3]
         assert (kept.kept, kept.rewards, kept.late) == (True, {"cost": 0.01}, {})
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.5)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
         await engine.reward("router", "mine", {"quality": 0.5})
         over = await engine.decision("router", "mine")
@@ -256,10 +256,10 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
         with pytest.raises(UnknownDecision, match="no decision 'nobody'"):
             await engine.decision("router", "nobody")
 
-    play(tmp_path / "log.db", scene, wait=0.1)
+    play(tmp_path / "log.db", scene, wait=0.4)
 
     async def again() -> None:
-        async with engine_on(tmp_path / "log.db", wait=0.1) as engine:
+        async with engine_on(tmp_path / "log.db", wait=0.4) as engine:
             assert (await engine.decision("router", "mine")).late == {"quality": 0.5}
 
     asyncio.run(again())
@@ -269,10 +269,10 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
 def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         await engine.decide("router", CONTEXT, id="mine")
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.5)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
         await engine.decide("router", {**CONTEXT, "task": "chat"}, id="mine")
         told = await engine.reward("router", "mine", {"quality": 1.0})
         assert (told.learned, told.late) == (True, False)
 
-    play(tmp_path / "log.db", scene, wait=0.1)
+    play(tmp_path / "log.db", scene, wait=0.4)

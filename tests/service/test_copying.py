@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from lexbandit.service import copying
 from lexbandit.service.engine import Engine
 from lexbandit.service.events import Event, Stored
 from lexbandit.service.point import Point
-from lexbandit.service.storage import make_storage
+from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
@@ -174,21 +175,34 @@ def test_what_cannot_be_copied_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
+@asynccontextmanager
+async def _two(
+    folder: Path, kind: type[SqliteStorage] = SqliteStorage
+) -> AsyncIterator[tuple[Storage, Storage]]:
+    """A log to copy from, and one to copy to."""
+    source, target = kind(folder / "log.db"), SqliteStorage(folder / "copy.db")
+    await source.open()
+    await target.open()
+    try:
+        yield source, target
+    finally:
+        await target.close()
+        await source.close()
+
+
 @in_loop
 async def test_what_is_large_is_written_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copying, "_PART", 30)
-    source, target = (SqliteStorage(tmp_path / name) for name in ("log.db", "copy.db"))
-    await source.open()
-    await target.open()
-    there = await source.append([Event("router", "tick", b"x" * n) for n in (10, 10, 10, 99, 1)])
-    parts: list[int] = []
-    assert await copying.copy(source, target, parts.append) == (0, 5)
-    assert parts == [3, 4, 5]
-    assert await whole_log(target) == there
-    await target.close()
-    await source.close()
+    async with _two(tmp_path) as (source, target):
+        there = await source.append(
+            [Event("router", "tick", b"x" * n) for n in (10, 10, 10, 99, 1)]
+        )
+        parts: list[int] = []
+        assert await copying.copy(source, target, parts.append) == (0, 5)
+        assert parts == [3, 4, 5]
+        assert await whole_log(target) == there
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 7, 8, 9, 100])
@@ -251,14 +265,10 @@ class _Busy(SqliteStorage):
 
 @in_loop
 async def test_a_copy_does_not_wait_for_what_comes_meanwhile(tmp_path: Path) -> None:
-    source, target = _Busy(tmp_path / "busy.db"), SqliteStorage(tmp_path / "copy.db")
-    await source.open()
-    await target.open()
-    there = await source.append(numbered(1, 5))
-    assert await copying.copy(source, target, lambda _: None) == (0, 5)
-    assert await whole_log(target) == there
-    await target.close()
-    await source.close()
+    async with _two(tmp_path, _Busy) as (source, target):
+        there = await source.append(numbered(1, 5))
+        assert await copying.copy(source, target, lambda _: None) == (0, 5)
+        assert await whole_log(target) == there
 
 
 @in_loop
@@ -266,31 +276,23 @@ async def test_it_is_told_how_far_a_copy_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copying, "_PAGE", 2)
-    source, target = (SqliteStorage(tmp_path / name) for name in ("log.db", "copy.db"))
-    await source.open()
-    await target.open()
-    await source.append(numbered(1, 5))
-    told: list[int] = []
-    assert await copying.copy(source, target, told.append) == (0, 5)
-    await source.append(numbered(6, 1))
-    assert await copying.copy(source, target, told.append) == (5, 1)
-    assert told == [2, 4, 5, 6]
-    await target.close()
-    await source.close()
+    async with _two(tmp_path) as (source, target):
+        await source.append(numbered(1, 5))
+        told: list[int] = []
+        assert await copying.copy(source, target, told.append) == (0, 5)
+        await source.append(numbered(6, 1))
+        assert await copying.copy(source, target, told.append) == (5, 1)
+        assert told == [2, 4, 5, 6]
 
 
 @in_loop
 async def test_large_events_are_copied_too(tmp_path: Path) -> None:
-    source, target = (SqliteStorage(tmp_path / name) for name in ("large.db", "copy.db"))
-    await source.open()
-    await target.open()
-    large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
-    there = await source.append([large, large, large, *numbered(4, 1)])
-    assert await copying.copy(source, target, lambda _: None) == (0, 4)
-    assert await copying.copy(source, target, lambda _: None) == (4, 0)
-    assert await whole_log(target) == there
-    await target.close()
-    await source.close()
+    async with _two(tmp_path) as (source, target):
+        large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
+        there = await source.append([large, large, large, *numbered(4, 1)])
+        assert await copying.copy(source, target, lambda _: None) == (0, 4)
+        assert await copying.copy(source, target, lambda _: None) == (4, 0)
+        assert await whole_log(target) == there
 
 
 def test_a_log_that_lost_its_end_is_not_copied(

@@ -44,11 +44,15 @@ def test_it_is_made_once_and_kept_for_the_next_process(tmp_path: Path, made: lis
     assert len(made) == 1
 
 
-_WHOLE = gzip.compress(b"the script")
+_WHOLE = gzip.compress(b"the script", mtime=0)
 _DAMAGED = _WHOLE[:10] + b"\xff" * 4 + _WHOLE[14:]
 
 
-@pytest.mark.parametrize("damage", [b"", b"no gzip", _WHOLE[:-9], _DAMAGED])
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"no gzip", _WHOLE[:-9], _DAMAGED],
+    ids=["empty", "no gzip", "cut short", "bytes changed"],
+)
 def test_a_damaged_file_is_made_anew(tmp_path: Path, made: list[str], damage: bytes) -> None:
     first = _script()
     place = tmp_path / "lexbandit" / f"{NAME}.gz"

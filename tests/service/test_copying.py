@@ -175,6 +175,15 @@ def test_what_cannot_be_copied_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_argument_too_many_is_told_without_its_password(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert status_of(["copy", "sqlite:a.db", "sqlite:b.db", "postgresql://me:hush@host/x"]) == 2
+    said = capsys.readouterr().err
+    assert "postgresql://me:***@host/x" in said
+    assert "hush" not in said
+
+
 @asynccontextmanager
 async def _two(
     folder: Path, kind: type[SqliteStorage] = SqliteStorage

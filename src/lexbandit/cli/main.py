@@ -5,6 +5,7 @@ Exit status: 0 all well, 1 something failed, 2 the command was not understood, 1
 
 import errno
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ import click
 
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.plain_logs import without_password
 
 # A verb's file is imported when the verb is used: `lexbandit --help` is quick.
 VERBS = {
@@ -81,7 +83,9 @@ def status_of(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
-        error.show()
+        words = io.StringIO()
+        error.show(words)
+        click.echo(without_password(words.getvalue()), err=True, nl=False)
         return error.exit_code
     except BrokenPipeError:
         # Whoever read our output has gone, as `| head` does: nothing is wrong.

@@ -183,9 +183,7 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=f"LEXBANDIT_{name}"):
             read(tmp_path, POINT, {f"LEXBANDIT_{name}": value})
     for name in ("DATABASE_URL", "DB", "FOO", "KEY_", "SERVICE_PROT", "port"):
-        with pytest.raises(
-            InvalidInput, match=f"unknown .* variable LEXBANDIT_{name}[;.]"
-        ):
+        with pytest.raises(InvalidInput, match=f"unknown .* variable LEXBANDIT_{name}[;.]"):
             read(tmp_path, POINT, {f"LEXBANDIT_{name}": "sqlite:other.db"})
     with pytest.raises(InvalidInput, match="did you mean LEXBANDIT_PORT"):
         read(tmp_path, POINT, {"LEXBANDIT_PROT": "1"})

@@ -268,6 +268,39 @@ def test_check_tells_and_sets_the_status(
     assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 0
 
 
+def test_check_refuses_a_policy_that_cannot_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text(POINT.replace("wait = 60", 'policy = "oracle"'))
+    told = "error: points.router cannot decide: the oracle can select only if"
+    assert status_of(["serve", str(path), "--check"]) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "decisions.db").exists()
+
+
+@pytest.mark.parametrize("name", ["", "a\nb"])
+def test_a_key_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["key", name, "--role", "read"]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"error: the name of a key is a text, got {name!r}.\n"
+    assert told.out == ""
+
+
+def test_a_file_of_keys_with_a_number_that_cannot_be_read_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, config = tmp_path / "keys.toml", tmp_path / "service.toml"
+    keys.write_text(f"[[keys]]\nrate = 1{'0' * 4400}\n")
+    config.write_text(f'[service]\nkeys = "keys.toml"\n{POINT}')
+    before = keys.read_bytes()
+    for line in (["key", "web", "--role", "read", "--to", str(keys)], ["serve", str(config)]):
+        assert status_of(line) == 1
+        told = capsys.readouterr().err
+        assert told == f"error: {keys}: a number in it has more than 4,300 digits.\n"
+    assert keys.read_bytes() == before
+
+
 def test_check_looks_into_the_storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, storage = tmp_path / "good.toml", tmp_path / "decisions.db"
     good.write_text(POINT)

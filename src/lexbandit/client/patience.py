@@ -88,9 +88,7 @@ def key_of(key: str) -> str:
         if key:
             wrong = "this one has a character that is none of them"
         if key != key.strip():
-            wrong = (
-                "this one has white space around it, such as a file's last newline: use .strip()"
-            )
+            wrong = "this one has white space around it, such as a file's newline: use .strip()"
         raise InvalidInput(
             f"key must be the visible ASCII characters that `lexbandit key` printed; {wrong}."
         )

@@ -272,7 +272,8 @@ def test_a_service_that_stands_still_is_noticed_soon(visit: Go) -> None:
         "window.patient = AbortSignal.timeout.bind(AbortSignal); window.noted = {}; let last = 0;"
         "AbortSignal.timeout = (time) => { last = time; return patient(time / 10); };"
         "const send = window.fetch.bind(window);"
-        "window.fetch = (url, how) => { noted[url.split('?')[0]] = last; return send(url, how); }; 0"
+        "window.fetch = (url, how) => { noted[url.split('?')[0]] = last; return send(url, how); };"
+        "0"
     )
     held: list[Any] = []
     one.page.route("**/history*", lambda route: held.append(route))  # noqa: PLW0108

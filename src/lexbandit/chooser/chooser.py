@@ -131,7 +131,9 @@ class Chooser(ChooserCore):
             arms = self._arms
             mask = arms.standing if allowed is None else arms.mask(allowed)
             told = self.policy.explain(self.contexts.encode(context)[0], mask)
-            return explained(told, arms.names, arms.active, self.objectives, self.explore)
+            return explained(
+                told, arms.names, self._ledger.plays, arms.active, self.objectives, self.explore
+            )
 
     def summary(self) -> Summary:
         """Say what was learned so far, and what the order of priority gained and gave up."""

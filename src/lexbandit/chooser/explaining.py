@@ -28,6 +28,10 @@ class Estimate:
 class ArmExplained:
     """What is known of an arm in a context; `estimates` by objective.
 
+    `plays`: the decisions of it that were learned from, in all contexts; the `observations` of an
+    estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
+    never played: at first one ball covers all arms.
+
     `as_good`: it counts as tied with the best on every objective above the one that decides; `why`
     says how that comes. `propensity` is NaN where the policy knows no closed form of it.
     """
@@ -134,6 +138,7 @@ class ChooserExplanation:
 def explained(
     explanation: Explanation,
     arms: Sequence[str],
+    plays: Sequence[int],
     active: Booleans,
     objectives: Sequence[Objective],
     explore: float,
@@ -145,7 +150,7 @@ def explained(
             name=arms[report.arm],
             allowed=report.allowed,
             retired=not active[report.arm],
-            plays=report.plays,
+            plays=plays[report.arm],
             estimates={
                 objective.name: _estimate(objective, report, i)
                 for i, objective in enumerate(objectives)

@@ -17,6 +17,7 @@ from lexbandit.policies.grid import checked_sides
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import parameters_of
 from lexbandit.policies.phases import PhasedPolicy
+from lexbandit.policies.projected import ProjectedPolicy
 
 log = logging.getLogger("lexbandit")
 
@@ -127,6 +128,20 @@ def takes_parts(policy: Policy) -> bool:
     if isinstance(policy, LinearPolicy):
         return policy.stages == 1
     return not isinstance(policy, PhasedPolicy) and type(policy).amend is not Policy.amend
+
+
+def plays_known(policy: Policy) -> list[int] | None:
+    """Return how often a policy learned from each arm so far; None where it does not keep that.
+
+    A ball may cover several arms, and a phase that is over is forgotten.
+    """
+    if isinstance(policy, ProjectedPolicy):
+        return plays_known(policy.inner)
+    if not isinstance(policy, CellPolicy | LinearPolicy):
+        return None
+    plays = policy.state()["plays"]
+    counts: list[int] = (plays.sum(axis=0) if plays.ndim == 2 else plays).tolist()
+    return counts
 
 
 def _contexts_of(

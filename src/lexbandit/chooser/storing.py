@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +13,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import received, saving
 from lexbandit.chooser.definition import defined, definition
+from lexbandit.chooser.policy_for import plays_known
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.errors import InvalidInput
@@ -19,6 +21,8 @@ from lexbandit.policies import Policy
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
+
+log = logging.getLogger("lexbandit")
 
 
 class Snapshot(NamedTuple):
@@ -57,6 +61,8 @@ def snapshot(chooser: "Chooser") -> Snapshot:
         "counts": {name: dict(counts) for name, counts in chooser.contexts.counts.items()},
         "room": {"expired": ledger.room.expired, "dropped": ledger.room.dropped},
         "defaulted": ledger.defaulted,
+        "plays": list(ledger.plays),
+        "rows": ledger.rows,
         "received": [list(sums) for sums in ledger.received],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
@@ -183,6 +189,8 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger = chooser._ledger
     ledger.made = checks.whole("made", document["made"], least=0)
     ledger.defaulted = checks.whole("defaulted", document.get("defaulted", 0), least=0)
+    ledger.plays = _plays(chooser, document)
+    ledger.rows = checks.whole("rows", document.get("rows", 0), least=0)
     ledger.outside.update({name: int(document["outside"][name]) for name in ledger.outside})
     room = document["room"]
     ledger.room.expired, ledger.room.dropped = int(room["expired"]), int(room["dropped"])
@@ -192,6 +200,24 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision
+
+
+def _plays(chooser: "Chooser", document: Mapping[str, Any]) -> list[int]:
+    """Return how many decisions of each arm were learned; older files leave it to the policy."""
+    arms = len(chooser._arms)
+    if "plays" in document:
+        plays = [checks.whole("plays", count, least=0) for count in document["plays"]]
+        if len(plays) != arms:
+            raise InvalidInput(f"there are plays of {len(plays)} arms, not of {arms}.")
+        return plays
+    known = plays_known(chooser.policy)
+    if known is None:
+        log.warning(
+            "an older lexbandit saved this chooser, and did not count the plays of each arm for "
+            "the policy %s: they count from now on.",
+            chooser.policy.name,
+        )
+    return known or [0] * arms
 
 
 def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -134,7 +134,7 @@ def test_a_tolerance_that_is_read_or_absent_is_not_said(
         make(policy=lb.make_policy("linucb", **given), objectives=objectives)
     assert not caplog.records
     with caplog.at_level(logging.WARNING, "lexbandit"):
-        make(policy=lb.make_policy("lex-linucb", **given))
+        make(policy=lb.make_policy("linucb", **given))
     assert "does not read the objectives' tolerances" in caplog.text
 
 

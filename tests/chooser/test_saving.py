@@ -119,7 +119,8 @@ def test_the_wait_goes_on(make: Make, tmp_path: Path, clock: Clock) -> None:
 
 def test_a_policy_object_must_come_again(make: Make, tmp_path: Path) -> None:
     def policy() -> Any:
-        return make_policy("lex-linucb", arms=3, dimension=6, objectives=2, seed=3)
+        given = {"arms": 3, "dimension": 6, "objectives": 2, "tolerance": [0.02, 0]}
+        return make_policy("lex-linucb", seed=3, **given)
 
     chooser = make(policy=policy())
     use(chooser, 30)

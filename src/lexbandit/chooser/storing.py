@@ -1,7 +1,6 @@
 """A chooser as contents of a file, and back; and the digest of what it learned."""
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -141,7 +140,7 @@ def digest(contents: Contents) -> str:
     arrays = {name: a for name, a in contents.arrays.items() if name not in _OF_ITS_OWN}
     if told["wait"] is None:
         del arrays["waiting/since"]  # without a wait, time has no effect
-    hashed = hashlib.sha256(json.dumps(document, sort_keys=True).encode())
+    hashed = hashlib.sha256(saving.text_of(document, "hashed", sort=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import math
 import os
 import stat
 import threading
@@ -247,6 +248,17 @@ def array(value: Any) -> bytes:
         (lambda _, p: p.update({"waiting/arms.npy": array([7] * 25)}), "arms"),
         (lambda _, p: p.update({"waiting/points.npy": array([[2.0] * 6] * 25)}), "waiting/points"),
         (lambda _, p: p.update({"policy/plays.npy": b"no array"}), "damaged"),
+        (lambda _, p: p.update({"waiting/propensities.npy": array([-0.5] * 25)}), "propensity"),
+        (lambda _, p: p.update({"waiting/propensities.npy": array([1e9] * 25)}), "propensity"),
+        (lambda _, p: p.update({"waiting/since.npy": array([math.nan] * 25)}), "waiting/since"),
+        (lambda _, p: p.update({"waiting/since.npy": array([math.inf] * 25)}), "waiting/since"),
+        (lambda _, p: p.update({"waiting/rewards.npy": array([[1.0, math.inf]] * 25)}), "rewards"),
+        (lambda d, _: d["room"].update(dropped=-1), "dropped must be a whole number"),
+        (lambda d, _: d["outside"].update(cost=-1), "outside must be a whole number"),
+        (lambda d, _: d.update(received=[[1.0, 0.0, math.nan, 0.0]] * 2), "received"),
+        (lambda d, _: d.update(plays=[1, 2]), "plays of 2 arms, not of 3"),
+        (lambda d, _: d.update(plays=[1, 2, -1]), "plays must be a whole number"),
+        (lambda d, _: d.update(rows=-1), "rows must be a whole number"),
     ],
 )
 def test_what_is_wrong_inside_is_refused(

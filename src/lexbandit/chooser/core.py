@@ -174,8 +174,9 @@ class ChooserCore:
 
     def overdue(self, now: float) -> list[KeptDecision]:
         """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
+        time = checks.seconds("now", now)
         with self._lock:
-            return [kept(self, waiting) for waiting in self._ledger.room.overdue(now)]
+            return [kept(self, waiting) for waiting in self._ledger.room.overdue(time)]
 
     @property
     def due(self) -> float | None:

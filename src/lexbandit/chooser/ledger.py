@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.policy_for import plays_known, takes_parts
 from lexbandit.chooser.received import NOTHING, with_many
@@ -48,6 +49,7 @@ class Ledger:
         self.contexts = contexts
         self.room = room
         self.clock = clock
+        self.now()  # one that does not tell seconds is refused here
         self.index = {objective.name: i for i, objective in enumerate(objectives)}
         self.made = 0
         self.defaulted = 0
@@ -66,6 +68,13 @@ class Ledger:
         }
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
+    def now(self) -> float:
+        """Return the time by the clock; what is no number of seconds is refused."""
+        now = self.clock()
+        if now.__class__ is float and now - now == 0.0:  # the usual case: finite
+            return now
+        return checks.seconds("the time that clock() returns", now)
+
     def keep(
         self,
         id: str,
@@ -76,7 +85,7 @@ class Ledger:
         notes: Notes,
     ) -> None:
         """Keep a checked decision for its rewards."""
-        now, room = self.clock(), self.room
+        now, room = self.now(), self.room
         if room.wait is not None:
             self.expire(now)
         if id in room.held:
@@ -99,7 +108,7 @@ class Ledger:
         notes: Notes,
     ) -> None:
         """Keep many checked decisions, whose ids differ: as `keep`, one after the other."""
-        now, room = self.clock(), self.room
+        now, room = self.now(), self.room
         if room.wait is not None:
             self.expire(now)
         held, nothing = room.held, self.no_rewards
@@ -132,7 +141,7 @@ class Ledger:
     def tick(self) -> None:
         """Let decisions go whose time is over now."""
         if self.room.wait is not None:
-            self.expire(self.clock())
+            self.expire(self.now())
 
     def expire(self, now: float) -> None:
         """Let decisions go whose time is over; what is missing takes its default, if it has one."""

@@ -13,6 +13,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import received, saving
 from lexbandit.chooser.definition import defined, definition
 from lexbandit.chooser.policy_for import plays_known
+from lexbandit.chooser.proposals import propensity_of
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.errors import InvalidInput
@@ -190,12 +191,18 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger.defaulted = checks.whole("defaulted", document.get("defaulted", 0), least=0)
     ledger.plays = _plays(chooser, document)
     ledger.rows = checks.whole("rows", document.get("rows", 0), least=0)
-    ledger.outside.update({name: int(document["outside"][name]) for name in ledger.outside})
+    outside = document["outside"]
+    ledger.outside.update(
+        {name: checks.whole("outside", outside[name], least=0) for name in ledger.outside}
+    )
     room = document["room"]
-    ledger.room.expired, ledger.room.dropped = int(room["expired"]), int(room["dropped"])
+    ledger.room.expired = checks.whole("expired", room["expired"], least=0)
+    ledger.room.dropped = checks.whole("dropped", room["dropped"], least=0)
     ledger.received = received.read(
         document["received"], len(chooser.objectives), document["version"]
     )
+    sums = np.array(ledger.received)
+    checks.refuse_first("received", sums, ~np.isfinite(sums), "sums are finite")
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision
@@ -244,12 +251,17 @@ def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting
     places = _places_in(chooser, "waiting", arrays)
     arms = checks.arms_of(arrays["waiting/arms"], rounds=n, arms_known=len(chooser._arms))
     rewards = _array(arrays, "waiting/rewards", "f", (n, len(chooser.objectives)))
+    outside = np.abs(rewards) > checks.LARGEST_REWARD
+    checks.refuse_first("waiting/rewards", rewards, outside, checks.REWARDS_ALLOWED)
+    propensities = _array(arrays, "waiting/propensities", "f", (n,)).tolist()
+    since = _array(arrays, "waiting/since", "f", (n,))
+    checks.refuse_first("waiting/since", since, ~np.isfinite(since), "times are finite")
     told = zip(
         ids,
         places,
         arms.tolist(),
-        _array(arrays, "waiting/propensities", "f", (n,)).tolist(),
-        _array(arrays, "waiting/since", "f", (n,)).tolist(),
+        map(propensity_of, propensities),
+        since.tolist(),
         rewards.tolist(),
         _array(arrays, "waiting/learned", "b", (n,)).tolist(),
         strict=True,

@@ -1,5 +1,7 @@
 """What a chooser says is true of every policy: whose plays they are, and by which names."""
 
+import pickle
+import re
 from collections import Counter
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.chooser import saving
+from lexbandit.decisions import Reason
 from support import EVERY_POLICY
 from support import make as make_policy
 
@@ -69,6 +72,50 @@ def test_plays_are_those_of_the_arm(name: str) -> None:
     for context in contexts(10, seed=2):
         mine[tell(chooser, chooser.choose(context, ["new", "small"]))] += 1
     assert count(chooser) == mine
+
+
+# A number of an arm or of an objective, which nobody gave it.
+NUMBER = re.compile(r"\b(arms?|objectives?) \d", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", EVERY_POLICY)
+def test_explanations_have_the_names_of_arms_and_objectives(name: str) -> None:
+    chooser = chooser_of(name, explore=0.1)
+    told = [chooser.explain(contexts(1)[0])]
+    for n, context in enumerate(contexts(400)):
+        if n == 200:
+            chooser.retire_arm("huge")
+        tell(chooser, chooser.choose(context))
+        if n % 5 == 0:
+            told += [chooser.explain(context), chooser.explain(context, ["small", "medium"])]
+    for explanation in told:
+        texts = [explanation.reason, *(arm.why for arm in explanation.arms)]
+        assert not any(NUMBER.search(text) or "{" in text for text in texts), texts
+    mentioned = {arm for one in told for arm in QUALITY if re.search(rf"\b{arm}\b", one.reason)}
+    drawn_from_all = {"random", "pareto-ts", "oracle"}
+    assert mentioned == set() if name in drawn_from_all else len(mentioned) > 1
+
+
+def test_the_reason_of_a_policy_itself_has_numbers() -> None:
+    chooser = chooser_of("cd-ucb1")
+    policy, context = chooser.policy, contexts(1)[0]
+    reason = policy.explain(chooser.contexts.encode(context)[0]).reason
+    tied = "(4 tied, one is drawn uniformly)"
+    assert reason == f"Arms 0, 1, 2 and 3: highest index in objective 1 {tied}."
+    assert chooser.explain(context).reason == (
+        f"small, medium, large and huge: highest index in quality {tied}."
+    )
+    assert pickle.loads(pickle.dumps(reason)).named(["a"] * 4, ["q"]) == (
+        f"a, a, a and a: highest index in q {tied}."
+    )
+
+
+def test_names_are_never_taken_for_places() -> None:
+    reason = Reason("a {round} with {arms 1}: best in {objective 0}.")
+    assert reason == "A {round} with arm 1: best in objective 1."
+    assert reason.named(["x", "{arms 0}"], ["{objective 0}"]) == (
+        "A {round} with {arms 0}: best in {objective 0}."
+    )
 
 
 def test_plays_of_two_add_up() -> None:

@@ -90,8 +90,8 @@ def test_ranges_at_the_limit(ends: tuple[float, float]) -> None:
         value = ends[0] + share * (ends[1] - ends[0])
         for arm in chooser.arms:
             chooser.reward(chooser.choose(allowed=[arm]), value=value)
-    for arm in chooser.explain().arms:
-        estimate = arm.estimates["value"]
+    for told in chooser.explain().arms:
+        estimate = told.estimates["value"]
         assert estimate.low is not None
         assert estimate.high is not None
         assert ends[0] <= estimate.low <= estimate.high <= ends[1]

@@ -69,8 +69,9 @@ class Reason(str):
 
     def __new__(cls, template: str) -> "Reason":
         """Return the template in numbers."""
-        reason = super().__new__(cls, _capital(_PLACE.sub(_numbered, template)))
-        reason.template = template
+        begun = template[:1].upper() + template[1:]
+        reason = super().__new__(cls, _PLACE.sub(_numbered, begun))
+        reason.template = begun
         return reason
 
     def named(self, arms: Sequence[str], objectives: Sequence[str]) -> str:
@@ -80,18 +81,16 @@ class Reason(str):
             names = arms if place[1] == "arms" else objectives
             return enumerated([names[int(number)] for number in place[2].split()])
 
-        return _PLACE.sub(name, _capital(self.template))
+        return _PLACE.sub(name, self.template)
 
 
 def _numbered(place: re.Match[str]) -> str:
     numbers = place[2].split()
+    text = f"{'arm' if len(numbers) == 1 else 'arms'} {enumerated(numbers)}"
     if place[1] == "objective":
-        return f"objective {int(numbers[0]) + 1}"
-    return f"{'arm' if len(numbers) == 1 else 'arms'} {enumerated(numbers)}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        text = f"objective {int(numbers[0]) + 1}"
+    begins = place.start() == 0 or place.string[: place.start()].endswith(". ")
+    return text.capitalize() if begins else text
 
 
 @dataclass(frozen=True, slots=True)

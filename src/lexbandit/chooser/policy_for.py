@@ -82,12 +82,13 @@ def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
     if theirs is None:
         _warn_unread(repr(policy), objectives)
     elif not np.allclose(theirs, mine, rtol=1e-9, atol=0.0):
-        own = [f"{o.name} {share * o.span:g}" for o, share in zip(objectives, theirs, strict=True)]
+        shares = np.broadcast_to(theirs, len(mine)).tolist()
+        own = [f"{o.name} {share * o.span:g}" for o, share in zip(objectives, shares, strict=True)]
         raise InvalidInput(
             f"the policy was made with a tolerance of {', '.join(own)}, the objectives have "
             f"{', '.join(f'{o.name} {o.tolerance:g}' for o in objectives)}: give Objective(...) "
             f"the tolerance of the policy, or make the policy with tolerance="
-            f"[{', '.join(f'{share:g}' for share in mine)}], shares of the ranges."
+            f"[{', '.join(f'{share:.12g}' for share in mine)}], shares of the ranges."
         )
 
 

@@ -3,6 +3,8 @@
 import math
 import operator
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,14 @@ def real(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def seconds(name: str, value: object) -> float:
+    """Return a time in seconds as a float; dates, texts, arrays and what is not finite are none."""
+    number = real(value) if isinstance(value, Real | Decimal) else math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"{name} must be a finite number of seconds, got {value!r}.")
+    return number
 
 
 def conversion(value: object) -> str:

@@ -15,11 +15,18 @@ class UnknownName(InvalidInput):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for a name that is not one of `known`, with the nearest one suggested."""
     names = sorted(known)
+    return UnknownName(
+        f"unknown {kind} {name!r}{nearest(name, names)} Known: {', '.join(names) or 'none'}."
+    )
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return "; did you mean 'that'?" for what is like a name that is known, else a full stop."""
+    names = list(known)
     wanted = name.lower() if isinstance(name, str) else ""
     close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
     near = [known for known in names if known.lower() in close]
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def counted(number: int, what: str) -> str:

@@ -13,6 +13,10 @@ from lexbandit.errors import InvalidInput, unknown_name
 # A tolerance may be as long as the range, and the length of that is rounded.
 _ROUNDED = 1.0 + 1e-9
 
+# The least length of a range, as a share of its larger end: numbers have 16 digits, and shares of
+# the range should keep five of them.
+_NARROWEST = 1e-11
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings:
@@ -131,4 +135,14 @@ def ends(what: str, value: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidInput(f"{what} must be two numbers, the lower first, got {value!r}.")
+    size = max(abs(low), abs(high))
+    if size > checks.LARGEST_REWARD:
+        raise InvalidInput(
+            f"{what} must be at most {checks.LARGEST_REWARD:g} in size, got {value!r}."
+        )
+    if high - low < max(_NARROWEST * size, 1.0 / checks.LARGEST_REWARD):
+        raise InvalidInput(
+            f"{what} lie too near to each other to compute with: their distance must be at least "
+            f"{_NARROWEST:g} times their size, and {1.0 / checks.LARGEST_REWARD:g}, got {value!r}."
+        )
     return low, high

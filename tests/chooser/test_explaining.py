@@ -134,7 +134,7 @@ def test_a_tolerance_that_is_read_or_absent_is_not_said(
         make(policy=lb.make_policy("linucb", **given), objectives=objectives)
     assert not caplog.records
     with caplog.at_level(logging.WARNING, "lexbandit"):
-        make(policy=lb.make_policy("lex-linucb", **given))
+        make(policy=lb.make_policy("linucb", **given))
     assert "does not read the objectives' tolerances" in caplog.text
 
 
@@ -320,6 +320,30 @@ def test_the_summary_of_nothing(make: Make) -> None:
     assert summary.received["quality"].value is None
     assert summary.gained["cost"].value is None
     assert "nothing yet" in str(summary)
+    assert "logs" not in str(summary)
+
+
+def test_the_summary_after_a_warm_start_says_what_it_is_about(make: Make) -> None:
+    chooser = make()
+    log = {"tokens": [900] * 3, "task": ["code"] * 3, "hour": [12] * 3, "quality": [0.5, 0.7, 0.9]}
+    chooser.learn({**log, "arm": ["small", "small", "large"]})
+    summary = chooser.summary()
+    assert (summary.rows, summary.decisions) == (3, 0)
+    assert str(summary).splitlines() == [
+        "0 decisions, 0 kept for their rewards.",
+        "Learned from 3 rows of logs besides.",
+        "Rewarded plays: small 66.7%, medium 0.0%, large 33.3%.",
+        "Its own decisions, without the logs:",
+        "quality  on average nothing yet",
+        "cost     on average nothing yet",
+        "Against always taking the arm best for the first objective:",
+        "nothing known yet: it is averaged over the contexts of decisions.",
+    ]
+    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    assert str(again.summary()) == str(summary)
+    other = make()
+    other.merge(chooser)
+    assert other.summary().rows == 3
 
 
 @pytest.mark.parametrize("many", [False, True])

@@ -399,3 +399,17 @@ def test_a_snapshot_does_not_move_while_it_is_packed(
 
     monkeypatch.setattr(storing, "laid_out", late)
     assert lb.Chooser.from_bytes(chooser.to_bytes()).digest() == before
+
+
+def test_ids_belong_to_the_digest(make: Make) -> None:
+    one, other, third = make(), make(), make()
+    proposal = one.propose(CONTEXT)
+    one.record("order-1", proposal)
+    other.record("order-1", proposal)
+    third.record("order-2", proposal)
+    assert one.digest() == other.digest() != third.digest()
+    assert make().digest() == make().digest()
+    first, second = make(arms=["small"]), make(arms=["small"])
+    first.choose(CONTEXT)
+    second.choose(CONTEXT)
+    assert first.digest() != second.digest()

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 from lexbandit.checks import Booleans
-from lexbandit.decisions import ArmReport, Explanation
+from lexbandit.decisions import ArmReport, Explanation, enumerated
 from lexbandit.objectives import Objective
 
 
@@ -27,6 +26,10 @@ class Estimate:
 @dataclass(frozen=True)
 class ArmExplained:
     """What is known of an arm in a context; `estimates` by objective.
+
+    `plays`: the decisions of it that were learned from, in all contexts; the `observations` of an
+    estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
+    never played: at first one ball covers all arms.
 
     `as_good`: it counts as tied with the best on every objective above the one that decides; `why`
     says how that comes. `propensity` is NaN where the policy knows no closed form of it.
@@ -134,6 +137,7 @@ class ChooserExplanation:
 def explained(
     explanation: Explanation,
     arms: Sequence[str],
+    plays: Sequence[int],
     active: Booleans,
     objectives: Sequence[Objective],
     explore: float,
@@ -145,7 +149,7 @@ def explained(
             name=arms[report.arm],
             allowed=report.allowed,
             retired=not active[report.arm],
-            plays=report.plays,
+            plays=plays[report.arm],
             estimates={
                 objective.name: _estimate(objective, report, i)
                 for i, objective in enumerate(objectives)
@@ -163,7 +167,7 @@ def explained(
     elif explanation.levels:
         reason = _reason(explanation, told, objectives)
     else:
-        reason = explanation.reason
+        reason = explanation.reason_by(arms, [objective.name for objective in objectives])
     if explore > 0.0 and allowed > 1:
         reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
     return ChooserExplanation(told, tuple(objectives), reason)
@@ -204,7 +208,7 @@ def _why(
             )
     if decides == 0:
         return f"{objectives[0].name} alone decides here."
-    tied = _listed([objective.name for objective in objectives[:decides]])
+    tied = enumerated([objective.name for objective in objectives[:decides]])
     return f"As good as the best in {tied}, as far as is known; {objectives[decides].name} decides."
 
 
@@ -247,7 +251,7 @@ def _reason(
                 f", within the tolerance of {objective.tolerance:g}" if objective.tolerance else ""
             )
             as_good = (
-                f"{_listed(others)} may be as good{within}" if others else "no other is as good"
+                f"{enumerated(others)} may be as good{within}" if others else "no other is as good"
             )
             sentences.append(
                 f"{objective.name}: {top.name} leads with {_told(estimate)}; {as_good}."
@@ -255,7 +259,7 @@ def _reason(
         elif explanation.unsure:
             likely = [arms[a] for a in explanation.likely]
             later = [o.name for o in objectives[i + 1 :]]
-            ignored = f"; {_listed(later)} {_do(later)} not count yet" if later else ""
+            ignored = f"; {enumerated(later)} {_do(later)} not count yet" if later else ""
             tried = _tried(likely if len(likely) > 1 else [top], objective)
             sentences.append(f"{objective.name}: {tried}{ignored}.")
         else:
@@ -263,14 +267,14 @@ def _reason(
             among = "Of these, " if i else ""
             best = "most promising" if i else "best"
             verb, drawn = ("is", "") if len(likely) == 1 else ("are", "; one of them is drawn")
-            names = _listed([arm.name for arm in likely])
+            names = enumerated([arm.name for arm in likely])
             sentences.append(f"{among}{names} {verb} {best} in {objective.name}{drawn}.")
     return " ".join(sentences)
 
 
 def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
     """Say which arms may be played to learn about them, and why."""
-    names = _listed([arm.name for arm in arms])
+    names = enumerated([arm.name for arm in arms])
     unknown = all(arm.estimates[objective.name].value is None for arm in arms)
     if len(arms) == 1:
         estimate = _told(arms[0].estimates[objective.name])
@@ -288,7 +292,3 @@ def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
 
 def _do(names: Sequence[str]) -> str:
     return "does" if len(names) == 1 else "do"
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -41,6 +41,7 @@ def learn(chooser: "Chooser", frame: Any) -> int:
     points, notes = chooser.contexts.encode_many(given, len(names))
     shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
     chooser.policy.update_many(points[told], places[told], np.column_stack(shares)[told])
+    chooser._ledger.note_log(places[told])
     chooser.contexts.count(notes)
     for i in range(len(chooser.objectives)):
         chooser._ledger.warn_outside(i, values[:, i])

@@ -58,13 +58,7 @@ def place_of(path: Any) -> Path:
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
     """Return the bytes of a file. They are not compressed: what was learned hardly gets smaller."""
     head = {"format": FORMAT, "version": VERSION, **document}
-    try:
-        text = json.dumps(head, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"this chooser cannot be saved: {error}; settings of the policy must be plain numbers, "
-            "texts and lists."
-        ) from error
+    text = text_of(head, "saved")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("chooser.json", text)
@@ -73,6 +67,17 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
             np.save(member, array, allow_pickle=False)
             archive.writestr(f"{key}.npy", member.getbuffer())
     return buffer.getvalue()
+
+
+def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> str:
+    """Return a document as JSON."""
+    try:
+        return json.dumps(document, allow_nan=False, sort_keys=sort)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"this chooser cannot be {purpose}: {error}; settings of the policy must be plain "
+            "numbers, texts and lists."
+        ) from error
 
 
 def write(path: Path, data: bytes) -> None:

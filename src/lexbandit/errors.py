@@ -3,9 +3,16 @@
 import difflib
 from collections.abc import Iterable
 
+# A longer message is shortened in its middle: what it is about stands at its beginning, and what to
+# do at its end.
+_BEGINNING, _END = 600, 300
+
 
 class InvalidInput(ValueError):
     """A value was refused at the door; nothing changed."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_shortened(message))
 
 
 class UnknownName(InvalidInput):
@@ -19,7 +26,16 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
     near = [known for known in names if known.lower() in close]
     hint = f"; did you mean {near[0]!r}?" if near else "."
+    if not isinstance(name, str):  # 1 is not "1", so both are shown as they would be typed
+        hint, names = "; a text is needed.", list(map(repr, names))
     return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def _shortened(message: str) -> str:
+    left_out = len(message) - _BEGINNING - _END
+    if left_out <= 0:
+        return message
+    return f"{message[:_BEGINNING]} … ({left_out:,} characters left out) … {message[-_END:]}"
 
 
 def counted(number: int, what: str) -> str:

@@ -1,9 +1,11 @@
 """Wrong input of every public function is refused with words that help, and changes nothing."""
 
+import enum
 import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lexbandit as lb
@@ -97,7 +99,7 @@ def test_a_policy_object_must_fit(make: Make) -> None:
         ({**CONTEXT, "tokens": 1e9}, "small", lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, 3, lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, ["smal"], lb.UnknownName, "did you mean 'small'"),
-        ({**CONTEXT, "tokens": 1e9}, [None], lb.UnknownName, "unknown arm None\\. Known: "),
+        ({**CONTEXT, "tokens": 1e9}, [None], lb.UnknownName, "unknown arm None; a text is needed"),
         ({**CONTEXT, "tokens": 1e9}, [["small"]], lb.UnknownName, "unknown arm"),
         ({**CONTEXT, "tokens": 1e9}, ["medium"], lb.InvalidInput, "retired"),
     ],
@@ -159,3 +161,70 @@ def test_every_error_is_one_of_ours() -> None:
     for error in (lb.UnknownName, lb.UnknownDecision, lb.Contradiction):
         assert issubclass(error, lb.InvalidInput)
     assert issubclass(lb.InvalidInput, ValueError)
+
+
+@pytest.mark.parametrize("kind", ["array", "Series", "NA", "None", "list"])
+def test_a_setting_that_is_no_text_is_refused(make: Make, kind: str) -> None:
+    wrong: Any = {"array": np.array(["max", "clip"]), "None": None, "list": ["max"]}.get(kind)
+    if kind in ("Series", "NA"):
+        pd = pytest.importorskip("pandas")
+        wrong = pd.NA if kind == "NA" else pd.Series(["max", "clip"])
+    calls: list[Callable[[], Any]] = [
+        lambda: lb.Objective("q", goal=wrong),
+        lambda: lb.Objective("q", outside=wrong),
+        lambda: lb.Number("x", scale=wrong),
+        lambda: lb.Number("x", missing=wrong),
+        lambda: lb.Number("x", outside=wrong),
+        lambda: lb.Category("x", ["a"], missing=wrong),
+    ]
+    if wrong is not None:  # None is the default policy
+        calls.append(lambda: make(policy=wrong))
+    for call in calls:
+        with pytest.raises(lb.UnknownName, match=r"a text is needed\. Known: '"):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "ab", [], b"ab"])
+def test_the_values_of_a_category_are_a_list(wrong: Any) -> None:
+    with pytest.raises(lb.InvalidInput, match="values of feature 't' must be a list of names, got"):
+        lb.Category("t", wrong)
+
+
+def test_the_name_of_a_value_has_its_article() -> None:
+    with pytest.raises(lb.InvalidInput, match=r"^the name of a value of feature 't' must be text"):
+        lb.Category("t", ["a", 3])  # type: ignore[list-item]
+    with pytest.raises(lb.InvalidInput, match=r"^the name of an objective must be text"):
+        lb.Objective("")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(("wrong", "shown"), [(1, "1"), (Colour.RED, "<Colour.RED: 'red'>")])
+def test_a_value_of_a_category_is_a_text(make: Make, wrong: Any, shown: str) -> None:
+    chooser = make(context=[lb.Category("t", ["1", "red"])])
+    with pytest.raises(lb.UnknownName) as caught:
+        chooser.choose({"t": wrong})
+    assert str(caught.value) == (
+        f"unknown value of context feature 't': {shown}; a text is needed. Known: '1', 'red'."
+    )
+
+
+def test_a_long_value_is_not_echoed_whole(make: Make) -> None:
+    long = "x" * 1_000_000
+    calls: list[Callable[[], Any]] = [
+        lambda: make().choose({**CONTEXT, "tokens": long}),
+        lambda: make().choose_many([{**CONTEXT, "tokens": long}]),
+        lambda: make().reward(long, quality=1.0),
+        lambda: make().learn({long: [1], "arm": ["small"]}),
+        lambda: make().choose(CONTEXT, [long]),
+        lambda: lb.Chooser.load(long),
+    ]
+    for call in calls:
+        with pytest.raises(lb.InvalidInput) as caught:
+            call()
+        assert 900 < len(str(caught.value)) < 1000
+        assert "characters left out) … " in str(caught.value)
+    with pytest.raises(lb.InvalidInput, match=r"^unknown arm 'xx.*Known: large, medium, small\.$"):
+        make().choose(CONTEXT, [long])

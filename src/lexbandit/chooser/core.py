@@ -51,7 +51,8 @@ class ChooserCore:
             raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
         if not callable(clock):
             raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
-        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
+        named_by = DEFAULT if policy is None else policy
+        self._policy_name = None if isinstance(named_by, Policy) else named_by
         # With the default's own, so that a file and a merge know them.
         self._settings = {**CAREFUL, **settings} if policy is None else settings
         self._horizon = horizon

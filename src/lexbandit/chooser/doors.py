@@ -1,7 +1,7 @@
 """What a chooser is given, checked: objectives, arms, priors, decisions and rewards."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexbandit import checks
@@ -24,9 +24,7 @@ def id_of(decision: Any) -> str:
 
 def objectives_of(given: Any) -> tuple[Objective, ...]:
     """Return one or more objectives of different names."""
-    if not isinstance(given, Objective | Iterable):
-        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
-    listed = (given,) if isinstance(given, Objective) else tuple(given)
+    listed = (given,) if isinstance(given, Objective) else tuple(checks.listed(given) or ())
     if not listed or not all(isinstance(objective, Objective) for objective in listed):
         raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
     names = [objective.name for objective in listed]
@@ -53,9 +51,10 @@ def names_apart(objectives: Sequence[Objective], features: Sequence[str]) -> Non
 
 def arms_of(given: Any) -> list[str]:
     """Return the names of arms, all different."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    listed = checks.listed(given)
+    if listed is None:
         raise InvalidInput(f"arms must be a list of names, got {given!r}.")
-    arms = [named("arm", arm) for arm in given]
+    arms = [named("arm", arm) for arm in listed]
     if not arms:
         raise InvalidInput("arms is empty; at least one arm is needed.")
     for arm in arms:

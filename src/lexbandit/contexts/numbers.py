@@ -9,7 +9,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.contexts.feature import FINE, OUTSIDE, Feature, no_value
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 from lexbandit.objectives import ends
 
 
@@ -28,8 +28,7 @@ class Number(Feature):
         low, high = ends(f"low and high of feature {self.name!r}", (self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        if self.scale not in ("linear", "log"):
-            raise unknown_name(f"scale of feature {self.name!r}:", self.scale, ("linear", "log"))
+        checks.one_of(f"scale of feature {self.name!r}:", self.scale, ("linear", "log"))
         if self.scale == "log" and low <= 0.0:
             raise InvalidInput(
                 f"feature {self.name!r} has a log scale, so low must be above 0, got {self.low!r}."
@@ -158,7 +157,7 @@ class Vector(Feature):
 
     def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the shares of the range."""
-        if value is None:
+        if no_value(value):
             return self._middle(value, point, at, self.length)
         numbers = checks.floats(f"context feature {self.name!r}", value, (self.length,))
         if np.isnan(numbers).any():

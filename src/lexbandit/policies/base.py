@@ -15,7 +15,7 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 _MOST_ARMS = 10**7
-_contiguous, _DOUBLE = np.ascontiguousarray, np.float64
+_contiguous, _DOUBLE, _Masked = np.ascontiguousarray, np.dtype(np.float64), np.ma.MaskedArray
 
 # A prior counts as whole observations, at most so many.
 _HEAVIEST = 10**9
@@ -168,8 +168,9 @@ class Policy(ABC):
     def _context(self, context: Any) -> Floats:
         """Return the context in its proper shape; whether it lies in [0,1]^d is for the caller."""
         try:
-            array = _contiguous(context, _DOUBLE)
-            if array.shape == self._context_shape:
+            array = _contiguous(context)
+            usual = array.dtype is _DOUBLE and not isinstance(context, _Masked)
+            if usual and array.shape == self._context_shape:
                 return array
         except (TypeError, ValueError, OverflowError):
             pass
@@ -178,8 +179,9 @@ class Policy(ABC):
     def _rewards(self, rewards: Any) -> Floats:
         """Return the rewards in their proper shape; whether they are finite is for the caller."""
         try:
-            array = _contiguous(rewards, _DOUBLE)
-            if array.shape == self._reward_shape:
+            array = _contiguous(rewards)
+            usual = array.dtype is _DOUBLE and not isinstance(rewards, _Masked)
+            if usual and array.shape == self._reward_shape:
                 return array
         except (TypeError, ValueError, OverflowError):
             pass

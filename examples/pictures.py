@@ -70,7 +70,7 @@ def trade_off(
     if log:
         axis.values = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 3)]
     across = alt.X("x:Q", title=x, scale=scale, axis=axis)
-    up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=False, nice=True, padding=18))
+    up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=False, nice=True, padding=30))
     colour = alt.Color(
         "ours:N", legend=None, scale=alt.Scale(domain=[True, False], range=[OURS, OTHER])
     )

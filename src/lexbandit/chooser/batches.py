@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Choices(NamedTuple):
-    """Many decisions: ids, arms' names and propensities, in the order of the contexts."""
+    """Many decisions: ids, arms' names and propensities, in the order of the contexts.
+
+    A tuple of these three, so len() of it is 3; len(choices.ids) is the number of decisions.
+    """
 
     ids: list[str]
     arms: list[str]

@@ -86,7 +86,11 @@ class Category(Feature):
 
 @dataclass(frozen=True)
 class Flag(Feature):
-    """True or False."""
+    """True or False.
+
+    A missing one is an error, or with missing="middle" halfway between the two; on a grid that is a
+    cell of its own.
+    """
 
     kind: ClassVar[str] = "flag"
 

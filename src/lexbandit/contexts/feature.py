@@ -30,9 +30,9 @@ def no_value(value: Any) -> bool:
 class Feature(ABC):
     """One named feature of the context.
 
-    `missing` says what is done where there is no value (absent, None or NaN): "refuse" makes it an
-    error, "middle" takes the middle and counts it. `outside` says what is done with a value outside
-    its range: "clip" takes the nearest end and counts it, "refuse" makes it an error.
+    `missing` says what is done where there is no value (absent, None, NaN or masked): "refuse"
+    makes it an error, "middle" takes the middle and counts it. `outside` says what is done with a
+    value outside its range: "clip" takes the nearest end and counts it, "refuse" makes it an error.
     """
 
     name: str

@@ -15,7 +15,10 @@ from lexbandit.objectives import ends
 
 @dataclass(frozen=True)
 class Number(Feature):
-    """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0."""
+    """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0.
+
+    A missing one is an error, or with missing="middle" the middle of the range.
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -86,7 +89,11 @@ class Number(Feature):
 
 @dataclass(frozen=True)
 class Cycle(Feature):
-    """A number that comes round again after `period`, such as the hour of the day after 24."""
+    """A number that comes round again after `period`, such as the hour of the day after 24.
+
+    A missing one is an error, or with missing="middle" the middle of the circle, as far from every
+    time; for a policy on cells it is half the period.
+    """
 
     period: float = 24.0
 
@@ -135,7 +142,11 @@ class Cycle(Feature):
 
 @dataclass(frozen=True)
 class Vector(Feature):
-    """`length` numbers from `low` to `high` under one name, such as an embedding."""
+    """`length` numbers from `low` to `high` under one name, such as an embedding.
+
+    It is missing if any of its numbers is: an error, or with missing="middle" the middle of the
+    range for all of them.
+    """
 
     length: int = 1
     low: float = 0.0

@@ -134,6 +134,10 @@ def test_wrong_rewards(make: Make) -> None:
             chooser.reward(decision, nothing)
     with pytest.raises(lb.InvalidInput, match=r"got '0\.731' \(a text: convert it with float"):
         chooser.reward(decision, quality="0.731")  # type: ignore[arg-type]
+    twice: list[Any] = [np.array([0.9, 0.8]), "good", None]
+    for value in twice:
+        with pytest.raises(lb.InvalidInput, match="quality must be a finite number"):
+            chooser.reward(decision, {"quality": value}, quality=value)
     assert sum(chooser.summary().plays.values()) == 0
     chooser.reward(decision, {"quality": 0.9}, cost=0.01)
     assert sum(chooser.summary().plays.values()) == 1

@@ -1,6 +1,7 @@
 """What a chooser is given, checked: objectives, arms, priors, decisions and rewards."""
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,11 +106,17 @@ def told_of(values: Any, named_values: Mapping[str, float]) -> Mapping[str, floa
             f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
         )
     for name in values:
-        if name in named_values and values[name] != named_values[name]:
+        if name in named_values and _differ(values[name], named_values[name]):
             raise Contradiction(
                 f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
             )
     return {**values, **named_values}
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Tell whether two rewards are different numbers; what is no number is refused later."""
+    first, second = checks.real(one), checks.real(other)
+    return first != second and not (math.isnan(first) and math.isnan(second))
 
 
 def nothing_told(objectives: Sequence[Objective]) -> InvalidInput:

@@ -4,12 +4,15 @@ import difflib
 from collections.abc import Iterable
 
 # A longer message is shortened in its middle: what it is about stands at its beginning, and what to
-# do at its end.
-_BEGINNING, _END = 600, 300
+# do at its end. What is left is so much shorter that a row before it does not shorten it again.
+_LONGEST, _BEGINNING, _END = 1200, 600, 300
 
 
 class InvalidInput(ValueError):
-    """A value was refused at the door; nothing changed."""
+    """A value was refused at the door; nothing changed.
+
+    A message with a long value in it is shortened in its middle.
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_shortened(message))
@@ -32,9 +35,9 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 
 
 def _shortened(message: str) -> str:
-    left_out = len(message) - _BEGINNING - _END
-    if left_out <= 0:
+    if len(message) <= _LONGEST:
         return message
+    left_out = len(message) - _BEGINNING - _END
     return f"{message[:_BEGINNING]} … ({left_out:,} characters left out) … {message[-_END:]}"
 
 

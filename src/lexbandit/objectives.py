@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 
 # A tolerance may be as long as the range, and the length of that is rounded.
 _ROUNDED = 1.0 + 1e-9
@@ -49,10 +49,7 @@ class Objective(_Settings):
     def __post_init__(self) -> None:
         named("objective", self.name)
         for what, known in (("goal", ("max", "min")), ("outside", ("clip", "refuse"))):
-            if getattr(self, what) not in known:
-                raise unknown_name(
-                    f"{what} of objective {self.name!r}:", getattr(self, what), known
-                )
+            checks.one_of(f"{what} of objective {self.name!r}:", getattr(self, what), known)
         object.__setattr__(self, "range", ends(f"range of objective {self.name!r}", self.range))
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
         if tolerance > self.span * _ROUNDED:
@@ -123,7 +120,8 @@ class Objective(_Settings):
 def named(kind: str, name: Any) -> str:
     """Return a name: text that is not empty."""
     if not isinstance(name, str) or not name:
-        raise InvalidInput(f"the name of an {kind} must be text, got {name!r}.")
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise InvalidInput(f"the name of {article} {kind} must be text, got {name!r}.")
     return name
 
 

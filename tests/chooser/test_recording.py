@@ -335,7 +335,12 @@ WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
         lb.InvalidInput,
         "0 masks for 1",
     ),
-    (lambda c: c.proposals(["small"], [1], [CONTEXT] * 2), lb.InvalidInput, "shape"),
+    (lambda c: c.proposals(["small"], [1], [CONTEXT] * 2), lb.InvalidInput, "1 arm for 2"),
+    (
+        lambda c: c.proposals(["small"] * 2, [1], [CONTEXT] * 2),
+        lb.InvalidInput,
+        "propensities has 1 number for 2 contexts",
+    ),
     (
         lambda c: c.proposals(["small"], [1, 1], [CONTEXT] * 2),
         lb.InvalidInput,

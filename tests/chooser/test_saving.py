@@ -235,15 +235,15 @@ def array(value: Any) -> bytes:
         (lambda d, _: d.update(version="1"), "its version is '1'"),
         (lambda d, _: d.update(version=0), "its version is 0"),
         (lambda d, _: d.update(format="other"), "its format is another"),
-        (lambda d, _: d.pop("definition"), "damaged: KeyError 'definition'"),
-        (lambda d, _: d["definition"].pop("arms"), "damaged: KeyError 'arms'"),
+        (lambda d, _: d.pop("definition"), "damaged: it has no 'definition'"),
+        (lambda d, _: d["definition"].pop("arms"), "damaged: it has no 'arms'"),
         (lambda d, _: d["definition"].update(policy="moc"), "unknown policy 'moc'"),
         (lambda d, _: d["definition"].update(arms=["a", "b"]), "cannot be loaded"),
         (lambda d, _: d["definition"]["context"][0].update(kind="colour"), "kind of context"),
         (lambda d, _: d.update(active=[False] * 3), "allows no arm"),
         (lambda d, _: d.update(waiting=d["waiting"][1:]), "of shape"),
         (lambda _, p: p.pop("policy/plays.npy"), "plays"),
-        (lambda _, p: p.pop("random.npy"), "random"),
+        (lambda _, p: p.pop("random.npy"), "damaged: it has no 'random'"),
         (lambda _, p: p.update({"random.npy": array([1.0, 2.0])}), "random"),
         (lambda _, p: p.update({"waiting/arms.npy": array([7] * 25)}), "arms"),
         (lambda _, p: p.update({"waiting/points.npy": array([[2.0] * 6] * 25)}), "waiting/points"),
@@ -368,3 +368,11 @@ def test_there_is_a_fixture_of_this_version() -> None:
         with zipfile.ZipFile(path) as archive:
             versions.add(json.loads(archive.read("chooser.json"))["version"])
     assert versions == set(range(1, saving.VERSION + 1))
+
+
+@pytest.mark.parametrize("wrong", ["a\0b", "\ud800", b"a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(make: Make, wrong: Any) -> None:
+    with pytest.raises(lb.InvalidInput, match="path must have characters that a file's name can"):
+        make().save(wrong)
+    with pytest.raises(lb.InvalidInput, match="path must have characters that a file's name can"):
+        lb.Chooser.load(wrong)

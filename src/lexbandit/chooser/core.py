@@ -54,7 +54,8 @@ class ChooserCore:
             raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
         if not callable(clock):
             raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
-        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
+        named_by = DEFAULT if policy is None else policy
+        self._policy_name = None if isinstance(named_by, Policy) else named_by
         if self._policy_name is None:
             no_settings(settings, _OWN)
             self._settings: dict[str, Any] = {}

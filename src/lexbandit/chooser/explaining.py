@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 from lexbandit.checks import Booleans
+from lexbandit.chooser.picturing import picture
 from lexbandit.decisions import ArmReport, Explanation, enumerated
 from lexbandit.objectives import Objective
 
@@ -78,60 +79,8 @@ class ChooserExplanation:
         return self.svg()
 
     def svg(self) -> str:
-        """Return the intervals as a picture, one panel an objective, the likely arm in colour."""
-        row, panel, left = 26, 250, 20 + 7 * max(len(arm.name) for arm in self.arms)
-        height = 46 + row * len(self.arms)
-        width = left + (panel + 30) * len(self.objectives)
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" '
-            'role="img">',
-            f"<title>{_xml(self.reason)}</title>",
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-        ]
-        for n, arm in enumerate(self.arms):
-            y = 40 + row * n
-            weight = ' font-weight="bold"' if self._favoured(arm) else ""
-            parts.append(f'<text x="10" y="{y + 4}"{weight}>{_xml(arm.name)}</text>')
-        for i, objective in enumerate(self.objectives):
-            x = left + i * (panel + 30)
-            better = "more" if objective.goal == "max" else "less"
-            title = f"{_xml(objective.name)} ({better} is better)"
-            parts.append(f'<text x="{x}" y="16" font-weight="bold">{title}</text>')
-            parts += self._panel(objective, x, panel, row)
-        return "".join([*parts, "</svg>"])
-
-    def _favoured(self, arm: ArmExplained) -> bool:
-        """Tell whether an arm is among the likeliest to be chosen."""
-        chances = [one.propensity for one in self.arms if not math.isnan(one.propensity)]
-        return bool(chances) and arm.propensity > 0 and arm.propensity >= max(chances)
-
-    def _panel(self, objective: Objective, x: int, panel: int, row: int) -> list[str]:
-        """Return one objective's intervals and its axis."""
-        low, high = objective.range
-        parts = []
-        for n, arm in enumerate(self.arms):
-            y = 40 + row * n
-            estimate = arm.estimates[objective.name]
-            colour = "#1f6fb2" if self._favoured(arm) else "#555" if arm.allowed else "#bbb"
-            if estimate.value is None or estimate.low is None or estimate.high is None:
-                parts.append(f'<text x="{x}" y="{y + 4}" fill="#999">not observed yet</text>')
-                continue
-            ends = [x + panel * (end - low) / (high - low) for end in (estimate.low, estimate.high)]
-            middle = x + panel * (estimate.value - low) / (high - low)
-            parts.append(
-                f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y}" y2="{y}" '
-                f'stroke="{colour}" stroke-width="{4 if arm.as_good else 2}" '
-                f'stroke-opacity="{0.9 if arm.as_good else 0.5}"/>'
-                f'<circle cx="{middle:.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-            )
-        bottom = 30 + row * len(self.arms)
-        parts.append(
-            f'<line x1="{x}" x2="{x + panel}" y1="{bottom}" y2="{bottom}" stroke="#999"/>'
-            f'<text x="{x}" y="{bottom + 13}" fill="#555">{low:g}</text>'
-            f'<text x="{x + panel}" y="{bottom + 13}" fill="#555" text-anchor="end">{high:g}</text>'
-        )
-        return parts
+        """Return a picture: why, and every arm's intervals, one panel an objective."""
+        return picture(self)
 
 
 def explained(
@@ -214,11 +163,6 @@ def _why(
 
 def _unknown(arm: ArmExplained) -> bool:
     return math.isnan(arm.propensity) and arm.as_good
-
-
-def _xml(text: str) -> str:
-    """Return a text as XML can hold it: names may have any characters."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def _told(estimate: Estimate) -> str:

@@ -50,9 +50,16 @@ _DAMAGE = (
 def place_of(path: Any) -> Path:
     """Return the path of a file."""
     try:
-        return Path(os.fsdecode(path))
+        text = os.fsdecode(path)
     except TypeError:
         raise InvalidInput(f"path must be a text or a Path, got {path!r}.") from None
+    try:
+        storable = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        storable = False
+    if not storable:
+        raise InvalidInput(f"path must have characters that a file's name can have, got {path!r}.")
+    return Path(text)
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:

@@ -165,7 +165,9 @@ def load(
     try:
         chooser = defined(make, document["definition"], policy, clock)
         _fill(chooser, document, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except KeyError as error:
+        raise InvalidInput(f"{where} is damaged: it has no {error}.") from error
+    except (TypeError, IndexError, AttributeError) as error:
         raise InvalidInput(f"{where} is damaged: {type(error).__name__} {error}.") from error
     except ValueError as error:
         raise InvalidInput(f"{where} cannot be loaded: {error}") from error

@@ -39,7 +39,7 @@ def test_the_first_run_says_that_it_compiles_and_the_second_nothing(tmp_path: Pa
     first, told, then = logged(tmp_path)
     assert (first, then) == ("INFO root first", "INFO root then")
     assert told.startswith(
-        f"INFO lexbandit compiling, for up to a minute; it is kept in {tmp_path}"
+        f"INFO lexbandit.compiling compiling, for up to a minute; it is kept in {tmp_path}"
     )
     assert logged(tmp_path) == [first, then]
 
@@ -48,5 +48,5 @@ def test_without_a_folder_it_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     program = PROGRAM.replace("lexbandit.compiling.tell_of_compiling()", "")  # make_policy does
     _, told, _ = logged(tmp_path / "file", program)
-    assert told.startswith("WARNING lexbandit compiling, for up to a minute; there is no folder")
+    assert told.startswith("WARNING lexbandit.compiling compiling, for up to a minute; there is no")
     assert "every start compiles anew: set XDG_CACHE_HOME" in told

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lexbandit.chooser import Choice, Chooser, KeptDecision, Proposal, Proposals
     from lexbandit.client import AsyncClient as AsyncClient
     from lexbandit.client import Client as Client
+    from lexbandit.client import Undelivered as Undelivered
     from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
     from lexbandit.environments import make_environment
     from lexbandit.objectives import Objective
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 # Not in `__all__`: they need an extra, and `from lexbandit import *` must not.
-_EXTRA = ["AsyncClient", "Client"]
+_EXTRA = ["AsyncClient", "Client", "Undelivered"]
 
 # The compiled parts are imported when first asked for: `import lexbandit` stays quick.
 _LATER = {
@@ -71,6 +72,7 @@ _LATER = {
     "Objective": "lexbandit.objectives",
     "Proposal": "lexbandit.chooser",
     "Proposals": "lexbandit.chooser",
+    "Undelivered": "lexbandit.client",
     "Vector": "lexbandit.contexts",
     "make_environment": "lexbandit.environments",
     "make_policy": "lexbandit.policies",

@@ -8,7 +8,7 @@ from numba.core import event as numba_event
 
 from lexbandit.kernels import jit
 
-log = logging.getLogger("lexbandit")
+log = logging.getLogger("lexbandit.compiling")
 
 
 class _Compiling(numba_event.Listener):

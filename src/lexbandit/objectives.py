@@ -60,11 +60,12 @@ class Objective(_Settings):
             )
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
-            default = self.checked(self.default)
-            if self.is_outside(default):
+            default = checks.real(self.default)
+            if not self.range[0] <= default <= self.range[1]:  # NaN is what is no number
                 raise InvalidInput(
                     f"default of objective {self.name!r} must lie in its range from "
-                    f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}."
+                    f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}"
+                    f"{checks.conversion(self.default)}."
                 )
             object.__setattr__(self, "default", default)
 

@@ -6,6 +6,7 @@ Against the service itself it is used by the other files of this folder.
 import asyncio
 import json
 import math
+import random
 import socket
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from lexbandit import (
     UnknownDecision,
     UnknownName,
 )
-from lexbandit.client import Decided, Rewarded
+from lexbandit.client import Decided, Rewarded, Undelivered
 
 Handler = Callable[[httpx.Request], httpx.Response]
 DECIDED = {"id": "a", "arm": "small", "propensity": 0.5, "policy_version": 7}
@@ -112,7 +113,7 @@ def test_a_lost_response_is_asked_for_again_with_the_same_key(waits: list[float]
     assert len({request.content for request in machine.seen}) == 1
     assert len(machine.seen) == 6
     for n, wait in enumerate(waits):
-        assert 0.05 * 2**n <= wait <= 0.1 * 2**n
+        assert 0.075 * 2**n <= wait <= 0.1 * 2**n
 
 
 def test_https_to_a_port_of_http_is_named() -> None:
@@ -148,8 +149,20 @@ def test_waits_are_bounded_and_differ(waits: list[float]) -> None:
     with pytest.raises(ServiceError):
         client_of(Machine(httpx.ConnectError("no")), retries=40).summary("router")
     assert len(waits) == 40
-    assert 5.0 <= min(waits[10:]) <= max(waits) <= 10.0
+    assert 3.75 <= min(waits[10:]) <= max(waits) <= 5.0
     assert len(set(waits)) > 35
+
+
+@pytest.mark.parametrize("draw", [0.0, 1.0])
+def test_by_default_a_restart_of_15_seconds_is_waited_for(
+    waits: list[float], monkeypatch: pytest.MonkeyPatch, draw: float
+) -> None:
+    """The shortest and the longest that chance makes of it, as the docs say."""
+    monkeypatch.setattr(random, "uniform", lambda low, high: low + draw * (high - low))
+    machine = Machine(httpx.ConnectError("refused"))
+    with pytest.raises(ServiceError, match="in 10 attempts"):
+        client_of(machine).summary("router")
+    assert sum(waits) == pytest.approx([16.0, 21.3][int(draw)], abs=0.05)
 
 
 def test_retry_after_is_waited_out(waits: list[float]) -> None:
@@ -219,6 +232,9 @@ def test_rewards() -> None:
     assert machine.seen[0].url.raw_path == b"/v1/router/decisions/a%2Fb%20c/rewards"
     with pytest.raises(InvalidInput, match="not both"):
         client.reward("router", "a", {"cost": 1}, quality=1)
+    for values in (0.9, "quality", [("quality", 1)]):
+        with pytest.raises(InvalidInput, match="rewards are a mapping of objectives and values"):
+            client.reward("router", "a", values)  # type: ignore[arg-type]
     for wrong in (None, "", 7):
         with pytest.raises(InvalidInput, match="a decision is what"):
             client.reward("router", wrong, quality=1)  # type: ignore[arg-type]
@@ -241,6 +257,12 @@ def test_many_at_once() -> None:
         client.decide_many("router", [{}, {}], ids=["a"])
     with pytest.raises(InvalidInput, match="allowed must be a list, got 'small'"):
         client.decide_many("router", [{}], allowed="small")
+    for wrong in (decisions[0], "ab", ("a", 0.9), ("a", {"cost": 1}, "b")):
+        with pytest.raises(InvalidInput, match=r"rewards\[1\] must be a decision and its values, "):
+            client.reward_many("router", [("a", {"cost": 1}), wrong])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="rewards must be a list"):
+        client.reward_many("router", {"a": {"cost": 1}})  # type: ignore[dict-item]
+    assert len(machine.seen) == 2
 
 
 def test_numbers_of_numpy_are_sent_and_nan_is_not() -> None:
@@ -345,6 +367,38 @@ def test_wrong_settings_are_refused() -> None:
         client_of(Machine(said({}))).summary("")
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("lxb_SECRET\n", "white space around it, such as a file's newline: use .strip()"),
+        (" lxb_SECRET ", "white space around it"),
+        ("", "this one is empty; give None"),
+        ("lxb_SECRET\u00e4", "a character that is none of them"),
+        ("lxb_SEC RET", "a character that is none of them"),
+        (b"lxb_SECRET", "key must be a text, got bytes"),
+    ],
+)
+def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(
+    kind: type, key: Any, reason: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        kind("http://there", key=key)
+    assert reason in str(caught.value)
+    assert "SEC" not in str(caught.value)
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    http = httpx.Client(transport=httpx.MockTransport(Machine(httpx.ConnectError("refused"))))
+    client = Client("http://me:h@sh@there:81", http=http, retries=0)
+    assert repr(client) == "<Client of http://me:***@there:81>"
+    with pytest.raises(ServiceError, match=r"no answer from http://me:[*]{3}@there:81 in "):
+        client.summary("router")
+    assert repr(Client("https://there/a:b@c")) == "<Client of https://there/a:b@c>"
+    with pytest.raises(InvalidInput, match=r"got 'ftp://me:[*]{3}@there'"):
+        Client("ftp://me:hush@there")
+
+
 def test_an_own_http_client_stays_open() -> None:
     http = httpx.Client(transport=httpx.MockTransport(Machine(said(DECIDED))))
     with Client("http://there", http=http) as client:
@@ -356,7 +410,11 @@ def test_an_own_http_client_stays_open() -> None:
 
 
 def test_the_package_brings_no_httpx() -> None:
-    code = "import sys, lexbandit; print('httpx' in sys.modules, 'Client' in dir(lexbandit))"
+    code = "import sys, lexbandit; print('httpx' in sys.modules, *dir(lexbandit))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]
-    assert "Client" not in lexbandit.__all__
+    loaded, *names = done.stdout.split()
+    assert loaded == "False"
+    extra = {"AsyncClient", "Client", "Undelivered"}
+    assert extra <= set(names)
+    assert not extra & set(lexbandit.__all__)
+    assert lexbandit.Undelivered is Undelivered

@@ -112,21 +112,35 @@ context = [
 WRONG = [
     (("[points.router]", "[service]\nbehind_tls = 1\n[points.router]"), "must be true or false"),
     (("wait = 60", "wiat = 60"), "line 4, points.router.wiat: unknown key 'wiat'; did you"),
-    (("wait = 60", "wait = -1"), "line 2, points.router: wait must be"),
-    (("wait = 60", "keep = 0"), "line 2, points.router: keep must be"),
-    (("wait = 60", 'policy = "lex-linucbb"'), "did you mean 'lex-linucb'"),
-    (("wait = 60", "settings = { scael = 1 }"), "scael"),
+    (("wait = 60", "wait = -1"), "line 4, points.router.wait: wait must be"),
+    (("wait = 60", "keep = 0"), "line 4, points.router.keep: keep must be"),
+    (("wait = 60", 'policy = "lex-linucbb"'), "line 4, points.router.policy: unknown policy "
+        "'lex-linucbb'; did you mean 'lex-linucb'"),
+    (("wait = 60", "policy = 7"), "line 4, points.router.policy: unknown policy 7"),
+    (("wait = 60", "settings = { scael = 1 }"), "line 4, points.router.settings.scael: unknown "
+        "setting of the policy 'lex-linucb': 'scael'; did you mean 'scale'"),
+    (("wait = 60", "settings = { clock = 1 }"), "unknown setting of the policy 'lex-linucb': 'clo"),
+    (("wait = 60", "settings = { scale = -1 }"), "line 4, points.router.settings.scale: scale"),
+    *((("wait = 60", f"settings = {{ {key} = 2 }}"), f"line 4, points.router.settings.{key}: "
+        f"'{key}' is a key of the point itself")
+        for key in ("horizon", "seed", "arms", "objectives", "policy", "wait")),
+    (("wait = 60", "settings = { dimension = 2 }"), "'dimension' follows from the context"),
     (("wait = 60", "threshold = 2.5"), "line 4, points.router.threshold: 'threshold' is a setting "
         "of the policy 'lex-linucb': write settings = { threshold = 2.5 }."),
     (("wait = 60", 'policy = "random"\nthreshold = 2.5'), "unknown key 'threshold'"),
     (("wait = 60", "policy = 7\nthreshold = 2.5"), "unknown key 'threshold'"),
     (("wait = 60", "settings = 1"), "settings must be a table"),
-    (("wait = 60", "explore = 2"), "explore"),
+    (("wait = 60", "explore = 2"), "line 4, points.router.explore: explore must be"),
+    (("wait = 60", "seed = -1"), "line 4, points.router.seed: seed must be"),
+    (("wait = 60", "horizon = 0"), "line 4, points.router.horizon: horizon must be"),
     (('["small", "large"]', '["small", "small"]'), "two arms are called 'small'"),
     (('["small", "large"]', '["small", "a\\u0007"]'), "control characters"),
     (('["small", "large"]', "3"), "arms must be a list"),
     (("tolerance = 0.02", "tolerence = 0.02"), "line 8, points.router.objectives[0].tolerence"),
-    (("tolerance = 0.02", "tolerance = -1"), "line 6, points.router.objectives[0]: tolerance"),
+    (("tolerance = 0.02", "tolerance = -1"), "line 8, points.router.objectives[0].tolerance: tol"),
+    (("tolerance = 0.02", "default = 'x'"), "line 8, points.router.objectives[0].default: default "
+        "of objective 'quality' must lie in its range from 0 to 1, got 'x'."),
+    (("tolerance = 0.02", "default = 2"), "default of objective 'quality' must lie in its range"),
     (('name = "quality"', "goal = 'max'"), "the key 'name' is missing"),
     (('kind = "number"', 'kind = "numbr"'), "did you mean 'number'"),
     (('kind = "number"\n', ""), "the key 'kind' is missing"),
@@ -134,15 +148,22 @@ WRONG = [
     (("high = 8000", "high = -1"), "line 10, points.router.context[0]: low and high"),
     (("[points.router]", "[points.router]\nobjectivs = 1"), "did you mean 'objectives'"),
     (("[[points.router.context]]", "[points.router.context]"), "[[points.router.context]]"),
-    (("points.router", "points.'my router'"), "letters, digits, - and _"),
+    (("points.router", "points.'my router'"), "of a-z, A-Z, 0-9, - and _, got 'my router'"),
+    (("points.router", "points.'räume'"), "of a-z, A-Z, 0-9, - and _, got 'räume'"),
     (("[points.router]", "[service]\nprot = 1\n[points.router]"), "line 3, service.prot"),
     (("[points.router]", "[service]\nport = 70000\n[points.router]"), "line 3, service.port: port"),
     (("[points.router]", "[service]\nhost = 1\n[points.router]"), "host must be a text"),
     (("[points.router]", "[service]\nkeys = 'no.toml'\n[points.router]"), "there is no file"),
+    (("[points.router]", "[service]\nkeys = '.'\n[points.router]"), "line 3, service.keys: keys "
+        "must name a file, and"),
+    (("[points.router]", "[service]\nstorage = 'sqlite:.'\n[points.router]"), "line 3, "
+        "service.storage: storage must name a file, and"),
     (("[points.router]", "[service]\nstorage = 'x.db'\n[points.router]"), "sqlite:FILE"),
     (("[points.router]", "[service]\nlog_level = 'loud'\n[points.router]"), "log_level"),
     (("[points.router]", "[servce]\n[points.router]"), "did you mean 'service'"),
     (("arms =", "arms"), "not valid TOML"),
+    (("wait = 60", f"wait = 1{'0' * 4400}"), "a number in it has more than 4,300 digits."),
+    (("wait = 60", f"wait = {'[' * 3000}"), "brackets in it are nested too deeply."),
 ]  # fmt: skip
 
 
@@ -161,10 +182,34 @@ def test_a_wrong_environment_is_refused(tmp_path: Path) -> None:
     for name, value in (("PROT", "1"), ("PORT", "x"), ("RATE", "0"), ("LOG_LEVEL", "loud")):
         with pytest.raises(InvalidInput, match=f"LEXBANDIT_{name}"):
             read(tmp_path, POINT, {f"LEXBANDIT_{name}": value})
-    others = {"LEXBANDIT_DATA": "x", "LEXBANDIT_SERVICE_HOST": "x", "LEXBANDIT_PORT_80_TCP": "x"}
-    assert read(tmp_path, POINT, others).port == 8080
+    for name in ("DATABASE_URL", "DB", "FOO", "KEY_", "SERVICE_PROT", "port"):
+        with pytest.raises(InvalidInput, match=f"unknown .* variable LEXBANDIT_{name}[;.]"):
+            read(tmp_path, POINT, {f"LEXBANDIT_{name}": "sqlite:other.db"})
+    with pytest.raises(InvalidInput, match="did you mean LEXBANDIT_PORT"):
+        read(tmp_path, POINT, {"LEXBANDIT_PROT": "1"})
     with pytest.raises(InvalidInput, match="both"):
         read(tmp_path, POINT, {"LEXBANDIT_TLS_CERT": __file__})
+
+
+def test_variables_that_others_set_are_left_alone(tmp_path: Path) -> None:
+    others = {
+        "LEXBANDIT_DATA": "x",  # of an example
+        # Kubernetes, for services called lexbandit and lexbandit-db
+        "LEXBANDIT_SERVICE_HOST": "10.0.0.1",
+        "LEXBANDIT_SERVICE_PORT": "80",
+        "LEXBANDIT_SERVICE_PORT_HTTP": "80",
+        "LEXBANDIT_PORT_80_TCP": "tcp://10.0.0.1:80",
+        "LEXBANDIT_PORT_80_TCP_ADDR": "10.0.0.1",
+        "LEXBANDIT_DB_SERVICE_HOST": "10.0.0.2",
+        "LEXBANDIT_DB_PORT": "tcp://10.0.0.2:5432",
+        "LEXBANDIT_DB_PORT_5432_TCP_PROTO": "tcp",
+    }
+    assert read(tmp_path, POINT, others).port == 8080
+
+
+def test_points_that_are_no_tables_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"line 1, points: must be tables, as \[points.NAME\]"):
+        read(tmp_path, "points = [1]")
 
 
 def test_a_key_in_the_file_and_one_in_the_environment_have_two_names(tmp_path: Path) -> None:
@@ -221,6 +266,39 @@ def test_check_tells_and_sets_the_status(
     assert "--no-auth is for this machine only" in capsys.readouterr().err
     monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{HASH}")
     assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 0
+
+
+def test_check_refuses_a_policy_that_cannot_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text(POINT.replace("wait = 60", 'policy = "oracle"'))
+    told = "error: points.router cannot decide: the oracle can select only if"
+    assert status_of(["serve", str(path), "--check"]) == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "decisions.db").exists()
+
+
+@pytest.mark.parametrize("name", ["", "a\nb"])
+def test_a_key_has_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["key", name, "--role", "read"]) == 1
+    told = capsys.readouterr()
+    assert told.err == f"error: the name of a key is a text, got {name!r}.\n"
+    assert told.out == ""
+
+
+def test_a_file_of_keys_with_a_number_that_cannot_be_read_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys, config = tmp_path / "keys.toml", tmp_path / "service.toml"
+    keys.write_text(f"[[keys]]\nrate = 1{'0' * 4400}\n")
+    config.write_text(f'[service]\nkeys = "keys.toml"\n{POINT}')
+    before = keys.read_bytes()
+    for line in (["key", "web", "--role", "read", "--to", str(keys)], ["serve", str(config)]):
+        assert status_of(line) == 1
+        told = capsys.readouterr().err
+        assert told == f"error: {keys}: a number in it has more than 4,300 digits.\n"
+    assert keys.read_bytes() == before
 
 
 def test_check_looks_into_the_storage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

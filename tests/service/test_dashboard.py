@@ -179,18 +179,16 @@ def test_watching_costs_little_however_many_watch() -> None:
 
 def test_the_last_minute_is_told_in_the_finest_stretches() -> None:
     history = History()
-    assert views.latest(history, 1000.0) == {"since": None, "stretches": []}
+    assert views.latest(history, 1000.0) == []
     for second in range(100):
         history.decided(1000.0 + second, ["small"] * 3)
-    told = views.latest(history, 1100.0)
-    assert told["since"] == 1000.0
-    assert told["stretches"] == [[1040.0 + n, 1041.0 + n, 3] for n in range(60)]
-    assert views.latest(history, 1100.0 + 9 * 60)["stretches"] == []
+    assert views.latest(history, 1100.0) == [[1040.0 + n, 1041.0 + n, 3] for n in range(60)]
+    assert views.latest(history, 1100.0 + 9 * 60) == []
     # Later the last hour is finer than everything.
     for second in range(100, 12_000):
         history.decided(1000.0 + second, ["small"] * 3)
     assert history.width("whole") > 30.0
-    stretches = views.latest(history, 13_000.0)["stretches"]
+    stretches = views.latest(history, 13_000.0)
     assert all(end - begin <= 30.0 for begin, end, _ in stretches)
     assert stretches[-1][1] == 13_000.0
     assert 180 <= sum(n for _, _, n in stretches) < 180 + 90

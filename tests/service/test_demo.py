@@ -1,5 +1,6 @@
 """`lexbandit demo`: a real process that learns, ends when it should, and leaves nothing behind."""
 
+import logging
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from lexbandit.cli.demo import CONFIG, World, standing
 from lexbandit.cli.main import status_of
 from lexbandit.service.config import read_config
+from lexbandit.service.plain_logs import set_up_logging
 
 pytestmark = pytest.mark.compiled
 
@@ -88,6 +91,26 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
         for tokens, task in ((100, "chat"), (100, "code"), (7500, "code"))
     ]
     assert likely == ["small", "medium", "large"]
+
+
+def test_it_says_when_it_compiles(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logging.getLogger("lexbandit.compiling")
+
+    def run(serving: Any, level: str) -> None:
+        """As on a machine where nothing is compiled yet; `test_compiling` has the real thing."""
+        serving.close()
+        set_up_logging(level)
+        log.info("compiling, for up to a minute; it is kept in %s", "a folder")
+
+    monkeypatch.setattr("lexbandit.service.server.run", run)
+    before = log.level, log.propagate, list(log.handlers)
+    assert status_of(["demo", "--no-browser"]) == 0
+    told = capsys.readouterr()
+    assert "Starting…\nCompiling, for up to a minute; it is kept in a folder.\n" in told.out
+    assert told.err == ""
+    assert (log.level, log.propagate, log.handlers) == before
 
 
 def test_how_things_stand_in_a_line() -> None:

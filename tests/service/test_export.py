@@ -1,6 +1,7 @@
 """The log as a table: one row a decision, its rewards beside it, nothing lost and nothing twice."""
 
 import asyncio
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,10 @@ def test_one_row_a_decision_while_the_service_runs(
         "context.tokens", "context.task", "context.hour",
         "reward.quality", "delay.quality", "reward.cost", "delay.cost",
     ]  # fmt: skip
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
+    listed = re.findall(r"`([\w.]+)`", page.partition("One row a decision:")[2].partition("\n")[0])
+    assert listed[:7] == table.columns[:7]
+    assert listed[7:] == ["context.NAME", "reward.NAME", "delay.NAME"]
     assert table["id"][:2].to_list() == ["a", "b"]
     assert table["arm"][2:].to_list() == ["medium"] * 3
     assert table["allowed"].to_list() == [["small", "large"], None, *[["medium"]] * 3]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 
 import lexbandit as lb
@@ -69,6 +70,11 @@ class Watched:
     def wait_for(self, work: Any) -> Any:
         """Let the engine's loop do something and return what came of it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
+
+    def warm(self) -> None:
+        """Let everything be compiled that the page asks for: it does not wait for long."""
+        for path in ("history", "map?x=tokens&y=task", "recent"):
+            httpx.get(f"{self.url}/v1/router/{path}", timeout=240).raise_for_status()
 
     def traffic(self, n: int, point: str = "router", rewarded: bool = True) -> None:
         """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""

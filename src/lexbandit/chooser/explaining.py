@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from lexbandit.checks import Booleans
 from lexbandit.chooser.picturing import picture

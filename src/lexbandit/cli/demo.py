@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput, ServiceError, counted
 
@@ -205,7 +206,8 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         click.echo("Starting…")
         try:
             config = read_config(place, {}, {"port": port})
-            run(serve(config, no_auth=True, started=started), config.log_level)
+            with told_of_compiling(err=False):
+                run(serve(config, no_auth=True, started=started), config.log_level)
         finally:
             for one in traffic:
                 one.stop()

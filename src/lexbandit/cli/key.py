@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 
 from lexbandit.cli.extras import needs
+from lexbandit.errors import InvalidInput
 from lexbandit.places import placing
 
 
@@ -45,12 +47,14 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
             new_secret,
             roles_of,
         )
+    if not name or not name.isprintable():
+        raise InvalidInput(f"the name of a key is a text, got {name!r}.")
     secret = new_secret()
     listed = sorted(roles_of(roles))
     entry = f"[[keys]]\nname = {_quoted(name)}\nroles = {_list(listed)}\nsha256 = "
     entry += f'"{hash_of(secret)}"\n'
     if path is None:
-        variable = VARIABLE + "".join(c if c.isalnum() else "_" for c in name.upper())
+        variable = VARIABLE + re.sub(r"[^A-Z0-9]", "_", name.upper())
         click.echo(f"To allow it, add to the file of keys:\n\n{entry}", err=True)
         click.echo(f'or set {variable}="{",".join(listed)}:{hash_of(secret)}"\n', err=True)
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs, storage_words
 
 if TYPE_CHECKING:
@@ -63,12 +64,16 @@ def command(
         from lexbandit.service.config import read_config  # noqa: PLC0415
         from lexbandit.service.doors import is_loopback  # noqa: PLC0415
         from lexbandit.service.storage import check_storage  # noqa: PLC0415
+        from lexbandit.service.warming import warm_up  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
     if check:
         keyless = not found.keys and is_loopback(found.host)
         server.check_door(found, no_auth=no_auth or keyless)
         server.tls_of(found)
+        with told_of_compiling(err=True):
+            for definition in found.points.values():
+                warm_up(definition)
         with storage_words():
             asyncio.run(check_storage(found.storage))
         click.echo(f"{config} is fine: {_told(found)}.")

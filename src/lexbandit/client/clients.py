@@ -9,7 +9,14 @@ from typing import Any, Self
 from lexbandit import checks
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
-from lexbandit.client.patience import Patience, retries_of, url_of
+from lexbandit.client.patience import (
+    RETRIES,
+    Patience,
+    key_of,
+    retries_of,
+    url_of,
+    without_password,
+)
 from lexbandit.client.wire import Answer, Call, Context, Decided, Found, Page, Reward, Rewarded, T
 from lexbandit.errors import InvalidInput
 
@@ -29,7 +36,8 @@ class _Settings:
     url       the service's address, such as http://127.0.0.1:8080
     key       an API key of it; None where it runs without
     timeout   seconds to wait for each answer
-    retries   how often a request is sent again when no answer came, or 429, 502, 503 or 504
+    retries   how often a request is sent again when no answer came, or 429, 502, 503 or 504; as
+              often as it is by default takes 16 seconds at least
     """
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
@@ -38,10 +46,10 @@ class _Settings:
         self.retries = retries_of(retries)
         self._headers = {"accept": "application/json"}
         if key is not None:
-            self._headers["authorization"] = f"Bearer {key}"
+            self._headers["authorization"] = f"Bearer {key_of(key)}"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.url}>"
+        return f"<{type(self).__name__} of {without_password(self.url)}>"
 
     def _request(self, call: Call[Any]) -> dict[str, Any]:
         """Return a call as httpx takes it."""
@@ -63,7 +71,8 @@ class Client(_Settings):
     url       the service's address, such as http://127.0.0.1:8080
     key       an API key of it; None where it runs without
     timeout   seconds to wait for each answer
-    retries   how often a request is sent again when no answer came, or 429, 502, 503 or 504
+    retries   how often a request is sent again when no answer came, or 429, 502, 503 or 504; as
+              often as it is by default takes 16 seconds at least
     http      your own `httpx.Client`, for certificates or a proxy; you close it yourself
 
     Every decision has its id from the client, so a request that is sent again makes no second one.
@@ -76,7 +85,7 @@ class Client(_Settings):
         key: str | None = None,
         *,
         timeout: float = 5.0,
-        retries: int = 5,
+        retries: int = RETRIES,
         http: httpx.Client | None = None,
     ) -> None:
         super().__init__(url, key, timeout, retries)
@@ -207,7 +216,7 @@ class AsyncClient(_Settings):
         key: str | None = None,
         *,
         timeout: float = 5.0,
-        retries: int = 5,
+        retries: int = RETRIES,
         http: httpx.AsyncClient | None = None,
     ) -> None:
         super().__init__(url, key, timeout, retries)

@@ -1,6 +1,7 @@
 """When a request is sent again, and after how long."""
 
 import random
+import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from time import time
@@ -10,17 +11,20 @@ from lexbandit.client.wire import Answer, error_of
 from lexbandit.errors import InvalidInput, ServiceError, counted
 
 _FIRST = 0.1
-_LONGEST = 10.0
+_LONGEST = 5.0
+# With these waits a service that is started again within 15 seconds is not missed.
+RETRIES = 9
 # Who is asked to wait for longer is told so, instead of waiting.
 _PATIENT = 30.0
 # What OpenSSL calls an answer that is not TLS, by its version.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+_PASSWORD = re.compile(r"^(\w+://[^:@/?#]*):[^/?#]*@")
 
 
 class Patience:
     """The attempts at one request: at most `retries` after the first.
 
-    The waits double from 0.1 s up to 10 s, each shortened by up to a half at random so that many
+    The waits double from 0.1 s up to 5 s, each shortened by up to a quarter at random so that many
     clients do not come back at the same moment; a Retry-After is waited out in full.
     """
 
@@ -35,7 +39,8 @@ class Patience:
             if any(name in told for name in _NO_TLS):
                 told += ", as from a service without TLS, whose address begins with http://"
             raise ServiceError(
-                f"no answer from {url} in {counted(self.tried + 1, 'attempt')}, at last: {told}. "
+                f"no answer from {without_password(url)} in "
+                f"{counted(self.tried + 1, 'attempt')}, at last: {told}. "
                 "Whether the request arrived is not known; sending it again with the same id is "
                 "safe."
             ) from error
@@ -53,7 +58,7 @@ class Patience:
         wait = min(_FIRST * 2.0**self.tried, _LONGEST)
         self.left -= 1
         self.tried += 1
-        return wait * random.uniform(0.5, 1.0)
+        return wait * random.uniform(0.75, 1.0)
 
 
 def retries_of(retries: int) -> int:
@@ -64,8 +69,30 @@ def retries_of(retries: int) -> int:
 def url_of(url: str) -> str:
     """Return the service's address, without a slash at its end."""
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"url must begin with http:// or https://, got {url!r}.")
+        told = without_password(url) if isinstance(url, str) else url
+        raise InvalidInput(f"url must begin with http:// or https://, got {told!r}.")
     return url.rstrip("/")
+
+
+def without_password(url: str) -> str:
+    """Return an address to be shown: the password that may be in it is not."""
+    return _PASSWORD.sub(r"\1:***@", url)
+
+
+def key_of(key: str) -> str:
+    """Return a checked API key; what is wrong with it is told without it."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"key must be a text, got {type(key).__name__}.")
+    if not key or any(not "!" <= character <= "~" for character in key):
+        wrong = "this one is empty; give None where the service runs without keys"
+        if key:
+            wrong = "this one has a character that is none of them"
+        if key != key.strip():
+            wrong = "this one has white space around it, such as a file's newline: use .strip()"
+        raise InvalidInput(
+            f"key must be the visible ASCII characters that `lexbandit key` printed; {wrong}."
+        )
+    return key
 
 
 def _asked(headers: Mapping[str, str]) -> float:

@@ -102,6 +102,8 @@ class Call(Generic[T]):
 
 Context = Mapping[str, Any]
 Reward = tuple["Decided | str", Mapping[str, float]]
+# For errors.
+_EXAMPLE = "{'quality': 0.9}"
 
 
 def decide(
@@ -158,7 +160,7 @@ def reward(point: str, decision: Decided | str, values: Mapping[str, float]) -> 
 
 def reward_many(point: str, rewards: Iterable[Reward]) -> Call[list[Rewarded]]:
     """Tell rewards of many decisions: all of them, or none if one is refused."""
-    rows = [{"id": id_of(decision), "values": dict(values)} for decision, values in rewards]
+    rows = [_reward_row(n, one) for n, one in enumerate(_listed("rewards", rewards))]
     return _post(
         _path(point, "rewards:batch"),
         {"rewards": rows},
@@ -236,6 +238,10 @@ def values_of(
     """Return rewards that were given as a mapping or by name."""
     if values is None:
         return named
+    if not isinstance(values, Mapping):
+        raise InvalidInput(
+            f"rewards are a mapping of objectives and values, such as {_EXAMPLE}, got {values!r}."
+        )
     if named:
         raise InvalidInput(
             f"rewards are given as a mapping or by name, not both, got {values!r} and {named!r}."
@@ -282,6 +288,16 @@ def _listed(name: str, values: Iterable[Any]) -> list[Any]:
     if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} must be a list, got {values!r}.")
     return list(values)
+
+
+def _reward_row(n: int, one: Any) -> dict[str, Any]:
+    pair = isinstance(one, tuple | list) and len(one) == 2
+    if not pair or not isinstance(one[1], Mapping):
+        raise InvalidInput(
+            f"rewards[{n}] must be a decision and its values, such as (decision, {_EXAMPLE}), "
+            f"got {one!r}."
+        )
+    return {"id": id_of(one[0]), "values": dict(one[1])}
 
 
 def _post(path: str, body: Any, read: Callable[[Answer], T]) -> Call[T]:

@@ -21,43 +21,25 @@ docs/service.md explains all of it.
 """
 
 import dataclasses
-import difflib
-import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lexbandit import checks
-from lexbandit.chooser.definition import FEATURES
-from lexbandit.chooser.policy_for import DEFAULT
-from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.objectives import Objective
-from lexbandit.policies.making import REGISTRY, parameters_of
-from lexbandit.service.auth import VARIABLE, Key, Keys, keys_in_environment, keys_in_file
+from lexbandit.service.auth import Key, Keys, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
-from lexbandit.service.events import point_name
+from lexbandit.service.environment import PREFIX, SECRET, check_environment
+from lexbandit.service.point_tables import read_point
 from lexbandit.service.rows import LARGEST_BODY
-from lexbandit.service.schemas import arm_name
 from lexbandit.service.storage import make_storage
 from lexbandit.service.toml_file import TomlFile
 
-PREFIX = "LEXBANDIT_"
-# Not for a file: whoever reads it, or guesses it, can make sessions.
-SECRET = "LEXBANDIT_SESSION_SECRET"
 _SHORTEST_SECRET = 32
 
-# How like a setting's name another one must be to be a slip.
-_NEAR = 0.7
-
 LEVELS = ("debug", "info", "warning", "error")
-_POINT = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
-# Parameters of a policy that it gets from the features and the objectives.
-_DERIVED = ("dimension", "tolerance")
-_OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))
 
 
 @dataclass(frozen=True)
@@ -157,7 +139,7 @@ class _Reader:
         file = self.file
         file.only((), file.table, ("service", "points"))
         file.only(("service",), file.table.get("service", {}), tuple(SETTINGS))
-        self._check_environment()
+        check_environment(self.environment, SETTINGS)
         values = {name: self._setting(name) for name in SETTINGS}
         keys = tuple(keys_in_environment(self.environment))
         if values["keys"] is not None:
@@ -175,19 +157,6 @@ class _Reader:
                 f"{len(secret)}: make one with `openssl rand -hex 32`."
             )
         return secret
-
-    def _check_environment(self) -> None:
-        """Refuse a variable that is nearly a setting's. Others may be anybody's: leave them."""
-        for variable in self.environment:
-            name = variable.removeprefix(PREFIX).lower()
-            own = name in SETTINGS or variable == SECRET or variable.startswith(VARIABLE)
-            if variable.startswith(PREFIX) and not own:
-                near = difflib.get_close_matches(name, SETTINGS, 1, _NEAR)
-                if near:
-                    raise InvalidInput(
-                        f"unknown environment variable {variable}; did you mean "
-                        f"{PREFIX}{near[0].upper()}?"
-                    )
 
     def _setting(self, name: str) -> Any:
         """Return a setting: of the command line, the environment, the file, or the default."""
@@ -208,10 +177,14 @@ class _Reader:
         if name == "storage":
             make_storage(value)
             scheme, _, rest = value.partition(":")
-            place = rest.removeprefix("//")
-            return value if scheme != "sqlite" else f"sqlite:{folder / place}"
+            if scheme != "sqlite":
+                return value
+            file = folder / rest.removeprefix("//")
+            _refuse_folder(name, file)
+            return f"sqlite:{file}"
         if name in ("keys", "tls_cert", "tls_key") and value is not None:
             place = folder / value
+            _refuse_folder(name, place)
             if not place.is_file():
                 raise InvalidInput(f"there is no file {place} ({name}).")
             return place
@@ -219,65 +192,14 @@ class _Reader:
 
     def _points(self) -> dict[str, Definition]:
         points = self.file.table.get("points", {})
-        if not isinstance(points, dict) or not points:
+        if not isinstance(points, dict):
+            with self.file.at("points"):
+                raise InvalidInput(f"must be tables, as [points.NAME], got {points!r}.")
+        if not points:
             raise InvalidInput(f"{self.file.path}: there is no decision point: add [points.NAME].")
-        return {name: self._point(name, table) for name, table in points.items()}
+        return {name: read_point(self.file, name, table) for name, table in points.items()}
 
-    def _point(self, name: str, table: Any) -> Definition:
-        file, place = self.file, ("points", name)
-        self._settings_in_their_place(place, table)
-        file.only(place, table, _POINT)
-        with file.at(*place):
-            point_name(name)
-            for key in ("arms", "objectives"):
-                if key not in table:
-                    raise InvalidInput(f"the key {key!r} is missing.")
-            if "settings" in table and not isinstance(table["settings"], dict):
-                raise InvalidInput(f"settings must be a table, got {table['settings']!r}.")
-        objectives = [
-            self._objective((*place, "objectives", n), one)
-            for n, one in enumerate(file.tables((*place, "objectives"), table["objectives"]))
-        ]
-        context = [
-            self._feature((*place, "context", n), one)
-            for n, one in enumerate(file.tables((*place, "context"), table.get("context", [])))
-        ]
-        with file.at(*place):
-            made = {**table, "name": name, "objectives": objectives, "context": context}
-            definition = Definition(**made)
-            chooser = definition.chooser(definition.arms, time.time)
-            for arm in chooser.arms:
-                arm_name(arm)
-        return definition
 
-    def _settings_in_their_place(self, place: tuple[str | int, ...], table: Any) -> None:
-        """Refuse a parameter of the policy that stands among the keys of a point."""
-        policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
-        if policy not in REGISTRY.names():
-            return
-        for key in table:
-            if key not in _POINT and key not in _DERIVED and key in parameters_of(policy):
-                with self.file.at(*place, key):
-                    raise InvalidInput(
-                        f"{key!r} is a setting of the policy {policy!r}: write "
-                        f"settings = {{ {key} = {json.dumps(table[key], default=str)} }}."
-                    )
-
-    def _objective(self, place: tuple[str | int, ...], table: Any) -> Objective:
-        self.file.only(place, table, _OBJECTIVE)
-        with self.file.at(*place):
-            if "name" not in table:
-                raise InvalidInput("the key 'name' is missing.")
-            return Objective(**table)
-
-    def _feature(self, place: tuple[str | int, ...], table: Any) -> Feature:
-        with self.file.at(*place):
-            for key in ("kind", "name"):
-                if key not in table:
-                    raise InvalidInput(f"the key {key!r} is missing.")
-            if table["kind"] not in FEATURES:
-                raise unknown_name("kind of feature", table["kind"], FEATURES)
-        kind = FEATURES[table["kind"]]
-        self.file.only(place, table, ("kind", *(field.name for field in dataclasses.fields(kind))))
-        with self.file.at(*place):
-            return kind(**{key: value for key, value in table.items() if key != "kind"})
+def _refuse_folder(name: str, place: Path) -> None:
+    if place.is_dir():
+        raise InvalidInput(f"{name} must name a file, and {place} is a folder.")

@@ -116,13 +116,14 @@ def _as_written(stored: Stored, kept: int, time: float) -> bool:
 
 
 def point_name(name: Any) -> str:
-    """Return the name of a decision point: letters, digits, - and _, at most 64."""
+    """Return the name of a decision point: a-z, A-Z, 0-9, - and _, at most 64."""
     if (
         not isinstance(name, str)
         or not 0 < len(name) <= 64
         or not all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
     ):
         raise InvalidInput(
-            f"the name of a decision point has 1 to 64 letters, digits, - and _, got {name!r}."
+            "the name of a decision point has 1 to 64 characters, of a-z, A-Z, 0-9, - and _, "
+            f"got {name!r}."
         )
     return name

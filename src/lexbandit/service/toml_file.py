@@ -1,8 +1,9 @@
 """A TOML file whose errors name the file, the line and the key."""
 
 import contextlib
+import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,23 @@ class TomlFile:
             raise InvalidInput(f"cannot read {path}: {error.strerror}.") from None
         except tomllib.TOMLDecodeError as error:
             raise InvalidInput(f"{path}: not valid TOML: {error}.") from None
+        except ValueError:  # the one thing else that Python will not read
+            most = sys.get_int_max_str_digits()
+            raise InvalidInput(f"{path}: a number in it has more than {most:,} digits.") from None
+        except RecursionError:
+            raise InvalidInput(f"{path}: brackets in it are nested too deeply.") from None
 
     @contextlib.contextmanager
-    def at(self, *place: str | int) -> Iterator[None]:
-        """Say the place with whatever is refused inside."""
+    def at(self, *place: str | int, table: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Say the place with whatever is refused inside.
+
+        If that begins with a key of the `table` that stands there, it is the key's place.
+        """
         try:
             yield
         except InvalidInput as error:
-            raise InvalidInput(f"{self._where(place)}: {error}") from None
+            meant = _meant(place, table or {}, str(error))
+            raise InvalidInput(f"{self._where(meant)}: {error}") from None
 
     def _where(self, place: Place) -> str:
         line = line_of(self.text, place)
@@ -55,3 +65,14 @@ class TomlFile:
             with self.at(*place):
                 raise InvalidInput(f"must be tables, as [[{'.'.join(map(str, place))}]].")
         return given
+
+
+def _meant(place: Place, table: Mapping[str, Any], said: str) -> Place:
+    """Return the place of the key whose name an error begins with, as in `wait must be ...`."""
+    key = said.partition(" ")[0]
+    if key in table:
+        return (*place, key)
+    for outer, inner in table.items():
+        if isinstance(inner, dict) and key in inner:
+            return (*place, outer, key)
+    return place

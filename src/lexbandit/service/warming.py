@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
+from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 
 log = logging.getLogger("lexbandit.service")
@@ -26,9 +27,20 @@ def example(feature: Feature) -> Any:
 
 
 def warm_up(definition: Definition) -> None:
-    """Decide, learn and explain once with a chooser that is thrown away."""
+    """Decide, learn and explain once with a chooser that is thrown away.
+
+    A policy that cannot be used in a service is refused here, before anybody asks.
+    """
     begun = time.perf_counter()
     log.info("preparing point=%s", definition.name)
+    try:
+        _use(definition)
+    except InvalidInput as error:
+        raise InvalidInput(f"points.{definition.name} cannot decide: {error}") from None
+    log.info("point=%s is ready seconds=%.1f", definition.name, time.perf_counter() - begun)
+
+
+def _use(definition: Definition) -> None:
     chooser = definition.chooser(definition.arms, time.time)
     context = {feature.name: example(feature) for feature in definition.context}
     allowed = list(definition.arms)[:1]
@@ -41,4 +53,3 @@ def warm_up(definition: Definition) -> None:
         chooser.choose_many(columns, arms)
     chooser.explain(context)
     chooser.summary()
-    log.info("point=%s is ready seconds=%.1f", definition.name, time.perf_counter() - begun)

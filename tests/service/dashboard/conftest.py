@@ -21,6 +21,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     with watched(tmp_path_factory.mktemp("watched")) as one:
         one.traffic(600)
         one.traffic(20, "silent", rewarded=False)
+        one.warm()
         # The charts' script is made now, and not while a test waits for it.
         assert b"vegaEmbed" in httpx.get(f"{one.url}{FILES}{NAME}", timeout=240).content
         yield one

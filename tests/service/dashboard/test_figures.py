@@ -1,13 +1,15 @@
 """What the dashboard says and draws, in a real browser."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
-from service.dashboard.visits import Go
-from service.watched import Watched
+from service.dashboard.visits import Go, Visit
+from service.watched import Watched, watched
 
 pytestmark = pytest.mark.compiled
 
@@ -199,17 +201,65 @@ def test_the_last_minute_goes_on_while_nothing_happens(visit: Go, service: Watch
     service.traffic(30, "silent", rewarded=False)
     one.until("#tiles dd >> nth=0", lambda text: int(text) == before + 30)
     assert one.text("#tiles dt >> nth=1") == "Last minute"
-    assert float(one.text("#tiles dd >> nth=1").split()[0]) > 0
+    assert int(one.text("#tiles dd >> nth=1").removesuffix(" decisions")) >= 30
     # Nothing new, and the time goes on.
     one.page.route("**/history*", lambda route: route.fulfill(status=304))
     one.goes_on()
     one.page.evaluate("const now = Date.now; Date.now = () => now() + 9 * 60000; 0")
-    one.until("#tiles dd >> nth=1", lambda text: text == "0 per min")
-    told = {"since": 0, "stretches": [[900, 930, 60], [930, 960, 120]]}
-    pace = [one.page.evaluate(_SERIES, ["pace", told, now]) for now in (960, 975, 1020)]
-    assert pace == [3.0, 2.5, 0.0]
-    young = {"since": 955, "stretches": [[955, 960, 10]]}
-    assert one.page.evaluate(_SERIES, ["pace", young, 960]) == 2.0
+    one.until("#tiles dd >> nth=1", lambda text: text == "0 decisions")
+    told = [[900, 930, 60], [930, 960, 120]]
+    found = [one.page.evaluate(_SERIES, ["lastMinute", told, now]) for now in (960, 975, 1020)]
+    assert found == [180, 150, 0]
+
+
+_TICKS = """() => [...document.querySelectorAll("#objectives .chart")].map((chart) => {
+  const middle = (node) => {
+    const { top, bottom } = node.getBoundingClientRect();
+    return (top + bottom) / 2;
+  };
+  const axes = [...chart.querySelectorAll(".role-axis-label")];
+  const upward = axes.sort((one, other) => middle(one) - middle(other))[0];
+  const label = (node) => [Number(node.textContent), middle(node)];
+  const labels = [...upward.querySelectorAll("text")].map(label);
+  return { line: middle(chart.querySelector(".mark-line path")), labels };
+})"""
+
+
+def test_the_first_reward_lies_where_the_axis_says(tmp_path: Path, browser: Any) -> None:
+    with watched(tmp_path) as service:
+        first = {"tokens": 900, "task": "code", "hour": 9.0}
+        decided = service.wait_for(service.engine.decide("router", first))
+        told = {"quality": 0.7, "cost": 0.01}
+        service.wait_for(service.engine.reward("router", decided.id, told))
+        service.warm()
+        one = Visit(browser, service.url)
+        for n in range(2):
+            one.page.wait_for_selector(f"#objectives .chart[role=img] >> nth={n}")
+        assert one.text("#tiles dd >> nth=1") == "1 decision"
+        for chart, value in zip(one.page.evaluate(_TICKS), told.values(), strict=True):
+            (low, below), *_, (high, above) = sorted(chart["labels"])
+            assert low < value < high
+            shown = low + (high - low) * (below - chart["line"]) / (below - above)
+            assert shown == pytest.approx(value, abs=(high - low) / 50)
+            assert len({label for label, _ in chart["labels"]}) >= 3
+        one.context.close()
+        assert one.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([0.2, 0.9], [0.2, 0.9]),
+        ([0.7], [0.65, 0.75]),
+        ([0.7, 0.7004], [0.65, 0.7504]),
+        ([1.0], [0.95, 1.0]),
+        ([0.0], [0.0, 0.05]),
+        ([1.2], [1.15, 1.2]),  # clipped when it is learned, and shown as it is
+    ],
+)
+def test_an_axis_has_room_for_one_value(visit: Go, values: list[float], ends: list[float]) -> None:
+    found = visit().page.evaluate(_SERIES, ["reach", {"range": [0, 1]}, values])
+    assert found == pytest.approx(ends)
 
 
 def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:
@@ -236,7 +286,9 @@ _REDRAWN = """async (values) => {
   place.className = "chart";
   for (const ends of [[0, 1], values]) {
     const rows = ends.map((value, n) => ({ t: 1e6 * n, value, run: 0 }));
-    await draw(place, "same", objectiveSpec([0, 1e6], "red", false, false), { rows }, "lines");
+    const reach = ends.toSorted((one, other) => one - other);
+    const spec = objectiveSpec([0, 1e6], reach, "red", false, false);
+    await draw(place, "same", spec, { rows }, "lines");
   }
   const left = (node) => node.getBoundingClientRect().left;
   const labels = [...place.querySelectorAll(".role-axis-label text")];

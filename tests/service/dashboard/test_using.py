@@ -221,13 +221,67 @@ def test_trouble_is_told(visit: Go, monkeypatch: pytest.MonkeyPatch) -> None:
     assert alert == "Nothing is being recorded: the disk is full."
 
 
-def test_a_service_that_is_gone_is_noticed_and_found_again(visit: Go) -> None:
-    one = visit()
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LARGE = {"viewport": {"width": 1280, "height": 720}}
+
+
+def _is_seen(one: Visit, told: str) -> None:
+    """A sentence is the first thing on the page, from wherever one looks, and fits it."""
+    alert = one.page.get_by_role("alert")
+    alert.get_by_text(told).wait_for()
+    assert alert.inner_text() == told
+    width, height = one.page.evaluate("[innerWidth, innerHeight]")
+    for place in ("0", "document.body.scrollHeight"):
+        one.page.evaluate(f"scrollTo({{ top: {place}, behavior: 'instant' }})")
+        box = alert.bounding_box()
+        assert 0 <= box["y"] <= height / 2
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+    assert one.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("size", [LARGE, PHONE], ids=["large", "phone"])
+def test_a_service_that_is_gone_is_noticed_and_found_again(visit: Go, size: dict[str, Any]) -> None:
+    one = visit(**size)
+    assert one.page.get_by_role("alert").count() == 0
     one.page.route("**/history*", lambda route: route.abort())
-    one.page.get_by_text("What you see may be out of date").wait_for()
+    gone = "The service does not answer. What you see may be out of date; trying again."
+    _is_seen(one, gone)
     one.page.unroute("**/history*")
-    one.page.get_by_text("Connected again.").wait_for()
+    one.page.locator("#trouble").wait_for(state="hidden")
+    assert one.text("[role=status]") == "Connected again."
     one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
+
+
+@pytest.mark.parametrize("size", [LARGE, PHONE], ids=["large", "phone"])
+def test_a_session_that_is_over_is_told(visit: Go, size: dict[str, Any]) -> None:
+    one = visit(**size)
+    one.page.route("**/history*", lambda route: route.fulfill(status=401, json={}))
+    _is_seen(one, "Your session is over, and what you see is out of date. Sign in again.")
+    link = one.page.get_by_role("alert").get_by_role("link", name="Sign in again")
+    assert link.get_attribute("href") == "/login"
+    one.page.unroute("**/history*")
+    one.page.locator("#trouble").wait_for(state="hidden")
+    one.wrong = [text for text in one.wrong if "status of 401" not in text]
+
+
+def test_a_service_that_stands_still_is_noticed_soon(visit: Go) -> None:
+    one = visit()
+    # The page's patience is noted, and is a tenth of it here.
+    one.page.evaluate(
+        "window.patient = AbortSignal.timeout.bind(AbortSignal); window.noted = {}; let last = 0;"
+        "AbortSignal.timeout = (time) => { last = time; return patient(time / 10); };"
+        "const send = window.fetch.bind(window);"
+        "window.fetch = (url, how) => { noted[url.split('?')[0]] = last; return send(url, how); };"
+        "0"
+    )
+    held: list[Any] = []
+    one.page.route("**/history*", lambda route: held.append(route))  # noqa: PLW0108
+    _is_seen(one, "The service does not answer. What you see may be out of date; trying again.")
+    assert one.page.evaluate("noted")["/v1/router/history"] == 5000
+    one.page.evaluate("AbortSignal.timeout = patient; 0")
+    one.page.unroute("**/history*")
+    one.page.locator("#trouble").wait_for(state="hidden")
 
 
 _SECRET = {"viewer": "r" * 32, "web": "d" * 32}

@@ -72,19 +72,14 @@ def totals(history: History) -> dict[str, int]:
     return sums
 
 
-def latest(history: History, now: float) -> dict[str, Any]:
-    """Return the stretches of the last minute, each as begin, end and decisions, finely.
-
-    `since` is when everything began: a point may be younger than a minute.
-    """
+def latest(history: History, now: float) -> list[list[float]]:
+    """Return the stretches of the last minute, each as begin, end and decisions, finely."""
     finest = min(SERIES, key=history.width)
-    stretches = [
+    return [
         [begin, end, bucket.arms.total()]
         for begin, end, bucket in history.buckets(finest)
         if end > now - _MINUTE
     ]
-    since = next((begin for begin, _, _ in history.buckets("whole")), None)
-    return {"since": since, "stretches": stretches}
 
 
 def decision(kept: Recent) -> dict[str, Any]:

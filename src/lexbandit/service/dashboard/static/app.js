@@ -15,6 +15,7 @@ let behind = 0; // seconds that this clock is behind the service's
 let timer = 0;
 let begun = 0; // turns: each makes those before it obsolete
 let failures = 0;
+let lost = []; // why nothing new comes, as a text and maybe a link
 
 const current = () => (points.includes(location.hash.slice(1)) ? location.hash.slice(1) : points[0]);
 
@@ -40,6 +41,7 @@ async function turn() {
       shown = { url, tag: news.tag };
       behind = told.now - Date.now() / 1000;
       figures.show(told);
+      banner();
       if (told.totals.decisions) map.prepare(name, told.context);
     }
     const now = Date.now() / 1000 + behind;
@@ -50,8 +52,7 @@ async function turn() {
       await recent.refresh(name, told, figures.looksOf(told), now, over);
     }
     if (over()) return;
-    if (failures) say(by("status"), "Connected again.");
-    failures = 0;
+    found();
   } catch (error) {
     if (over()) return;
     failed(error);
@@ -60,14 +61,30 @@ async function turn() {
   if (!paused && !document.hidden) timer = setTimeout(turn, EVERY * Math.min(2 ** failures, 15));
 }
 
+function found() {
+  if (failures) say(by("status"), "Connected again.");
+  failures = 0;
+  lost = [];
+  banner();
+}
+
 function failed(error) {
   failures += 1;
   if (!(error instanceof Failed)) console.error(error);
-  if (error.status === 401 || error.status === 403) {
-    by("status").replaceChildren("Your session is over. ", el("a", { href: "/login" }, "Sign in again"), ".");
-  } else {
-    say(by("status"), `${error.message} What you see may be out of date; trying again.`);
-  }
+  lost = error.status === 401 || error.status === 403
+    ? ["Your session is over, and what you see is out of date. ", el("a", { href: "/login" }, "Sign in again"), "."]
+    : [`${error.message} What you see may be out of date; trying again.`];
+  if (!paused) say(by("status"), "");
+  banner();
+}
+
+// What a viewer must know before looking at any figure.
+function banner() {
+  const trouble = told?.trouble ? [`Nothing is being recorded: ${told.trouble}`] : [];
+  const parts = lost.length ? lost : trouble;
+  const text = parts.map((part) => part.textContent ?? part).join("");
+  if (by("trouble").textContent !== text) by("trouble").replaceChildren(...parts);
+  by("trouble").hidden = !parts.length;
 }
 
 function pause() {
@@ -94,7 +111,7 @@ by("pause").addEventListener("click", pause);
 by("series").addEventListener("change", turn);
 addEventListener("hashchange", () => { navigation(); turn(); });
 document.addEventListener("visibilitychange", () => (document.hidden || paused ? clearTimeout(timer) : turn()));
-map.listen(() => { if (told) map.refresh(figures.looksOf(told)).catch(failed); });
+map.listen(() => { if (told) map.refresh(figures.looksOf(told)).then(found, failed); });
 recent.listen();
 navigation();
 turn();

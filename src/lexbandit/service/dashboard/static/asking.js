@@ -7,6 +7,9 @@ export class Failed extends Error {
   }
 }
 
+// So many milliseconds are waited for an answer: a viewer must soon know that what is shown is old.
+const PATIENCE = 5000;
+
 // Returns what was told and its tag, or null if it is still what had the tag `before`.
 export async function askIfNew(url, before) {
   const response = await send(url, before ? { "If-None-Match": before } : {});
@@ -15,16 +18,16 @@ export async function askIfNew(url, before) {
 }
 
 // With a body the question is posted.
-export async function ask(url, body) {
-  return (await send(url, body ? { "Content-Type": "application/json" } : {}, body)).json();
+export async function ask(url, body, patience = PATIENCE) {
+  return (await send(url, body ? { "Content-Type": "application/json" } : {}, body, patience)).json();
 }
 
-async function send(url, headers, body) {
+async function send(url, headers, body, patience = PATIENCE) {
   let response;
   try {
     response = await fetch(url, {
       method: body ? "POST" : "GET", body: body && JSON.stringify(body), headers: { Accept: "application/json", ...headers },
-      cache: "no-store", signal: AbortSignal.timeout(15000),
+      cache: "no-store", signal: AbortSignal.timeout(patience),
     });
   } catch {
     throw new Failed(0, "The service does not answer.");

@@ -97,12 +97,14 @@ export function trafficSpec(span, unit) {
   };
 }
 
-// `band`: some row has an interval; `lines`: there are levels. What has no rows is left out.
-export function objectiveSpec(span, colour, band, lines) {
-  const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { zero: false, nice: true } };
-  const level = { data: { name: "levels" }, encoding: { y: { field: "value", type: "quantitative" } } };
+// `reach`: from where to where values go; `band`: some row has an interval; `lines`: there are levels.
+// What has no rows is left out.
+export function objectiveSpec(span, reach, colour, band, lines) {
+  const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { domain: [{ expr: "reach[0]" }, { expr: "reach[1]" }], nice: true } };
+  const level = { data: { name: "levels" }, encoding: { y } };
+  const { params, ...common } = during(span);
   return {
-    ...during(span),
+    ...common, params: [...params, { name: "reach", value: reach }],
     layer: [
       band && { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time, detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
       { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },

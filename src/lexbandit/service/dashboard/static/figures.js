@@ -2,7 +2,7 @@
 
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
-import { OTHERS, baseline, comparable, lately, looks, mean, pace, runs, stretches } from "./series.js";
+import { OTHERS, baseline, comparable, lastMinute, lately, looks, mean, reach, runs, stretches } from "./series.js";
 import { count, counted, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
@@ -19,8 +19,6 @@ export const looksOf = (told) => looks(told.arms, told.series);
 export function show(told) {
   document.title = `${told.point} – lexbandit`;
   say(by("title"), told.point);
-  by("trouble").hidden = !told.trouble;
-  if (told.trouble) say(by("trouble"), `Nothing is being recorded: ${told.trouble}`);
   const parts = stretches(told.series, POINTS);
   const few = Math.min(POINTS, Math.max(12, Math.floor(parts.reduce((sum, part) => sum + part.decisions, 0) / READABLE)));
   const wide = stretches(told.series, few);
@@ -51,11 +49,10 @@ function sentence(told, bases) {
 }
 
 export function tiles(told, now) {
-  const rate = pace(told.latest, now);
-  const [unit, size] = rate < 1 ? ["min", 60] : ["s", 1];
+  const latest = lastMinute(told.latest, now);
   const rows = [
     ["Decisions", count(told.totals.decisions), null],
-    ["Last minute", short(rate * size), ` per ${unit}`],
+    ["Last minute", count(latest), latest === 1 ? " decision" : " decisions"],
     ["Rewards learned", count(told.totals.rewards), null],
     ["Kept for rewards", count(told.waiting), null],
     ["Late rewards", count(told.totals.late), null],
@@ -141,7 +138,8 @@ function one(told, objective, n, figure, parts, now, base) {
   figure.querySelector(".key").replaceChildren(...levels.map(({ dash, label }) => el("li", {}, el("span", { class: `dash ${dash}`, "aria-hidden": "true" }), label)));
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
   const has = [rows.some((row) => row.low !== null), levels.length > 0];
-  const spec = objectiveSpec(spanOf(parts), n === 0 ? "var(--first)" : "var(--second)", ...has);
+  const values = [...rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]), ...levels.map((one) => one.value)];
+  const spec = objectiveSpec(spanOf(parts), reach(objective, values), n === 0 ? "var(--first)" : "var(--second)", ...has);
   draw(place, `${told.point} ${n} ${has}`, spec, has[1] ? { rows, levels } : { rows }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
     known.flat().map((part) => {

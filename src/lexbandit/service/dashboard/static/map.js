@@ -7,6 +7,7 @@ import { OTHERS } from "./series.js";
 import { fact, listed, percent, short } from "./words.js";
 
 const NOTHING = "";
+const PATIENCE = 15000; // hundreds of contexts are explained for a map
 const UNDECIDED = { name: "undecided", colour: "#c9ced4", ink: "#000000" };
 let point = null;
 let features = [];
@@ -88,7 +89,7 @@ export async function refresh(looks) {
   let told = null;
   let wrong = "";
   try {
-    told = await ask(url);
+    told = await ask(url, undefined, PATIENCE);
   } catch (error) {
     if (error.status !== 422) throw error;
     wrong = error.message; // a value that cannot be

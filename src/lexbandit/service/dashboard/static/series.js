@@ -54,11 +54,19 @@ export function runs(parts, has) {
   return found;
 }
 
-// Decisions per second over the last minute, up to now.
-export function pace({ since, stretches }, now) {
-  const span = Math.min(60, Math.max(1, now - (since ?? now)));
-  const within = (begin, end) => Math.max(0, end - Math.max(begin, now - span)) / (end - begin);
-  return stretches.reduce((sum, [begin, end, n]) => sum + n * within(begin, end), 0) / span;
+// How many decisions came in the last minute, up to now; of a longer stretch, its share of it.
+export function lastMinute(stretches, now) {
+  const within = (begin, end) => Math.max(0, end - Math.max(begin, now - 60)) / (end - begin);
+  return Math.round(stretches.reduce((sum, [begin, end, n]) => sum + n * within(begin, end), 0));
+}
+
+// From where to where an axis goes: over all values. Where these are as good as one, ticks could not
+// tell them apart: then it shows a tenth of the objective's range around them.
+export function reach({ range: [least, most] }, values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (high - low > (most - least) / 1000) return [low, high];
+  const room = (most - least) / 20;
+  return [Math.max(low - room, Math.min(least, low)), Math.min(high + room, Math.max(most, high))];
 }
 
 // The mean of rewards with a 95 % interval; one reward has none.

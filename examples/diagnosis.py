@@ -141,7 +141,7 @@ def _draw(comparison: Comparison, radii: Floats, chosen: Floats, out: Path | str
         x="ill patients found (share)",
         y="correct diagnoses (share)",
         without=["lexbandit, second half"],
-        sides={"always bayes": "above", "random": "below"},
+        sides={"always bayes": "left", "always shape": "below", "random": "left"},
     )
     edges = [0, 11, 13, 15, 17, 40]
     names = ["below 11", "11–13", "13–15", "15–17", "above 17"]

@@ -129,7 +129,7 @@ def _draw(comparison: Comparison, hours: Floats, chosen: Floats, out: Path | str
         x="delay (ms)",
         y="energy (mJ)",
         without=["lexbandit, second half"],
-        sides={"oracle, both": "left", "oracle, energy only": "below"},
+        sides={"oracle, both": "left"},
     )
     mixed = {
         hour + 1.5: {

@@ -19,7 +19,7 @@ OTHER = "#6b6f76"
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
 _INK = "#1b1f24"
 
-_HALO: tuple[dict[str, Any], ...] = ({"stroke": "white", "strokeWidth": 4}, {})
+_HALO: dict[str, Any] = {"stroke": "white", "strokeWidth": 4}
 
 Rows = list[dict[str, Any]]
 
@@ -70,34 +70,40 @@ def trade_off(
     if log:
         axis.values = [digit * 10.0**power for power in range(-6, 7) for digit in (1, 3)]
     across = alt.X("x:Q", title=x, scale=scale, axis=axis)
-    up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=False, nice=True, padding=18))
+    up = alt.Y("y:Q", title=y, scale=alt.Scale(zero=False, nice=True, padding=30))
     colour = alt.Color(
         "ours:N", legend=None, scale=alt.Scale(domain=[True, False], range=[OURS, OTHER])
     )
     size = alt.Size("ours:N", legend=None, scale=alt.Scale(domain=[True, False], range=[150, 60]))
-    layers = [
+    bars = [
         base.mark_rule(opacity=0.6).encode(alt.X("left:Q", title=x), alt.X2("right"), up, colour),
         base.mark_rule(opacity=0.6).encode(across, alt.Y("low:Q", title=y), alt.Y2("high"), colour),
     ]
+    lines = []
     if joined:
         line = base.transform_filter("datum.order >= 0").mark_line(
             color=OTHER, strokeWidth=1, strokeDash=[4, 3]
         )
-        layers.insert(0, line.encode(across, up, alt.Order("order:Q")))
-    places: dict[str, dict[str, Any]] = {
-        "right": {"align": "left", "dx": 11},
-        "left": {"align": "right", "dx": -11},
-        "above": {"align": "center", "dy": -14},
-        "below": {"align": "center", "dy": 15},
+        lines = [line.encode(across, up, alt.Order("order:Q"))]
+    # A name stands where the bar on its side ends.
+    places: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+        "right": (alt.X("right:Q", title=x), up, {"align": "left", "dx": 11}),
+        "left": (alt.X("left:Q", title=x), up, {"align": "right", "dx": -11}),
+        "above": (across, alt.Y("high:Q", title=y), {"align": "center", "dy": -14}),
+        "below": (across, alt.Y("low:Q", title=y), {"align": "center", "dy": 15}),
     }
-    for side, place in places.items():
-        named = base.transform_filter(f"datum.side == '{side}'")
-        # White behind the letters, so that a line below them does not disturb.
-        for back in _HALO:
-            text = named.mark_text(baseline="middle", fontSize=11, **place, **back)
-            layers.append(text.encode(across, up, alt.Text("name:N"), colour))
+
+    def names(**back: Any) -> list[Any]:
+        return [
+            base.transform_filter(f"datum.side == '{side}'")
+            .mark_text(baseline="middle", fontSize=11, **place, **back)
+            .encode(at, height, alt.Text("name:N"), colour)
+            for side, (at, height, place) in places.items()
+        ]
+
     points = base.mark_point(filled=True, opacity=1).encode(across, up, colour, size)
-    layers.append(points)
+    # White behind the letters, so that a line below them does not disturb; it hides no bar.
+    layers = [*lines, *names(**_HALO), *bars, *names(), points]
     return alt.layer(*layers).properties(title=title, width=380, height=height)
 
 

@@ -104,7 +104,7 @@ def _draw(comparison: Comparison, chooser: lb.Chooser, out: Path | str) -> None:
         x="messages delivered (share)",
         y="throughput (bits/s/Hz)",
         without=["lexbandit, second half"],
-        sides={"random": "left"},
+        sides={"random": "left", "lexbandit": "above", "oracle, throughput only": "above"},
         labels={"oracle, throughput only": "throughput oracle", "oracle, both": "oracle of both"},
     )
     learned = arm_map(

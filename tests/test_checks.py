@@ -1,10 +1,14 @@
 """The doors: messages that a person can read."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
-import lexbandit
+import lexbandit as lb
 from lexbandit import checks
+from lexbandit.contexts import time_feature
 from lexbandit.errors import InvalidInput
 
 
@@ -33,8 +37,8 @@ def test_a_number_of_at_least_zero_may_have_a_largest() -> None:
 @pytest.mark.compiled
 def test_an_infinite_width_has_no_mean_beside_it() -> None:
     """SupLinUCB may have seen an arm in another stage only: there is no estimate in this one."""
-    policy = lexbandit.make_policy("suplinucb", arms=4, dimension=2, horizon=20_000)
-    policy.replay(lexbandit.make_environment("synthetic").rounds(20_000, seed=1))
+    policy = lb.make_policy("suplinucb", arms=4, dimension=2, horizon=20_000)
+    policy.replay(lb.make_environment("synthetic").rounds(20_000, seed=1))
     told = policy.explain([0.8, 0.5])
     report = told.arms[3]
     assert report.observations[0] > 0
@@ -42,3 +46,48 @@ def test_an_infinite_width_has_no_mean_beside_it() -> None:
     assert str(told).splitlines()[5].split()[2:5] == ["-", "∞", "∞"]
     assert not report.knows(0)
     assert told.arms[0].knows(0)
+
+
+def test_what_is_masked_is_not_observed() -> None:
+    policy, other = (lb.make_policy("moc-mab", arms=2, dimension=2, horizon=99) for _ in range(2))
+    hidden, nan = np.ma.array([[0.3, 0.8]], mask=[[True, False]]), [[np.nan, 0.8]]
+    policy.update([0.5, 0.5], 1, hidden[0])
+    policy.update_many([[0.5, 0.5]], [0], hidden)
+    policy.replay(lb.Rounds(np.full((1, 2), 0.5), np.ma.array([hidden[0], hidden[0]])[None]))
+    other.update([0.5, 0.5], 1, nan[0])
+    other.update_many([[0.5, 0.5]], [0], nan)
+    other.replay(lb.Rounds(np.full((1, 2), 0.5), np.array([[nan[0], nan[0]]])))
+    assert all((policy.state()[name] == array).all() for name, array in other.state().items())
+
+
+def test_what_must_be_known_may_not_be_masked() -> None:
+    policy = lb.make_policy("moc-mab", arms=2, dimension=2, horizon=99)
+    hidden, mask = np.ma.array([0.5, 0.5], mask=[False, True]), np.ma.array([True, True], mask=True)
+    arms = np.ma.array([0, 1], mask=[False, True])
+    state = {**policy.state(), "random": np.ma.array(policy.state()["random"], mask=True)}
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: policy.select(hidden), r"context\[1\] is nan"),
+        (lambda: policy.select_many(hidden[None]), r"contexts\[0, 1\] is nan"),
+        (lambda: policy.select([0.5, 0.5], mask), r"allowed\[0\] is masked"),
+        (
+            lambda: policy.update_many(np.full((2, 2), 0.5), arms, np.ones((2, 2))),
+            r"arms\[1\] is m",
+        ),
+        (lambda: lb.Rounds(hidden[None], np.ones((1, 2, 2))), r"contexts\[0, 1\] is nan"),
+        (lambda: policy.load_state(state), "is masked"),
+        (lambda: time_feature(np.ma.array([1, 2], mask=[False, True]), 3), r"t\[1\] is nan"),
+    ]
+    for call, words in calls:
+        with pytest.raises(lb.InvalidInput, match=words):
+            call()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "wrong", [[1j, 0], np.array([1j, 0]), [np.complex64(1), None], ["0.5", "x"], ["0.5", "0.5"]]
+)
+def test_numbers_are_neither_complex_nor_texts(wrong: Any) -> None:
+    policy = lb.make_policy("lex-linucb", arms=2, dimension=2, objectives=2)
+    for call in (lambda: policy.select(wrong), lambda: policy.update([0.5, 0.5], 0, wrong)):
+        with pytest.raises(lb.InvalidInput, match="must be an array of numbers"):
+            call()

@@ -39,6 +39,30 @@ def is_picture(path: Path) -> bool:
     return drawn.startswith("<svg") and "lexbandit" in drawn and len(drawn) < 250_000
 
 
+def test_no_name_hides_an_error_bar() -> None:
+    """Names stand beyond the bars, and what is white behind them is drawn before the bars."""
+    from examples.pictures import trade_off
+
+    comparison = Comparison(example("radio").OBJECTIVES, ("", ""), (3, 3))
+    for seed in range(3):
+        comparison.add("lexbandit", np.array([[0.2 + 0.1 * seed, 0.5]]))
+        comparison.add("random", np.array([[0.1, 0.3 + 0.1 * seed]]))
+    drawn = trade_off(comparison, title="", x="x", y="y", sides={"random": "above"}).to_dict()
+    layers = drawn["layer"]
+    marks = [layer["mark"] for layer in layers]
+    white = [n for n, mark in enumerate(marks) if mark.get("stroke") == "white"]
+    bars = [n for n, mark in enumerate(marks) if mark["type"] == "rule"]
+    assert white
+    assert bars
+    assert max(white) < min(bars)
+    ends = {"right": ("right", "y"), "left": ("left", "y"), "above": ("x", "high")}
+    for n in white:
+        side = layers[n]["transform"][0]["filter"].split("'")[1]
+        across, up = ends.get(side, ("x", "low"))
+        fields = layers[n]["encoding"]
+        assert (fields["x"]["field"], fields["y"]["field"]) == (across, up)
+
+
 def test_radio_keeps_throughput_and_delivers_more(tmp_path: Path) -> None:
     radio, out = example("radio"), tmp_path / "radio.svg"
     got = radio.run(rounds=5000, seeds=1, out=out)

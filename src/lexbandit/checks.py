@@ -3,12 +3,14 @@
 import math
 import operator
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, unknown_name
 
 # No reward may be larger than this in size: then no sum of rewards overflows.
 LARGEST_REWARD = 1e100
@@ -79,14 +81,67 @@ def tolerances(value: Any, objectives: int) -> Floats:
 
 
 def real(value: object) -> float:
-    """Return a number as a float; NaN for what is no number, truth values and text included."""
+    """Return a number as a float; NaN for what is none: truth values, text, complex numbers."""
     usual = value.__class__ is int or value.__class__ is float
-    if not usual and isinstance(value, bool | np.bool_ | str | bytes):
-        return math.nan
+    if not usual:
+        if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
+            return math.nan
+        if isinstance(value, np.ndarray) and (value.dtype.kind == "c" or np.ma.is_masked(value)):
+            return math.nan
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def seconds(name: str, value: object) -> float:
+    """Return a time in seconds as a float; dates, texts, arrays and what is not finite are none."""
+    number = real(value) if isinstance(value, Real | Decimal) else math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"{name} must be a finite number of seconds, got {value!r}.")
+    return number
+
+
+def listed(value: Any) -> list[Any] | None:
+    """Return the values of a list, an array or the like; None for what is none, as a text."""
+    if isinstance(value, np.ndarray):
+        return value.tolist() if value.ndim else None
+    if isinstance(value, str | bytes):
+        return None
+    try:
+        each = iter(value)
+    except TypeError:
+        return None
+    return list(each)
+
+
+def one_of(what: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse what is not one of the known texts."""
+    if not isinstance(value, str) or value not in known:
+        raise unknown_name(what, value, known)
+
+
+def unmasked(array: Any) -> Any:
+    """Return an array with NaN, or None, where a mask says that there is no value.
+
+    What has no mask is returned as it is.
+    """
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    if array.dtype.kind == "f":
+        return array.filled(np.nan)
+    values = array.data.astype(object)
+    values[np.ma.getmaskarray(array)] = None
+    return values
+
+
+def refuse_masked(name: str, value: Any) -> None:
+    """Refuse an array with masked values where there must be one everywhere."""
+    if np.ma.is_masked(value):
+        place = ", ".join(map(str, np.argwhere(np.ma.getmaskarray(value))[0].tolist()))
+        raise InvalidInput(f"{name}[{place}] is masked; a value is needed there.")
 
 
 def conversion(value: object) -> str:
@@ -102,16 +157,32 @@ def conversion(value: object) -> str:
 
 def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
     """Return `value` as a contiguous float64 array of `shape` (None: any length)."""
-    try:
-        array = np.ascontiguousarray(value, np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
+    array = numbers(name, value)
     _check_shape(name, array, shape)
     return array
 
 
+def numbers(name: str, value: Any) -> Floats:
+    """Return `value` as a contiguous float64 array; what is masked becomes NaN."""
+    try:
+        given = np.asarray(unmasked(value))
+        if not _are_numbers(given):
+            raise TypeError(f"{given.dtype} values are not numbers")
+        return np.ascontiguousarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be an array of numbers, got {value!r}.") from error
+
+
+def _are_numbers(array: NDArray[Any]) -> bool:
+    """Tell whether an array has numbers; NumPy converts texts too, and half of a complex one."""
+    if array.dtype.kind == "O":
+        return not any(isinstance(value, np.complexfloating) for value in array.flat)
+    return array.dtype.kind in "biuf"
+
+
 def booleans(name: str, value: Any, shape: Sequence[int | None]) -> Booleans:
     """Return `value` as a contiguous boolean array of `shape`; numbers are not booleans."""
+    refuse_masked(name, value)
     try:
         given = np.asarray(value)
     except ValueError as error:
@@ -143,6 +214,7 @@ def allowed_arms(value: Any, shape: Sequence[int | None]) -> Booleans:
 
 def arms_of(arms: Any, *, rounds: int, arms_known: int) -> Integers:
     """Return the arm played in each round as int64[rounds]."""
+    refuse_masked("arms", arms)
     try:
         array = np.asarray(arms)
     except ValueError as error:

@@ -1,6 +1,8 @@
 """What a policy answers: a decision, and the explanation of one."""
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,6 +49,50 @@ class Level(NamedTuple):
     arms: tuple[int, ...]
 
 
+# Where a reason speaks of arms or of an objective: {arms 0 2}, {objective 1}, both from 0 on.
+_PLACE = re.compile(r"\{(arms|objective) (\d+(?: \d+)*)\}")
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+class Reason(str):
+    """Why an arm would be chosen, with arms and objectives by their numbers; and by their names.
+
+    It is made of a template that has places for them, such as "{arms 0 2}: highest index in
+    {objective 0}." The first objective is objective 1 in words, as in papers; arms count from 0.
+    """
+
+    template: str
+
+    def __new__(cls, template: str) -> "Reason":
+        """Return the template in numbers."""
+        begun = template[:1].upper() + template[1:]
+        reason = super().__new__(cls, _PLACE.sub(_numbered, begun))
+        reason.template = begun
+        return reason
+
+    def named(self, arms: Sequence[str], objectives: Sequence[str]) -> str:
+        """Return the template in names; these are left as they are, at the beginning too."""
+
+        def name(place: re.Match[str]) -> str:
+            names = arms if place[1] == "arms" else objectives
+            return enumerated([names[int(number)] for number in place[2].split()])
+
+        return _PLACE.sub(name, self.template)
+
+
+def _numbered(place: re.Match[str]) -> str:
+    numbers = place[2].split()
+    text = f"{'arm' if len(numbers) == 1 else 'arms'} {enumerated(numbers)}"
+    if place[1] == "objective":
+        text = f"objective {int(numbers[0]) + 1}"
+    begins = place.start() == 0 or place.string[: place.start()].endswith(". ")
+    return text.capitalize() if begins else text
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Why a policy would decide as it does for one context. Print it to read it.
@@ -62,6 +108,12 @@ class Explanation:
     reason: str
     levels: tuple[Level, ...] = ()
     unsure: bool = False
+
+    def reason_by(self, arms: Sequence[str], objectives: Sequence[str]) -> str:
+        """Return the reason in the names of arms and objectives, if it is a `Reason`."""
+        return (
+            self.reason.named(arms, objectives) if isinstance(self.reason, Reason) else self.reason
+        )
 
     @property
     def likely(self) -> tuple[int, ...]:

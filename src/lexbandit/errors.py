@@ -3,9 +3,19 @@
 import difflib
 from collections.abc import Iterable
 
+# A longer message is shortened in its middle: what it is about stands at its beginning, and what to
+# do at its end. What is left is so much shorter that a row before it does not shorten it again.
+_LONGEST, _BEGINNING, _END = 1200, 600, 300
+
 
 class InvalidInput(ValueError):
-    """A value was refused at the door; nothing changed."""
+    """A value was refused at the door; nothing changed.
+
+    A message with a long value in it is shortened in its middle.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_shortened(message))
 
 
 class UnknownName(InvalidInput):
@@ -14,12 +24,28 @@ class UnknownName(InvalidInput):
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     """Return the error for a name that is not one of `known`, with the nearest one suggested."""
-    names = sorted(known)
+    names, hint = sorted(known), "; a text is needed."
+    if isinstance(name, str):
+        hint = nearest(name, names)
+    else:  # 1 is not "1", so both are shown as they would be typed
+        names = list(map(repr, names))
+    return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return "; did you mean 'that'?" for what is like a name that is known, else a full stop."""
+    names = list(known)
     wanted = name.lower() if isinstance(name, str) else ""
     close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
     near = [known for known in names if known.lower() in close]
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    return UnknownName(f"unknown {kind} {name!r}{hint} Known: {', '.join(names) or 'none'}.")
+    return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= _LONGEST:
+        return message
+    left_out = len(message) - _BEGINNING - _END
+    return f"{message[:_BEGINNING]} … ({left_out:,} characters left out) … {message[-_END:]}"
 
 
 def counted(number: int, what: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.checks import Floats, floats, whole
+from lexbandit.checks import Floats, floats, unmasked, whole
 from lexbandit.environments import REGISTRY, Environment, make_environment
 from lexbandit.errors import InvalidInput
 from lexbandit.rounds import Rounds
@@ -207,9 +207,8 @@ class FromGymnasium(Environment):
                 raise InvalidInput(
                     "the environment goes on after a step; only episodes of one step are rounds."
                 )
-            outcomes[arm] = floats(
-                "the reward", np.atleast_1d(np.asarray(reward)), (self.objectives,)
-            )
+            given = np.atleast_1d(np.asarray(unmasked(reward)))
+            outcomes[arm] = floats("the reward", given, (self.objectives,))
         assert first is not None
         return first
 

@@ -8,10 +8,14 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 
 # A tolerance may be as long as the range, and the length of that is rounded.
 _ROUNDED = 1.0 + 1e-9
+
+# The least length of a range, as a share of its larger end: numbers have 16 digits, and shares of
+# the range should keep five of them.
+_NARROWEST = 1e-11
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +49,7 @@ class Objective(_Settings):
     def __post_init__(self) -> None:
         named("objective", self.name)
         for what, known in (("goal", ("max", "min")), ("outside", ("clip", "refuse"))):
-            if getattr(self, what) not in known:
-                raise unknown_name(
-                    f"{what} of objective {self.name!r}:", getattr(self, what), known
-                )
+            checks.one_of(f"{what} of objective {self.name!r}:", getattr(self, what), known)
         object.__setattr__(self, "range", ends(f"range of objective {self.name!r}", self.range))
         tolerance = checks.at_least_zero(f"tolerance of objective {self.name!r}", self.tolerance)
         if tolerance > self.span * _ROUNDED:
@@ -120,7 +121,8 @@ class Objective(_Settings):
 def named(kind: str, name: Any) -> str:
     """Return a name: text that is not empty."""
     if not isinstance(name, str) or not name:
-        raise InvalidInput(f"the name of an {kind} must be text, got {name!r}.")
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise InvalidInput(f"the name of {article} {kind} must be text, got {name!r}.")
     return name
 
 
@@ -132,4 +134,14 @@ def ends(what: str, value: Any) -> tuple[float, float]:
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InvalidInput(f"{what} must be two numbers, the lower first, got {value!r}.")
+    size = max(abs(low), abs(high))
+    if size > checks.LARGEST_REWARD:
+        raise InvalidInput(
+            f"{what} must be at most {checks.LARGEST_REWARD:g} in size, got {value!r}."
+        )
+    if high - low < max(_NARROWEST * size, 1.0 / checks.LARGEST_REWARD):
+        raise InvalidInput(
+            f"{what} lie too near to each other to compute with: their distance must be at least "
+            f"{_NARROWEST:g} times their size, and {1.0 / checks.LARGEST_REWARD:g}, got {value!r}."
+        )
     return low, high

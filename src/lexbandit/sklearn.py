@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from lexbandit.checks import Floats, floats, tolerances
+from lexbandit.checks import Floats, floats, numbers, refuse_masked, tolerances, unmasked
 from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy, make_policy
 
@@ -71,7 +71,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(
         self, X: Any, arms: Any, rewards: Any, classes: Any, *, first: bool
     ) -> "LexBanditClassifier":
-        values, labels = validate_data(self, X, arms, dtype=np.float64, reset=first)
+        refuse_masked("y", arms)
+        values, labels = validate_data(self, unmasked(X), arms, dtype=np.float64, reset=first)
         check_classification_targets(labels)
         told = None if rewards is None else _rewards(rewards, len(labels))
         if first:
@@ -115,7 +116,7 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _seen(self, X: Any) -> Floats:
         check_is_fitted(self, "policy_")
-        return self._points(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._points(validate_data(self, unmasked(X), dtype=np.float64, reset=False))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the arm of the best estimates for each row; arms as good go on to the next."""
@@ -134,12 +135,13 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def choose(self, X: Any) -> tuple[np.ndarray, Floats]:
         """Return the arms to play, as the policy explores, and their exact probabilities."""
-        places, propensities = self.policy_.select_many(self._seen(X))
+        points = self._seen(X)
+        places, propensities = self.policy_.select_many(points)
         return np.asarray(self.classes_[places]), propensities
 
 
 def _rewards(rewards: Any, n: int) -> Floats:
-    array = np.asarray(rewards, np.float64)
+    array = numbers("rewards", rewards)
     told = floats("rewards", array[:, np.newaxis] if array.ndim == 1 else array, (n, None))
     wrong = (told < 0) | (told > 1)
     if wrong.any():

@@ -1,9 +1,13 @@
 """Wrong input of every public function is refused with words that help, and changes nothing."""
 
+import enum
 import math
+import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lexbandit as lb
@@ -67,14 +71,14 @@ def test_a_policy_object_must_fit(make: Make) -> None:
         values = {"arms": 3, "dimension": 6, "objectives": 2, **given}
         return lb.make_policy("lex-linucb", **values)
 
-    make(policy=policy())
+    make(policy=policy(tolerance=[0.02, 0]))
     with pytest.raises(lb.InvalidInput, match="the policy has 4 arms, the chooser 3"):
         make(policy=policy(arms=4))
     with pytest.raises(lb.InvalidInput, match="the policy has 3 objectives, the chooser 2"):
         make(policy=policy(objectives=3))
     with pytest.raises(lb.InvalidInput, match="become 6 coordinates, or 3 for a policy on cells"):
         make(policy=policy(dimension=5))
-    with pytest.raises(lb.InvalidInput, match="scale: settings are for a policy by name"):
+    with pytest.raises(lb.InvalidInput, match=r"scale=0\.5: settings are for a policy by name"):
         make(policy=policy(), scale=0.5)
 
 
@@ -97,7 +101,7 @@ def test_a_policy_object_must_fit(make: Make) -> None:
         ({**CONTEXT, "tokens": 1e9}, "small", lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, 3, lb.InvalidInput, "list of arms"),
         ({**CONTEXT, "tokens": 1e9}, ["smal"], lb.UnknownName, "did you mean 'small'"),
-        ({**CONTEXT, "tokens": 1e9}, [None], lb.UnknownName, "unknown arm None\\. Known: "),
+        ({**CONTEXT, "tokens": 1e9}, [None], lb.UnknownName, "unknown arm None; a text is needed"),
         ({**CONTEXT, "tokens": 1e9}, [["small"]], lb.UnknownName, "unknown arm"),
         ({**CONTEXT, "tokens": 1e9}, ["medium"], lb.InvalidInput, "retired"),
     ],
@@ -132,6 +136,10 @@ def test_wrong_rewards(make: Make) -> None:
             chooser.reward(decision, nothing)
     with pytest.raises(lb.InvalidInput, match=r"got '0\.731' \(a text: convert it with float"):
         chooser.reward(decision, quality="0.731")  # type: ignore[arg-type]
+    twice: list[Any] = [np.array([0.9, 0.8]), "good", None]
+    for value in twice:
+        with pytest.raises(lb.InvalidInput, match="quality must be a finite number"):
+            chooser.reward(decision, {"quality": value}, quality=value)
     assert sum(chooser.summary().plays.values()) == 0
     chooser.reward(decision, {"quality": 0.9}, cost=0.01)
     assert sum(chooser.summary().plays.values()) == 1
@@ -159,3 +167,72 @@ def test_every_error_is_one_of_ours() -> None:
     for error in (lb.UnknownName, lb.UnknownDecision, lb.Contradiction):
         assert issubclass(error, lb.InvalidInput)
     assert issubclass(lb.InvalidInput, ValueError)
+
+
+@pytest.mark.parametrize("kind", ["array", "Series", "NA", "None", "list"])
+def test_a_setting_that_is_no_text_is_refused(make: Make, kind: str) -> None:
+    wrong: Any = {"array": np.array(["max", "clip"]), "None": None, "list": ["max"]}.get(kind)
+    if kind in ("Series", "NA"):
+        pd = pytest.importorskip("pandas")
+        wrong = pd.NA if kind == "NA" else pd.Series(["max", "clip"])
+    calls: list[Callable[[], Any]] = [
+        lambda: lb.Objective("q", goal=wrong),
+        lambda: lb.Objective("q", outside=wrong),
+        lambda: lb.Number("x", scale=wrong),
+        lambda: lb.Number("x", missing=wrong),
+        lambda: lb.Number("x", outside=wrong),
+        lambda: lb.Category("x", ["a"], missing=wrong),
+    ]
+    if wrong is not None:  # None is the default policy
+        calls.append(lambda: make(policy=wrong))
+    for call in calls:
+        with pytest.raises(lb.UnknownName, match=r"a text is needed\. Known: '"):
+            call()
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "ab", [], b"ab"])
+def test_the_values_of_a_category_are_a_list(wrong: Any) -> None:
+    with pytest.raises(lb.InvalidInput, match="values of feature 't' must be a list of names, got"):
+        lb.Category("t", wrong)
+
+
+def test_the_name_of_a_value_has_its_article() -> None:
+    with pytest.raises(lb.InvalidInput, match=r"^the name of a value of feature 't' must be text"):
+        lb.Category("t", ["a", 3])  # type: ignore[list-item]
+    with pytest.raises(lb.InvalidInput, match=r"^the name of an objective must be text"):
+        lb.Objective("")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(("wrong", "shown"), [(1, "1"), (Colour.RED, "<Colour.RED: 'red'>")])
+def test_a_value_of_a_category_is_a_text(make: Make, wrong: Any, shown: str) -> None:
+    chooser = make(context=[lb.Category("t", ["1", "red"])])
+    with pytest.raises(lb.UnknownName) as caught:
+        chooser.choose({"t": wrong})
+    assert str(caught.value) == (
+        f"unknown value of context feature 't': {shown}; a text is needed. Known: '1', 'red'."
+    )
+
+
+def test_a_long_value_is_not_echoed_whole(make: Make) -> None:
+    long = "x" * 1_000_000
+    calls: list[Callable[[], Any]] = [
+        lambda: make().choose({**CONTEXT, "tokens": long}),
+        lambda: make().choose_many([{**CONTEXT, "tokens": long}]),
+        lambda: make().reward(long, quality=1.0),
+        lambda: make().learn({long: [1], "arm": ["small"]}),
+        lambda: make().choose(CONTEXT, [long]),
+        lambda: lb.Chooser.load(long),
+    ]
+    for call in calls:
+        with pytest.raises(lb.InvalidInput) as caught:
+            call()
+        assert 900 < len(str(caught.value)) < 1000
+        assert re.search(r" … \((999|1,000),\d{3} characters left out\) … ", str(caught.value))
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert str(again) == str(caught.value)
+    with pytest.raises(lb.InvalidInput, match=r"^unknown arm 'xx.*Known: large, medium, small\.$"):
+        make().choose(CONTEXT, [long])

@@ -134,7 +134,7 @@ def test_a_tolerance_that_is_read_or_absent_is_not_said(
         make(policy=lb.make_policy("linucb", **given), objectives=objectives)
     assert not caplog.records
     with caplog.at_level(logging.WARNING, "lexbandit"):
-        make(policy=lb.make_policy("lex-linucb", **given))
+        make(policy=lb.make_policy("linucb", **given))
     assert "does not read the objectives' tolerances" in caplog.text
 
 
@@ -179,6 +179,59 @@ def test_the_picture_stays_inside_its_panels(make: Make) -> None:
     width = float(root.attrib["width"])
     for line in root.iter("{http://www.w3.org/2000/svg}line"):
         assert 0 <= float(line.attrib["x1"]) <= float(line.attrib["x2"]) <= width
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_picture_says_why_and_what_counts_as_good(make: Make) -> None:
+    told = taught(make).explain(CONTEXT)
+    root = ET.fromstring(told.svg())
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+    rows = texts[: texts.index("small")]
+    assert " ".join(rows) == told.reason
+    assert len(rows) > 1
+    ticks = len(list(root.iter(f"{SVG}path")))
+    assert ticks == sum(arm.as_good for arm in told.arms) + 1  # and one in the legend
+    assert "counts as good as the best, as far as is known" in texts
+    # Besides the background: quality's tolerance, and the legend. Cost is the last one.
+    band, legend = list(root.iter(f"{SVG}rect"))[1:]
+    axis = list(root.iter(f"{SVG}line"))[len(told.arms)]
+    panel = float(axis.attrib["x2"]) - float(axis.attrib["x1"])
+    best = max(arm.estimates["quality"].value or 0.0 for arm in told.arms)
+    assert float(band.attrib["width"]) == pytest.approx(0.02 * panel, abs=0.1)
+    start = float(axis.attrib["x1"]) + (best - 0.02) * panel
+    assert float(band.attrib["x"]) == pytest.approx(start, abs=0.1)
+    assert legend.attrib["fill"] == band.attrib["fill"]
+
+
+def test_the_picture_has_no_mark_of_what_does_not_occur(make: Make) -> None:
+    chooser = make(objectives=[lb.Objective("quality"), lb.Objective("cost", goal="min")])
+    chooser.reward(chooser.choose(CONTEXT), quality=0.5, cost=0.5)
+    drawn = chooser.explain(CONTEXT).svg()
+    assert drawn.count("<rect") == 1
+    assert "tolerance" not in drawn
+
+
+@pytest.mark.parametrize("letter", ["w", "模"])
+def test_long_names_stay_in_their_places(make: Make, letter: str) -> None:
+    first, second, arm = (f"{n} {letter * 60}" for n in (1, 2, 3))
+    objectives = [lb.Objective(first, tolerance=0.1), lb.Objective(second)]
+    told = make(objectives=objectives, arms=[arm, "b"]).explain(CONTEXT)
+    root = ET.fromstring(told.svg())
+    shortened = {
+        element[0].text: element for element in root.iter(f"{SVG}text") if len(element) == 1
+    }
+    assert set(shortened) == {first, second, arm}  # the whole name is shown by a pointer on it
+    ends = {
+        name: float(element.attrib["x"]) + 7 * (2 if letter == "模" else 1) * shown.count(letter)
+        for name, element in shortened.items()
+        if (shown := element[0].tail or "").count("…") == 1
+    }
+    assert ends[arm] < float(shortened[first].attrib["x"])
+    title = 7 * len("1 … (more is better)")
+    assert ends[first] + title < float(shortened[second].attrib["x"])
+    assert ends[second] + title < float(root.attrib["width"])
 
 
 def test_estimates_stay_inside_the_range(make: Make) -> None:
@@ -320,6 +373,30 @@ def test_the_summary_of_nothing(make: Make) -> None:
     assert summary.received["quality"].value is None
     assert summary.gained["cost"].value is None
     assert "nothing yet" in str(summary)
+    assert "logs" not in str(summary)
+
+
+def test_the_summary_after_a_warm_start_says_what_it_is_about(make: Make) -> None:
+    chooser = make()
+    log = {"tokens": [900] * 3, "task": ["code"] * 3, "hour": [12] * 3, "quality": [0.5, 0.7, 0.9]}
+    chooser.learn({**log, "arm": ["small", "small", "large"]})
+    summary = chooser.summary()
+    assert (summary.rows, summary.decisions) == (3, 0)
+    assert str(summary).splitlines() == [
+        "0 decisions, 0 kept for their rewards.",
+        "Learned from 3 rows of logs besides.",
+        "Rewarded plays: small 66.7%, medium 0.0%, large 33.3%.",
+        "Its own decisions, without the logs:",
+        "quality  on average nothing yet",
+        "cost     on average nothing yet",
+        "Against always taking the arm best for the first objective:",
+        "nothing known yet: it is averaged over the contexts of decisions.",
+    ]
+    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    assert str(again.summary()) == str(summary)
+    other = make()
+    other.merge(chooser)
+    assert other.summary().rows == 3
 
 
 @pytest.mark.parametrize("many", [False, True])

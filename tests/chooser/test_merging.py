@@ -128,3 +128,15 @@ def test_nothing_counts_twice(make: Make, tmp_path: Path) -> None:
 def test_what_is_no_sum_is_not_merged(make: Make) -> None:
     with pytest.raises(lb.InvalidInput, match="cannot be merged"):
         make(policy="lex-tree").merge(make(policy="lex-tree"))
+
+
+def test_which_arms_are_retired_stays(make: Make) -> None:
+    here, there = make(), make()
+    for chooser in (here, there):
+        chooser.reward(chooser.choose(CONTEXT, ["small"]), quality=0.5)
+        chooser.reward(chooser.choose(CONTEXT, ["large"]), quality=0.9)
+    here.retire_arm("small")
+    there.retire_arm("large")
+    here.merge(there)
+    assert (here.arms, here.retired) == (("medium", "large"), ("small",))
+    assert here.summary().plays == {"small": 2, "medium": 0, "large": 2}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit import InvalidInput, Objective, UnknownName
+from lexbandit import Chooser, InvalidInput, Number, Objective, UnknownName, Vector
 
 numbers = st.floats(-1e6, 1e6)
 
@@ -63,3 +63,37 @@ def test_a_tolerance_may_be_as_long_as_the_range() -> None:
 def test_an_unknown_goal_is_an_unknown_name() -> None:
     with pytest.raises(UnknownName):
         Objective("x", goal="up")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ((-1.7e308, 1.7e308), r"at most 1e\+100 in size"),
+        ((1e300, 1.0000001e300), r"at most 1e\+100 in size"),
+        ((1.0, 1.0 + 1e-15), "too near to each other"),
+        ((0.0, 1e-200), "too near to each other"),
+    ],
+)
+def test_a_range_can_be_computed_with(ends: tuple[float, float], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Objective("quality", range=ends)
+    with pytest.raises(InvalidInput, match=words):
+        Number("tokens", *ends)
+    with pytest.raises(InvalidInput, match=words):
+        Vector("embedding", 2, *ends)
+
+
+@pytest.mark.parametrize("ends", [(-1e100, 1e100), (1.7e9, 1.7e9 + 1), (0.0, 1e-90)])
+def test_ranges_at_the_limit(ends: tuple[float, float]) -> None:
+    chooser = Chooser(objectives=Objective("value", range=ends), arms=["a", "b"])
+    for share in (0.0, 0.25, 1.0):
+        value = ends[0] + share * (ends[1] - ends[0])
+        for arm in chooser.arms:
+            chooser.reward(chooser.choose(allowed=[arm]), value=value)
+    for told in chooser.explain().arms:
+        estimate = told.estimates["value"]
+        assert estimate.low is not None
+        assert estimate.high is not None
+        assert ends[0] <= estimate.low <= estimate.high <= ends[1]
+    mean = chooser.summary().received["value"].value
+    assert mean == pytest.approx(ends[0] + 1.25 / 3 * (ends[1] - ends[0]), rel=1e-9)

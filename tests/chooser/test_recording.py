@@ -335,7 +335,12 @@ WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
         lb.InvalidInput,
         "0 masks for 1",
     ),
-    (lambda c: c.proposals(["small"], [1], [CONTEXT] * 2), lb.InvalidInput, "shape"),
+    (lambda c: c.proposals(["small"], [1], [CONTEXT] * 2), lb.InvalidInput, "1 arm for 2"),
+    (
+        lambda c: c.proposals(["small"] * 2, [1], [CONTEXT] * 2),
+        lb.InvalidInput,
+        "propensities has 1 number for 2 contexts",
+    ),
     (
         lambda c: c.proposals(["small"], [1, 1], [CONTEXT] * 2),
         lb.InvalidInput,
@@ -399,3 +404,17 @@ def test_a_snapshot_does_not_move_while_it_is_packed(
 
     monkeypatch.setattr(storing, "laid_out", late)
     assert lb.Chooser.from_bytes(chooser.to_bytes()).digest() == before
+
+
+def test_ids_belong_to_the_digest(make: Make) -> None:
+    one, other, third = make(), make(), make()
+    proposal = one.propose(CONTEXT)
+    one.record("order-1", proposal)
+    other.record("order-1", proposal)
+    third.record("order-2", proposal)
+    assert one.digest() == other.digest() != third.digest()
+    assert make().digest() == make().digest()
+    first, second = make(arms=["small"]), make(arms=["small"])
+    first.choose(CONTEXT)
+    second.choose(CONTEXT)
+    assert first.digest() != second.digest()

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import math
 import os
 import stat
 import threading
@@ -119,7 +120,8 @@ def test_the_wait_goes_on(make: Make, tmp_path: Path, clock: Clock) -> None:
 
 def test_a_policy_object_must_come_again(make: Make, tmp_path: Path) -> None:
     def policy() -> Any:
-        return make_policy("lex-linucb", arms=3, dimension=6, objectives=2, seed=3)
+        given = {"arms": 3, "dimension": 6, "objectives": 2, "tolerance": [0.02, 0]}
+        return make_policy("lex-linucb", seed=3, **given)
 
     chooser = make(policy=policy())
     use(chooser, 30)
@@ -233,19 +235,30 @@ def array(value: Any) -> bytes:
         (lambda d, _: d.update(version="1"), "its version is '1'"),
         (lambda d, _: d.update(version=0), "its version is 0"),
         (lambda d, _: d.update(format="other"), "its format is another"),
-        (lambda d, _: d.pop("definition"), "damaged: KeyError 'definition'"),
-        (lambda d, _: d["definition"].pop("arms"), "damaged: KeyError 'arms'"),
+        (lambda d, _: d.pop("definition"), "damaged: it has no 'definition'"),
+        (lambda d, _: d["definition"].pop("arms"), "damaged: it has no 'arms'"),
         (lambda d, _: d["definition"].update(policy="moc"), "unknown policy 'moc'"),
         (lambda d, _: d["definition"].update(arms=["a", "b"]), "cannot be loaded"),
         (lambda d, _: d["definition"]["context"][0].update(kind="colour"), "kind of context"),
         (lambda d, _: d.update(active=[False] * 3), "allows no arm"),
         (lambda d, _: d.update(waiting=d["waiting"][1:]), "of shape"),
         (lambda _, p: p.pop("policy/plays.npy"), "plays"),
-        (lambda _, p: p.pop("random.npy"), "random"),
+        (lambda _, p: p.pop("random.npy"), "damaged: it has no 'random'"),
         (lambda _, p: p.update({"random.npy": array([1.0, 2.0])}), "random"),
         (lambda _, p: p.update({"waiting/arms.npy": array([7] * 25)}), "arms"),
         (lambda _, p: p.update({"waiting/points.npy": array([[2.0] * 6] * 25)}), "waiting/points"),
         (lambda _, p: p.update({"policy/plays.npy": b"no array"}), "damaged"),
+        (lambda _, p: p.update({"waiting/propensities.npy": array([-0.5] * 25)}), "propensity"),
+        (lambda _, p: p.update({"waiting/propensities.npy": array([1e9] * 25)}), "propensity"),
+        (lambda _, p: p.update({"waiting/since.npy": array([math.nan] * 25)}), "waiting/since"),
+        (lambda _, p: p.update({"waiting/since.npy": array([math.inf] * 25)}), "waiting/since"),
+        (lambda _, p: p.update({"waiting/rewards.npy": array([[1.0, math.inf]] * 25)}), "rewards"),
+        (lambda d, _: d["room"].update(dropped=-1), "dropped must be a whole number"),
+        (lambda d, _: d["outside"].update(cost=-1), "outside must be a whole number"),
+        (lambda d, _: d.update(received=[[1.0, 0.0, math.nan, 0.0]] * 2), "received"),
+        (lambda d, _: d.update(plays=[1, 2]), "plays of 2 arms, not of 3"),
+        (lambda d, _: d.update(plays=[1, 2, -1]), "plays must be a whole number"),
+        (lambda d, _: d.update(rows=-1), "rows must be a whole number"),
     ],
 )
 def test_what_is_wrong_inside_is_refused(
@@ -335,9 +348,11 @@ def test_every_older_version_is_read(name: str, caplog: pytest.LogCaptureFixture
     assert not caplog.records
     assert list(chooser.arms) == told["arms"]
     assert chooser.waiting == told["waiting"]
-    for arm in chooser.explain(told["context"]).arms:
+    known = chooser.policy.explain(chooser.contexts.encode(told["context"])[0]).arms
+    for arm, report in zip(chooser.explain(told["context"]).arms, known, strict=True):
         expected = told["explained"][arm.name]
-        assert arm.plays == expected["plays"]
+        assert report.plays == expected["plays"]  # in the cell, where there are cells
+        assert arm.plays == chooser.summary().plays[arm.name] >= report.plays
         for objective, value in expected["estimates"].items():
             assert arm.estimates[objective].value == pytest.approx(value, abs=1e-9)
     for objective, mean in chooser.summary().received.items():
@@ -353,3 +368,11 @@ def test_there_is_a_fixture_of_this_version() -> None:
         with zipfile.ZipFile(path) as archive:
             versions.add(json.loads(archive.read("chooser.json"))["version"])
     assert versions == set(range(1, saving.VERSION + 1))
+
+
+@pytest.mark.parametrize("wrong", ["a\0b", "\ud800", b"a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(make: Make, wrong: Any) -> None:
+    with pytest.raises(lb.InvalidInput, match="path must have characters that a file's name can"):
+        make().save(wrong)
+    with pytest.raises(lb.InvalidInput, match="path must have characters that a file's name can"):
+        lb.Chooser.load(wrong)

@@ -11,6 +11,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed: the extra 
 
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer
@@ -104,3 +105,25 @@ def test_wrong_input() -> None:
         bandit.partial_fit(X[:1], ["d"], rewards[:1])
     with pytest.raises(InvalidInput, match="2 rewards are needed"):
         bandit.partial_fit(X, arms)
+    for wrong in (["good"] * 30, np.full((30, 2), "0.5"), [None, "x"] * 15, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(InvalidInput, match="rewards must be an array of numbers"):
+            bandit.partial_fit(X, arms, wrong)
+    for ask in (LexBanditClassifier().predict, LexBanditClassifier().choose):
+        with pytest.raises(NotFittedError):
+            ask([[1.0]])
+
+
+def test_what_is_masked_is_missing() -> None:
+    X, arms, rewards = log(30)
+    hidden = np.ma.array(rewards, mask=np.arange(60).reshape(30, 2) % 3 == 0)
+    told = LexBanditClassifier(random_state=0).partial_fit(X, arms, hidden)
+    nan = LexBanditClassifier(random_state=0).partial_fit(X, arms, hidden.filled(np.nan))
+    state = nan.policy_.state()
+    assert all((told.policy_.state()[name] == state[name]).all() for name in state)
+    masked = np.ma.array(X, mask=True)
+    with pytest.raises(ValueError, match="NaN"):
+        LexBanditClassifier().partial_fit(masked, arms, rewards)
+    with pytest.raises(ValueError, match="NaN"):
+        nan.predict(masked)
+    with pytest.raises(InvalidInput, match=r"y\[0\] is masked"):
+        LexBanditClassifier().fit(X, np.ma.array(arms, mask=True))

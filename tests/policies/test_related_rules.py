@@ -245,7 +245,7 @@ def test_greedy_rounds_in_an_unexplored_cell_are_uniform() -> None:
     explanation = policy.explain([0.9, 0.9])
     assert [report.propensity for report in explanation.arms] == [0.25] * 4
     assert "nothing explored here" in explanation.reason
-    assert "A greedy round (1 left). Arms 0, 1, 2 and 3" in policy.explain([0.1, 0.1]).reason
+    assert "A greedy round (1 left): arms 0, 1, 2 and 3" in policy.explain([0.1, 0.1]).reason
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,11 @@ def _check(url: str) -> int:
     return status_of(["serve", str(sample()), "--check", "--no-auth", "--storage", url])
 
 
+def test_a_log_in_memory_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _check("sqlite::memory:") == 1
+    assert "sqlite:FILE, got sqlite::memory:" in capsys.readouterr().err
+
+
 def test_check_refuses_what_may_not_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

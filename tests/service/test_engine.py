@@ -10,7 +10,7 @@ from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, Unkno
 from lexbandit.service.engine import Engine
 from lexbandit.service.history import Bucket
 from lexbandit.service.rows import DecisionRow
-from service.world import CONTEXT, engine_on, play
+from service.world import CONTEXT, Hands, engine_on, play
 
 
 def test_a_decision_is_in_the_log_before_it_is_answered(tmp_path: Path) -> None:
@@ -147,7 +147,9 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT)
         await engine.reward("router", made.id, {"cost": 0.02})
-        await asyncio.sleep(2.2)  # nothing else happens: a tick lets the time pass
+        async with asyncio.timeout(60):  # nothing else happens: a tick lets the time pass
+            while engine.points["router"].chooser.waiting:
+                await asyncio.sleep(0.05)
         received = engine.summary("router").received
         assert (received["quality"].count, received["quality"].value) == (1, 0.0)
         late = await engine.reward("router", made.id, {"quality": 1.0})
@@ -160,14 +162,16 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         events = await engine.read_log("router", 0, 100)
         assert [e.kind for e in events] == ["begin", "decisions", "rewards", "tick", "rewards"]
 
-    play(tmp_path / "log.db", scene, wait=0.5)
+    play(tmp_path / "log.db", scene, wait=2)
 
 
 def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Path) -> None:
+    hands = Hands()
+
     async def scene(engine: Engine) -> None:
         told, silent = [await engine.decide("router", CONTEXT) for _ in range(2)]
         await engine.reward("router", told.id, {"quality": 0.75})
-        await asyncio.sleep(0.5)
+        hands.pass_by(101)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
         history = engine.points["router"].history
         everything = Bucket()
@@ -178,7 +182,7 @@ def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Pa
         assert rewards[told.id] == {"quality": 0.75}
         assert rewards[silent.id] == {"quality": 0.0}
 
-    play(tmp_path / "log.db", scene, wait=0.4)
+    play(tmp_path / "log.db", scene, hands, wait=100)
 
 
 def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
@@ -202,21 +206,26 @@ def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_is_bounded(tmp_path: Path) -> None:
+    hands = Hands()
+
     async def scene(engine: Engine) -> None:
         point = engine.points["router"]
         for n in range(12):
             await engine.decide("router", CONTEXT, id=f"key {n}")
-            await asyncio.sleep(0.01)
+            hands.pass_by(1)
         assert len(point.keys) <= 3
-        await asyncio.sleep(0.5)
-        await engine.decide("router", CONTEXT, id="key 0")
-        assert len(point.past) <= 3
+        for turn in range(3):  # each time three more are over
+            hands.pass_by(101)
+            for n in range(3):
+                await engine.decide("router", CONTEXT, id=f"{turn}, {n}")
+            assert len(point.past) == 3
+        hands.pass_by(101)
         first = await engine.decide("router", CONTEXT, id="key 0")
         for n in range(2):
             await engine.decide("router", CONTEXT, id=f"new {n}")
         assert await engine.decide("router", CONTEXT, id="key 0") == first
 
-    play(tmp_path / "log.db", scene, keep=3, wait=0.4)
+    play(tmp_path / "log.db", scene, hands, keep=3, wait=100)
 
 
 def test_ids_of_the_service_are_not_taken_by_callers(tmp_path: Path) -> None:
@@ -242,24 +251,26 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
 ) -> None:
     caplog.set_level("INFO", "lexbandit.service")
 
+    hands = Hands()
+
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT, id="mine")
         await engine.reward("router", "mine", {"cost": 0.01})
         kept = await engine.decision("router", "mine")
         assert kept[:3] == made[:3]
         assert (kept.kept, kept.rewards, kept.late) == (True, {"cost": 0.01}, {})
-        await asyncio.sleep(0.5)
+        hands.pass_by(101)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
-        await engine.reward("router", "mine", {"quality": 0.5})
+        await engine.reward("router", "mine", {"quality": 0.5, "cost": 0.01})  # cost: as in time
         over = await engine.decision("router", "mine")
         assert over == kept._replace(kept=False, late={"quality": 0.5})
         with pytest.raises(UnknownDecision, match="no decision 'nobody'"):
             await engine.decision("router", "nobody")
 
-    play(tmp_path / "log.db", scene, wait=0.4)
+    play(tmp_path / "log.db", scene, hands, wait=100)
 
     async def again() -> None:
-        async with engine_on(tmp_path / "log.db", wait=0.4) as engine:
+        async with engine_on(tmp_path / "log.db", hands=hands, wait=100) as engine:
             assert (await engine.decision("router", "mine")).late == {"quality": 0.5}
 
     asyncio.run(again())
@@ -267,12 +278,14 @@ def test_a_decision_is_looked_up_while_it_is_kept_and_after(
 
 
 def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> None:
+    hands = Hands()
+
     async def scene(engine: Engine) -> None:
         await engine.decide("router", CONTEXT, id="mine")
-        await asyncio.sleep(0.5)
+        hands.pass_by(101)
         await engine.decide("router", CONTEXT)  # time passes with the events of the log
         await engine.decide("router", {**CONTEXT, "task": "chat"}, id="mine")
         told = await engine.reward("router", "mine", {"quality": 1.0})
         assert (told.learned, told.late) == (True, False)
 
-    play(tmp_path / "log.db", scene, wait=0.4)
+    play(tmp_path / "log.db", scene, hands, wait=100)

@@ -15,6 +15,7 @@ def test_arms_come_and_go_while_it_serves(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT, ["small"])
         assert await engine.add_arm("router", "huge", {"quality": 0.9, "cost": 0.04}, 20)
+        assert (await engine.decide("router", CONTEXT)).policy_version == made.policy_version + 3
         assert not await engine.add_arm("router", "huge")
         assert await engine.retire_arm("router", "small")
         assert not await engine.retire_arm("router", "small")

@@ -87,6 +87,33 @@ def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
     assert sum(read) < 50
 
 
+def test_what_is_in_a_points_snapshot_is_not_taken_again(tmp_path: Path) -> None:
+    """Snapshots end at different events: the log is read from the earliest of them."""
+    points = {name: definition(name=name) for name in ("busy", "quiet")}
+
+    def state(engine: Engine) -> dict[str, tuple[str, dict[str, int]]]:
+        return {name: (one.digest(), dict(one.counts)) for name, one in engine.points.items()}
+
+    async def run() -> None:
+        engine = await Engine.start(points, SqliteStorage(tmp_path / "log.db"))
+        await engine.decide("quiet", CONTEXT)
+        for _ in range(5):
+            await engine.decide("busy", CONTEXT)
+        quiet = engine.points.pop("quiet")
+        await engine._snapshots.take()  # of the busy one only: the quiet one has none
+        engine.points["quiet"] = quiet
+        before = state(engine)
+        await engine._journal.stop()
+        for task in engine._tasks:
+            task.cancel()
+        await engine.storage.close()  # as a kill would, without the last snapshots
+        engine = await Engine.start(points, SqliteStorage(tmp_path / "log.db"))
+        assert state(engine) == before
+        await engine.stop()
+
+    asyncio.run(run())
+
+
 def test_a_restart_goes_on_where_it_ended(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
 

@@ -16,6 +16,7 @@ from lexbandit.service.events import Event, body_of
 from lexbandit.service.exporting import export
 from lexbandit.service.storage import StorageFailed, make_storage
 from service.http import CONTEXT, Served, served
+from service.world import Hands
 
 
 def exported(folder: Path, name: str = "out.parquet") -> int:
@@ -188,11 +189,13 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
 def test_an_id_that_is_used_again_when_it_is_over_has_two_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    hands = Hands()
+
     async def run() -> None:
-        async with served(tmp_path, wait=0.4) as s:
+        async with served(tmp_path, hands=hands, wait=100) as s:
             await s.decide(id="a", allowed=["small"])
             await s.engine.reward("router", "a", {"cost": 0.01})
-            await asyncio.sleep(0.5)
+            hands.pass_by(101)
             await s.decide()  # time passes with the events of the log
             await s.decide(id="a", allowed=["large"])
             await s.engine.reward("router", "a", {"cost": 0.02, "quality": 0.5})
@@ -204,7 +207,25 @@ def test_an_id_that_is_used_again_when_it_is_over_has_two_rows(
     assert table["arm"].to_list() == ["small", "large"]
     assert table["reward.cost"].to_list() == [0.01, 0.02]
     assert table["reward.quality"].to_list() == [None, 0.5]
-    assert (table["delay.cost"] < 0.4).all()
+    assert table["delay.cost"].to_list() == [0.0, 0.0]
+
+
+def test_an_id_that_is_used_again_when_it_was_dropped_for_room_has_two_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run() -> None:
+        async with served(tmp_path, keep=1) as s:
+            await s.decide(id="a", allowed=["small"])
+            await s.decide(id="b")
+            await s.decide(id="a", allowed=["large"])
+            await s.engine.reward("router", "a", {"quality": 0.9})
+
+    asyncio.run(run())
+    assert exported(tmp_path) == 0
+    assert "more" not in capsys.readouterr().err
+    table = pl.read_parquet(tmp_path / "out.parquet").filter(pl.col("id") == "a")
+    assert table["arm"].to_list() == ["small", "large"]
+    assert table["reward.quality"].to_list() == [None, 0.9]
 
 
 def test_a_wrong_place_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

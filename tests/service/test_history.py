@@ -167,3 +167,10 @@ def test_enormous_rewards_do_not_make_a_history_that_cannot_be_kept() -> None:
         history.rewarded(0.0, "quality", value)
     json.dumps(history.plain(), allow_nan=False)
     assert all(math.isfinite(one) for one in total(history)["rewards"]["quality"])
+
+
+def test_an_id_that_is_used_again_is_a_decision_of_now() -> None:
+    history = History()
+    for n, id in enumerate(["a", "b", "a"]):
+        history.keep(float(n), {"id": id})
+    assert [(kept.time, kept.row["id"]) for kept in history.recent()] == [(2.0, "a"), (1.0, "b")]

@@ -123,7 +123,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.S
 def test_over_tls_too_a_slow_reader_is_waited_for(
     tls: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "_IDLE", 1.0)
+    monkeypatch.setattr(connections, "_IDLE", 3.0)
 
     async def large(_request: HttpRequest) -> Reply:
         return Reply(200, b"z" * 20 * MB)

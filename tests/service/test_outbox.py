@@ -124,6 +124,21 @@ def test_a_lasting_error_is_told_and_not_tried_again() -> None:
     outbox.close()
 
 
+def test_an_error_that_is_not_the_services_is_told_too() -> None:
+    """Such as a client that was closed before its outbox."""
+
+    def send(*_: Any) -> list[Rewarded]:
+        raise RuntimeError("the client has been closed")
+
+    outbox = Outbox(send, size=10, every=0.01, room=100)
+    for turn in ("1", "2"):  # it goes on after the first
+        outbox.reward("router", turn, quality=1)
+        with pytest.raises(Undelivered, match="the client has been closed") as told:
+            outbox.flush(timeout=30)
+        assert [letter.id for letter, _ in told.value.letters] == [turn]
+    outbox.close()
+
+
 def test_a_full_outbox_makes_the_sender_wait() -> None:
     taker = Taker()
     taker.open.clear()

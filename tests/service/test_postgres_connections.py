@@ -28,7 +28,7 @@ BACKEND = "SELECT pg_backend_pid()"
 async def gone(home: PostgresHome, backend: int) -> None:
     """Wait until the server's process of a connection has ended."""
     left = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while home.sql(left, backend) != [(0,)]:
             await asyncio.sleep(0.02)
 
@@ -54,7 +54,7 @@ async def test_reading_never_takes_the_last_connection(home: PostgresHome) -> No
                 for _ in range(2 * CONNECTIONS)
             ]
             await asyncio.sleep(0.3)
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(30):
                 assert await storage.append(numbered(1, 1))
             assert not any(task.done() for task in reads)
         assert await asyncio.gather(*reads) == [None] * len(reads)
@@ -78,18 +78,18 @@ async def test_a_connection_that_failed_is_not_used_again(home: PostgresHome) ->
 
 @in_loop
 async def test_closing_does_not_wait_for_ever(home: PostgresHome) -> None:
-    storage = PostgresStorage(home.url, patience=1.5)
+    storage = PostgresStorage(home.url, patience=5.0)
     await storage.open()
     async with storage._connection("x") as connection:
         backend = await connection.fetchval(BACKEND)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await storage.close()
         await gone(home, backend)
 
 
 @in_loop
 async def test_a_server_that_does_not_answer_is_given_up_in_time(home: PostgresHome) -> None:
-    storage = PostgresStorage(home.url, patience=1.5)
+    storage = PostgresStorage(home.url, patience=5.0)
     await storage.open()
     await storage.append(numbered(1, 1))
     backends = home.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'lexbandit'")
@@ -97,10 +97,10 @@ async def test_a_server_that_does_not_answer_is_given_up_in_time(home: PostgresH
         os.kill(pid, signal.SIGSTOP)
     try:
         begin = time.monotonic()
-        with pytest.raises(StorageFailed, match=r"no answer within 1\.5 seconds") as failed:
+        with pytest.raises(StorageFailed, match=r"no answer within 5 seconds") as failed:
             await storage.append(numbered(2, 1))
         assert not failed.value.final
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 30
     finally:
         for (pid,) in backends:
             os.kill(pid, signal.SIGCONT)

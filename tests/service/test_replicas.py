@@ -23,6 +23,8 @@ from service.witness import Witness, look
 pytestmark = pytest.mark.compiled  # processes of their own: the pass without the JIT adds nothing
 
 COUNT = 4
+# So long replicas may take to agree on a machine that is busy with something else.
+_PATIENCE = 30.0
 CONTEXT = {"tokens": 900, "task": "code"}
 CONTEXTS = [{"tokens": n, "task": task} for n in (10, 3000, 7000) for task in ("code", "chat")]
 
@@ -90,7 +92,7 @@ class Traveller(Witness):
 
 async def connected(stack: AsyncExitStack, replicas: Replicas) -> list[AsyncClient]:
     return [
-        await stack.enter_async_context(AsyncClient(service.url, retries=0, timeout=5))
+        await stack.enter_async_context(AsyncClient(service.url, retries=0, timeout=60))
         for service in replicas.services
     ]
 
@@ -105,14 +107,14 @@ async def views(clients: list[AsyncClient]) -> list[Any]:
     return await asyncio.gather(*(view(client) for client in clients))
 
 
-async def agreed(clients: list[AsyncClient], within: float) -> None:
+async def agreed(clients: list[AsyncClient]) -> None:
     """Wait until all replicas say the same."""
     begin = time.monotonic()
     while True:
         first, *others = await views(clients)
         if all(other == first for other in others):
             return
-        assert time.monotonic() < begin + within, (first, others)
+        assert time.monotonic() < begin + _PATIENCE, (first, others)
         await asyncio.sleep(0.05)
 
 
@@ -148,7 +150,7 @@ async def one_key_sent_to_all_at_once_is_one_decision(clients: list[AsyncClient]
     for client in clients:
         with pytest.raises(Contradiction):
             await client.decide("router", {"tokens": 1, "task": "chat"}, id="key-0")
-    await agreed(clients, within=2.0)
+    await agreed(clients)
     assert (await clients[0].summary("router"))["decisions"] == 25
 
 
@@ -162,7 +164,7 @@ async def a_reward_may_be_told_to_another(clients: list[AsyncClient]) -> None:
         assert all(answer.learned for answer in told)
         with pytest.raises(Contradiction):
             await four.reward("router", made, quality=0.75)
-    await agreed(clients, within=2.0)
+    await agreed(clients)
     assert (await four.summary("router"))["received"]["quality"]["count"] == 10
 
 
@@ -171,12 +173,28 @@ async def an_arm_added_at_one_is_an_arm_of_all(clients: list[AsyncClient]) -> No
     begin = time.monotonic()
     for client in clients:
         while "huge" not in [arm["name"] for arm in await client.arms("router")]:
-            assert time.monotonic() < begin + 2.0
+            assert time.monotonic() < begin + _PATIENCE
             await asyncio.sleep(0.02)
     await asyncio.gather(
         *(client.decide("router", CONTEXT, allowed=["huge"]) for client in clients)
     )
-    await agreed(clients, within=2.0)
+    await agreed(clients)
+
+
+async def what_one_takes_the_others_know_within_a_second(clients: list[AsyncClient]) -> None:
+    """The best of ten: a busy machine may stand still for longer."""
+    taken = []
+    one, *others = clients
+    for n in range(10):
+        before = (await one.summary("router"))["decisions"]
+        begin = time.monotonic()
+        await one.decide("router", CONTEXT, id=f"quick-{n}")
+        for other in others:
+            while (await other.summary("router"))["decisions"] == before:
+                assert time.monotonic() < begin + _PATIENCE
+                await asyncio.sleep(0.01)
+        taken.append(time.monotonic() - begin)
+    assert min(taken) < 1.0, taken
 
 
 Fate = Callable[[Replicas, "asyncio.Task[None]"], Awaitable[None]]
@@ -189,6 +207,7 @@ async def live(replicas: Replicas, witness: Traveller, fate: Fate) -> int:
         await one_key_sent_to_all_at_once_is_one_decision(clients)
         await a_reward_may_be_told_to_another(clients)
         await an_arm_added_at_one_is_an_arm_of_all(clients)
+        await what_one_takes_the_others_know_within_a_second(clients)
         ((before,),) = await asyncio.to_thread(replicas.sql, "SELECT seq FROM lexbandit_clock")
         load = asyncio.create_task(witness.travel(clients, workers=8))
         try:
@@ -198,7 +217,7 @@ async def live(replicas: Replicas, witness: Traveller, fate: Fate) -> int:
         finally:
             load.cancel()
             await asyncio.gather(load, return_exceptions=True)
-        await agreed(clients, within=2.0)
+        await agreed(clients)
         return int(before)
 
 

@@ -54,7 +54,7 @@ class Process:
 
     def url(self) -> str:
         """Wait until it says where it serves."""
-        for _ in range(1200):
+        for _ in range(6000):
             found = re.search(r"at (https?://\S+:\d+)\n", self.said)
             if found:
                 return found[1]

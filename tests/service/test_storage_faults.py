@@ -18,11 +18,10 @@ import pytest
 
 from lexbandit.service.engine import Engine
 from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
-from lexbandit.service.log_clock import LogClock
 from lexbandit.service.storage import StorageFailed, StorageInUse
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.homes import SqliteHome, in_loop, numbered, whole_log
-from service.world import CONTEXT, definition
+from service.world import CONTEXT, Hands, definition
 
 HERE = Path(__file__).parent
 
@@ -123,18 +122,27 @@ async def test_a_process_killed_while_it_appends_has_lost_nothing_it_told(home: 
         assert len(there) >= words[-1][2]
 
 
-def test_a_second_process_is_refused_until_the_first_is_gone(home: SqliteHome) -> None:
+def test_a_second_process_is_refused_until_the_first_is_gone(
+    home: SqliteHome, tmp_path: Path
+) -> None:
     @in_loop
-    async def open_it() -> None:
-        async with home.opened():
-            pass
+    async def open_it(path: Path) -> None:
+        storage = SqliteStorage(path)
+        await storage.open()
+        await storage.close()
 
+    by_another_name = tmp_path / "another" / "name.db"
+    by_another_name.parent.mkdir()
+    by_another_name.symlink_to(home.path)
     with appender(home) as process:
         ((_, pid),) = said(process, 1)
-        with pytest.raises(StorageInUse, match=rf"decisions.db is in use .*pid {pid}\).*Stop that"):
-            open_it()
+        for path in (home.path, by_another_name):
+            told = rf"{path.name} is in use .*pid {pid}\).*Stop that"
+            with pytest.raises(StorageInUse, match=told):
+                open_it(path)
         said(process, 5)  # and the first one goes on
-    open_it()
+    open_it(home.path)
+    open_it(by_another_name)
 
 
 def frames(wal: bytes) -> Iterator[tuple[int, bool]]:
@@ -238,28 +246,13 @@ async def test_a_file_that_is_not_a_log_is_refused_by_its_name(home: SqliteHome)
     assert home.path.read_bytes() == b"something else\n" * 1000
 
 
-class Hands:
-    """A wall clock that somebody sets, and a monotonic one that nobody can."""
-
-    def __init__(self) -> None:
-        self.wall, self.monotonic = 1_700_000_000.0, 50.0
-
-    def storage(self, home: SqliteHome) -> SqliteStorage:
-        clock = LogClock(lambda: self.wall, lambda: self.monotonic)
-        return SqliteStorage(home.path, clock)
-
-    def pass_by(self, seconds: float) -> None:
-        self.wall += seconds
-        self.monotonic += seconds
-
-
 @pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
 @in_loop
 async def test_a_clock_set_while_it_runs_does_not_move_the_log(
     home: SqliteHome, jump: float
 ) -> None:
     hands = Hands()
-    storage = hands.storage(home)
+    storage = SqliteStorage(home.path, hands.clock())
     await storage.open()
     times = []
     for step in range(6):
@@ -278,7 +271,7 @@ async def test_a_clock_set_back_between_two_runs_lets_time_stand(home: SqliteHom
     for jump in (0.0, -86_400.0, 0.0):
         hands.wall += jump
         hands.monotonic = 5.0  # the machine was started again
-        storage = hands.storage(home)
+        storage = SqliteStorage(home.path, hands.clock())
         await storage.open()
         for _ in range(2):
             hands.pass_by(10)
@@ -293,7 +286,9 @@ async def test_a_clock_set_while_it_runs_ends_no_decision_early_or_late(
     home: SqliteHome, jump: float
 ) -> None:
     hands = Hands()
-    engine = await Engine.start({"router": definition(wait=100.0)}, hands.storage(home))
+    engine = await Engine.start(
+        {"router": definition(wait=100.0)}, SqliteStorage(home.path, hands.clock())
+    )
     early, late = [await engine.decide("router", CONTEXT) for _ in range(2)]
     hands.wall += jump
     hands.pass_by(90)

@@ -10,12 +10,29 @@ import lexbandit as lb
 from lexbandit.contexts import Feature
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
+from lexbandit.service.log_clock import LogClock
 from lexbandit.service.point import Point
 from lexbandit.service.storage.sqlite import SqliteStorage
 
 Scene = Callable[[Engine], Awaitable[Any]]
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+
+
+class Hands:
+    """A wall clock that somebody sets, and a monotonic one that nobody can."""
+
+    def __init__(self) -> None:
+        self.wall, self.monotonic = 1_700_000_000.0, 50.0
+
+    def clock(self) -> LogClock:
+        """Return the clock of a log that goes by these hands."""
+        return LogClock(lambda: self.wall, lambda: self.monotonic)
+
+    def pass_by(self, seconds: float) -> None:
+        """Let time pass."""
+        self.wall += seconds
+        self.monotonic += seconds
 
 
 def definition(
@@ -45,11 +62,12 @@ def definition(
 
 @asynccontextmanager
 async def engine_on(
-    path: Path, *, skip_untaken: bool = False, **settings: Any
+    path: Path, *, skip_untaken: bool = False, hands: Hands | None = None, **settings: Any
 ) -> AsyncIterator[Engine]:
-    """Run an engine on a SQLite file."""
+    """Run an engine on a SQLite file; its time may go by somebody's hands."""
     point = definition(**settings)
-    engine = await Engine.start({point.name: point}, SqliteStorage(path), skip_untaken=skip_untaken)
+    storage = SqliteStorage(path, None if hands is None else hands.clock())
+    engine = await Engine.start({point.name: point}, storage, skip_untaken=skip_untaken)
     try:
         yield engine
     finally:
@@ -67,14 +85,14 @@ async def replayed(path: Path, **settings: Any) -> str:
     return point.digest()
 
 
-def play(path: Path, scene: Scene, **settings: Any) -> Any:
+def play(path: Path, scene: Scene, hands: Hands | None = None, **settings: Any) -> Any:
     """Run a scene on an engine; afterwards the log alone leads to the same state."""
 
     async def run() -> Any:
-        async with engine_on(path, **settings) as engine:
+        async with engine_on(path, hands=hands, **settings) as engine:
             told = await scene(engine)
-            digest = engine.points["router"].digest()
-        assert await replayed(path, **settings) == digest
+        # Only now is the last event taken: until it stops, time may pass by a tick.
+        assert await replayed(path, **settings) == engine.points["router"].digest()
         return told
 
     return asyncio.run(run())

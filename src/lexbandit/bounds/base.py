@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lexbandit.checks import LARGEST_REWARD, Floats, positive, whole
+from lexbandit.checks import LARGEST_REWARD, Floats, positive, unmasked, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import statistics
 
@@ -62,7 +62,7 @@ class Bound(ABC):
         row = self.coefficients()[np.newaxis]
         stats = np.zeros((1, 1, self.fields, 1))
         statistics.derive(stats, 0, 1, row)
-        values = np.asarray(rewards, np.float64).ravel()
+        values = np.asarray(unmasked(rewards), np.float64).ravel()
         low, high = self.rewards
         if not ((values >= low) & (values <= high)).all():
             raise InvalidInput(f"rewards must lie between {low:g} and {high:g}, got {rewards!r}.")

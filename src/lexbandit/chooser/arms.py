@@ -1,10 +1,10 @@
 """The arms of a chooser by name, and which of them can be chosen."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.checks import Booleans
 from lexbandit.chooser.doors import arms_of
 from lexbandit.errors import InvalidInput, unknown_name
@@ -45,9 +45,10 @@ class Arms:
         if allowed is None:
             return None
         mask = np.zeros(len(self.names), np.bool_)
-        if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+        listed = checks.listed(allowed)
+        if listed is None:
             raise InvalidInput(f"allowed must be a list of arms, got {allowed!r}.")
-        for arm in allowed:
+        for arm in listed:
             place = self.place(arm)
             if not (self._active[place] or retired):
                 raise InvalidInput(f"arm {arm!r} is retired; it cannot be allowed.")

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Choices(NamedTuple):
-    """Many decisions: ids, arms' names and propensities, in the order of the contexts."""
+    """Many decisions: ids, arms' names and propensities, in the order of the contexts.
+
+    A tuple of these three, so len() of it is 3; len(choices.ids) is the number of decisions.
+    """
 
     ids: list[str]
     arms: list[str]
@@ -71,23 +74,28 @@ def proposals(
     """Return decisions made elsewhere as proposals."""
     columns = columns_of(contexts, chooser.contexts.names)
     n = length_of(columns, contexts)
-    if isinstance(arms, str) or not isinstance(arms, Iterable):
+    names, chances = checks.listed(arms), checks.listed(propensities)
+    if names is None:
         raise InvalidInput(f"arms must be a list of names, got {arms!r}.")
-    names = list(arms)
-    chances = checks.floats("propensities", propensities, (n,))
+    if chances is None:
+        raise InvalidInput(f"propensities must be a list of probabilities, got {propensities!r}.")
     if len(names) != n:
         raise InvalidInput(f"{there_are(len(names), 'arm')} for {counted(n, 'context')}.")
+    if len(chances) != n:
+        told = counted(len(chances), "number")
+        raise InvalidInput(f"propensities has {told} for {counted(n, 'context')}.")
     masks = _masks(chooser, allowed, n, retired=True)
-    for row, (name, chance) in enumerate(zip(names, chances.tolist(), strict=True)):
+    shares = np.empty(n)
+    for row, (name, chance) in enumerate(zip(names, chances, strict=True)):
         try:
             arm = chooser._arms.place(name)
-            propensity_of(chance)
+            shares[row] = propensity_of(chance)
             if masks is not None:
                 chooser._arms.chosen_from(arm, masks[row])
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
     points, notes = chooser.contexts.encode_many(columns, n)
-    return Proposals(names, chances, points, masks, notes)
+    return Proposals(names, shares, points, masks, notes)
 
 
 def _masks(
@@ -96,9 +104,9 @@ def _masks(
     """Return a mask for each context: one list of arms for all, or one (or None) for each."""
     if allowed is None:
         return None
-    if isinstance(allowed, str) or not isinstance(allowed, Iterable):
+    listed = checks.listed(allowed)
+    if listed is None:
         raise InvalidInput(f"allowed must be a list of arms, or one for each, got {allowed!r}.")
-    listed = list(allowed)
     if all(isinstance(arm, str) for arm in listed):
         return [chooser._arms.mask(listed, retired=retired)] * n
     if len(listed) != n:
@@ -143,9 +151,10 @@ def ids_of(ids: Any) -> list[Any]:
     """Return the ids of decisions: those of `Choices`, or a list of ids or of decisions."""
     if isinstance(ids, Choices):
         return ids.ids
-    if isinstance(ids, str | Mapping) or not isinstance(ids, Iterable):
+    listed = None if isinstance(ids, Mapping) else checks.listed(ids)
+    if listed is None:
         raise InvalidInput(f"ids must be what choose_many returned, or its ids, got {ids!r}.")
-    return [getattr(one, "id", one) for one in ids]
+    return [getattr(one, "id", one) for one in listed]
 
 
 def _waiting_rows(ledger: Ledger, ids: Sequence[Any]) -> list[Waiting]:

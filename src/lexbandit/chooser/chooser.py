@@ -29,13 +29,15 @@ class Chooser(ChooserCore):
     arms         the options' names
     context      the features that are known before choosing: `Number`, `Category`, ...; none at all
                  if it is left out, and then contexts can be left out too
-    policy       a policy's name, or a policy; by default one that suits the problem
+    policy       a policy's name, or a policy that no other chooser has; by default one that suits
+                 the problem
     explore      the share of choices drawn uniformly from the allowed arms; it makes logs usable to
                  evaluate other policies
     wait         seconds to wait for rewards; None waits for as long as the decision is kept
     keep         how many decisions are kept for their rewards; the oldest leave first
     horizon      how many choices are planned for, for policies that need to know
     seed         of all random draws
+    clock        returns the time in seconds, as a number
     settings     further parameters of the policy, such as scale=0.5
 
     A chooser may be used from many threads: every method takes its lock.
@@ -131,7 +133,9 @@ class Chooser(ChooserCore):
             arms = self._arms
             mask = arms.standing if allowed is None else arms.mask(allowed)
             told = self.policy.explain(self.contexts.encode(context)[0], mask)
-            return explained(told, arms.names, arms.active, self.objectives, self.explore)
+            return explained(
+                told, arms.names, self._ledger.plays, arms.active, self.objectives, self.explore
+            )
 
     def summary(self) -> Summary:
         """Say what was learned so far, and what the order of priority gained and gave up."""
@@ -185,17 +189,21 @@ class Chooser(ChooserCore):
     def digest(self) -> str:
         """Return a hash of what was learned from decisions and rewards, as hex.
 
-        Choosers of one definition that recorded the same decisions and were told the same rewards,
-        in the same order, have the same digest, whoever proposed the decisions. With a `wait`, the
-        times must be the same too. Random states, the seed and the ids' prefix do not count; but a
-        policy that draws while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
+        Choosers of one definition that recorded the same decisions under the same ids and were told
+        the same rewards, in the same order, have the same digest, whoever proposed the decisions.
+        `choose` gives random ids, so choosers that chose for themselves differ. With a `wait`, the
+        times must be the same too. Random states and the seed do not count; but a policy that draws
+        while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
         """
         with self._lock:
             taken = storing.snapshot(self)
         return storing.digest(storing.laid_out(taken))
 
     def merge(self, other: "Chooser") -> None:
-        """Add what another chooser of the same definition learned on other traffic."""
+        """Add what another chooser of the same definition learned on other traffic.
+
+        Which arms are retired stays as it is here.
+        """
         if not isinstance(other, Chooser) or other is self:
             raise InvalidInput(f"merge takes another Chooser, got {other!r}.")
         first, second = sorted((self, other), key=id)

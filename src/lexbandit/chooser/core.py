@@ -4,7 +4,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
+from lexbandit.chooser.settings import no_settings, settings_of
 from lexbandit.chooser.waiting import WaitingRoom
 from lexbandit.contexts import Feature, Notes
 from lexbandit.errors import InvalidInput, counted
@@ -51,11 +54,22 @@ class ChooserCore:
             raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
         if not callable(clock):
             raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
-        self._policy_name = None if isinstance(policy, Policy) else policy or DEFAULT
-        # With the default's own, so that a file and a merge know them.
-        self._settings = {**CAREFUL, **settings} if policy is None else settings
+        named_by = DEFAULT if policy is None else policy
+        self._policy_name = None if isinstance(named_by, Policy) else named_by
+        if self._policy_name is None:
+            no_settings(settings, _OWN)
+            self._settings: dict[str, Any] = {}
+        else:
+            # With the default's own, so that a file and a merge know them.
+            careful = CAREFUL if policy is None else {}
+            self._settings = {**careful, **settings_of(self._policy_name, settings, _OWN)}
         self._horizon = horizon
         self._seed = checks.whole("seed", seed, least=0)
+        if isinstance(policy, Policy) and id(policy) in _USED:
+            raise InvalidInput(
+                f"{policy!r} is another chooser's already: each needs a policy of its own, or one "
+                "would learn what the other is told. Make a second one."
+            )
         self.policy, self.contexts = policy_for(
             policy,
             objectives=self.objectives,
@@ -83,6 +97,7 @@ class ChooserCore:
         prefix = secrets.token_hex(4)
         self._id = f"{prefix}-%x"  # of the decision of a number
         self._past = {prefix}  # whose decisions it learned from: none may count twice
+        _USED[id(self.policy)] = self
 
     # What Python says of a missing argument is for those who made a Chooser.
     __init__.__qualname__ = "Chooser.__init__"
@@ -160,8 +175,9 @@ class ChooserCore:
 
     def overdue(self, now: float) -> list[KeptDecision]:
         """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
+        time = checks.seconds("now", now)
         with self._lock:
-            return [kept(self, waiting) for waiting in self._ledger.room.overdue(now)]
+            return [kept(self, waiting) for waiting in self._ledger.room.overdue(time)]
 
     @property
     def due(self) -> float | None:
@@ -244,3 +260,10 @@ class ChooserCore:
             arms[row] = arm
             propensities[row] = self.policy._propensities_checked(points[row], mask)[arm]
         return arms, (1.0 - self.explore) * propensities + self.explore / counts
+
+
+# The arguments of a chooser but for settings of its policy.
+_OWN = tuple(signature(ChooserCore).parameters)[:-1]
+
+# The choosers by the id of their policy, which each of them keeps alive.
+_USED: "WeakValueDictionary[int, ChooserCore]" = WeakValueDictionary()

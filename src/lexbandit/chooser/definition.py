@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
@@ -77,8 +78,9 @@ def defined(
             f"it was saved with the policy {told['policy']!r}, so load makes one itself: leave "
             "policy out."
         )
+    objectives, settings = _with_tolerances(told["objectives"], told["settings"])
     return make(
-        objectives=[objective_of(objective) for objective in told["objectives"]],
+        objectives=[objective_of(objective) for objective in objectives],
         arms=told["arms"],
         context=[feature_of(feature) for feature in told["context"]],
         policy=policy if policy is not None else told["policy"],
@@ -88,5 +90,23 @@ def defined(
         horizon=told["horizon"],
         seed=told["seed"],
         clock=clock,
-        **told["settings"],
+        **settings,
     )
+
+
+def _with_tolerances(
+    objectives: list[dict[str, Any]], settings: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return objectives and settings with the tolerances where they belong.
+
+    In older files they may be a setting, as shares of the ranges, which counted instead.
+    """
+    rest = dict(settings)
+    if "tolerance" not in rest:
+        return objectives, rest
+    shares = checks.tolerances(rest.pop("tolerance"), len(objectives)).tolist()
+    spans = [objective_of({**one, "tolerance": 0.0}).span for one in objectives]
+    return [
+        {**one, "tolerance": share * span}
+        for one, share, span in zip(objectives, shares, spans, strict=True)
+    ], rest

@@ -1,7 +1,8 @@
 """What a chooser is given, checked: objectives, arms, priors, decisions and rewards."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lexbandit import checks
@@ -24,9 +25,7 @@ def id_of(decision: Any) -> str:
 
 def objectives_of(given: Any) -> tuple[Objective, ...]:
     """Return one or more objectives of different names."""
-    if not isinstance(given, Objective | Iterable):
-        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
-    listed = (given,) if isinstance(given, Objective) else tuple(given)
+    listed = (given,) if isinstance(given, Objective) else tuple(checks.listed(given) or ())
     if not listed or not all(isinstance(objective, Objective) for objective in listed):
         raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
     names = [objective.name for objective in listed]
@@ -53,9 +52,10 @@ def names_apart(objectives: Sequence[Objective], features: Sequence[str]) -> Non
 
 def arms_of(given: Any) -> list[str]:
     """Return the names of arms, all different."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    listed = checks.listed(given)
+    if listed is None:
         raise InvalidInput(f"arms must be a list of names, got {given!r}.")
-    arms = [named("arm", arm) for arm in given]
+    arms = [named("arm", arm) for arm in listed]
     if not arms:
         raise InvalidInput("arms is empty; at least one arm is needed.")
     for arm in arms:
@@ -106,11 +106,17 @@ def told_of(values: Any, named_values: Mapping[str, float]) -> Mapping[str, floa
             f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
         )
     for name in values:
-        if name in named_values and values[name] != named_values[name]:
+        if name in named_values and _differ(values[name], named_values[name]):
             raise Contradiction(
                 f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
             )
     return {**values, **named_values}
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Tell whether two rewards are different numbers; what is no number is refused later."""
+    first, second = checks.real(one), checks.real(other)
+    return first != second and not (math.isnan(first) and math.isnan(second))
 
 
 def nothing_told(objectives: Sequence[Objective]) -> InvalidInput:

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any
 
 from lexbandit.checks import Booleans
-from lexbandit.decisions import ArmReport, Explanation
+from lexbandit.chooser.picturing import picture
+from lexbandit.decisions import ArmReport, Explanation, enumerated
 from lexbandit.objectives import Objective
 
 
@@ -27,6 +26,10 @@ class Estimate:
 @dataclass(frozen=True)
 class ArmExplained:
     """What is known of an arm in a context; `estimates` by objective.
+
+    `plays`: the decisions of it that were learned from, in all contexts; the `observations` of an
+    estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
+    never played: at first one ball covers all arms.
 
     `as_good`: it counts as tied with the best on every objective above the one that decides; `why`
     says how that comes. `propensity` is NaN where the policy knows no closed form of it.
@@ -75,65 +78,14 @@ class ChooserExplanation:
         return self.svg()
 
     def svg(self) -> str:
-        """Return the intervals as a picture, one panel an objective, the likely arm in colour."""
-        row, panel, left = 26, 250, 20 + 7 * max(len(arm.name) for arm in self.arms)
-        height = 46 + row * len(self.arms)
-        width = left + (panel + 30) * len(self.objectives)
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" '
-            'role="img">',
-            f"<title>{_xml(self.reason)}</title>",
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-        ]
-        for n, arm in enumerate(self.arms):
-            y = 40 + row * n
-            weight = ' font-weight="bold"' if self._favoured(arm) else ""
-            parts.append(f'<text x="10" y="{y + 4}"{weight}>{_xml(arm.name)}</text>')
-        for i, objective in enumerate(self.objectives):
-            x = left + i * (panel + 30)
-            better = "more" if objective.goal == "max" else "less"
-            title = f"{_xml(objective.name)} ({better} is better)"
-            parts.append(f'<text x="{x}" y="16" font-weight="bold">{title}</text>')
-            parts += self._panel(objective, x, panel, row)
-        return "".join([*parts, "</svg>"])
-
-    def _favoured(self, arm: ArmExplained) -> bool:
-        """Tell whether an arm is among the likeliest to be chosen."""
-        chances = [one.propensity for one in self.arms if not math.isnan(one.propensity)]
-        return bool(chances) and arm.propensity > 0 and arm.propensity >= max(chances)
-
-    def _panel(self, objective: Objective, x: int, panel: int, row: int) -> list[str]:
-        """Return one objective's intervals and its axis."""
-        low, high = objective.range
-        parts = []
-        for n, arm in enumerate(self.arms):
-            y = 40 + row * n
-            estimate = arm.estimates[objective.name]
-            colour = "#1f6fb2" if self._favoured(arm) else "#555" if arm.allowed else "#bbb"
-            if estimate.value is None or estimate.low is None or estimate.high is None:
-                parts.append(f'<text x="{x}" y="{y + 4}" fill="#999">not observed yet</text>')
-                continue
-            ends = [x + panel * (end - low) / (high - low) for end in (estimate.low, estimate.high)]
-            middle = x + panel * (estimate.value - low) / (high - low)
-            parts.append(
-                f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y}" y2="{y}" '
-                f'stroke="{colour}" stroke-width="{4 if arm.as_good else 2}" '
-                f'stroke-opacity="{0.9 if arm.as_good else 0.5}"/>'
-                f'<circle cx="{middle:.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-            )
-        bottom = 30 + row * len(self.arms)
-        parts.append(
-            f'<line x1="{x}" x2="{x + panel}" y1="{bottom}" y2="{bottom}" stroke="#999"/>'
-            f'<text x="{x}" y="{bottom + 13}" fill="#555">{low:g}</text>'
-            f'<text x="{x + panel}" y="{bottom + 13}" fill="#555" text-anchor="end">{high:g}</text>'
-        )
-        return parts
+        """Return a picture: why, and every arm's intervals, one panel an objective."""
+        return picture(self)
 
 
 def explained(
     explanation: Explanation,
     arms: Sequence[str],
+    plays: Sequence[int],
     active: Booleans,
     objectives: Sequence[Objective],
     explore: float,
@@ -145,7 +97,7 @@ def explained(
             name=arms[report.arm],
             allowed=report.allowed,
             retired=not active[report.arm],
-            plays=report.plays,
+            plays=plays[report.arm],
             estimates={
                 objective.name: _estimate(objective, report, i)
                 for i, objective in enumerate(objectives)
@@ -163,7 +115,7 @@ def explained(
     elif explanation.levels:
         reason = _reason(explanation, told, objectives)
     else:
-        reason = explanation.reason
+        reason = explanation.reason_by(arms, [objective.name for objective in objectives])
     if explore > 0.0 and allowed > 1:
         reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
     return ChooserExplanation(told, tuple(objectives), reason)
@@ -204,17 +156,12 @@ def _why(
             )
     if decides == 0:
         return f"{objectives[0].name} alone decides here."
-    tied = _listed([objective.name for objective in objectives[:decides]])
+    tied = enumerated([objective.name for objective in objectives[:decides]])
     return f"As good as the best in {tied}, as far as is known; {objectives[decides].name} decides."
 
 
 def _unknown(arm: ArmExplained) -> bool:
     return math.isnan(arm.propensity) and arm.as_good
-
-
-def _xml(text: str) -> str:
-    """Return a text as XML can hold it: names may have any characters."""
-    return escape("".join(c if c.isprintable() else "\ufffd" for c in text))
 
 
 def _told(estimate: Estimate) -> str:
@@ -247,7 +194,7 @@ def _reason(
                 f", within the tolerance of {objective.tolerance:g}" if objective.tolerance else ""
             )
             as_good = (
-                f"{_listed(others)} may be as good{within}" if others else "no other is as good"
+                f"{enumerated(others)} may be as good{within}" if others else "no other is as good"
             )
             sentences.append(
                 f"{objective.name}: {top.name} leads with {_told(estimate)}; {as_good}."
@@ -255,7 +202,7 @@ def _reason(
         elif explanation.unsure:
             likely = [arms[a] for a in explanation.likely]
             later = [o.name for o in objectives[i + 1 :]]
-            ignored = f"; {_listed(later)} {_do(later)} not count yet" if later else ""
+            ignored = f"; {enumerated(later)} {_do(later)} not count yet" if later else ""
             tried = _tried(likely if len(likely) > 1 else [top], objective)
             sentences.append(f"{objective.name}: {tried}{ignored}.")
         else:
@@ -263,14 +210,14 @@ def _reason(
             among = "Of these, " if i else ""
             best = "most promising" if i else "best"
             verb, drawn = ("is", "") if len(likely) == 1 else ("are", "; one of them is drawn")
-            names = _listed([arm.name for arm in likely])
+            names = enumerated([arm.name for arm in likely])
             sentences.append(f"{among}{names} {verb} {best} in {objective.name}{drawn}.")
     return " ".join(sentences)
 
 
 def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
     """Say which arms may be played to learn about them, and why."""
-    names = _listed([arm.name for arm in arms])
+    names = enumerated([arm.name for arm in arms])
     unknown = all(arm.estimates[objective.name].value is None for arm in arms)
     if len(arms) == 1:
         estimate = _told(arms[0].estimates[objective.name])
@@ -288,7 +235,3 @@ def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
 
 def _do(names: Sequence[str]) -> str:
     return "does" if len(names) == 1 else "do"
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,16 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.errors import InvalidInput
 
 Columns = dict[str, Any]
+
+_PACKAGES = ("polars", "pandas", "pyarrow")
+# What is to be read before it has columns, and how.
+_UNREAD = ("collect", "read_all", "to_table")
 
 
 def columns_of(frame: Any, names: Sequence[str]) -> Columns:
     """Return the columns of a frame by name, without copies where the frame allows it.
 
     An array has one column for each of `names`, in their order; for a single name, what it has a
-    row is that one's value. Where a column holds nothing it has None or NaN.
+    row is that one's value. Where a column holds nothing, or is masked, it has None or NaN.
     """
     if isinstance(frame, Mapping):
         columns = {name: _column(name, frame[name]) for name in frame}
@@ -27,6 +32,7 @@ def columns_of(frame: Any, names: Sequence[str]) -> Columns:
     for name in columns:
         if not isinstance(name, str):
             raise InvalidInput(f"the names of columns must be texts, got {name!r}.")
+    columns = {name: _unmasked(column) for name, column in columns.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InvalidInput(f"the columns differ in length: {lengths}.")
@@ -48,12 +54,37 @@ def plain(column: Any) -> list[Any]:
 
 def _column(name: Any, column: Any) -> Any:
     """Return a column of a mapping as an array or a sequence."""
-    package = type(column).__module__.partition(".")[0]
-    if package in ("polars", "pandas", "pyarrow"):
-        return _values(package, column)
-    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+    if not _is_column(column):
         raise InvalidInput(f"column {name!r} must be a list or an array of values, got {column!r}.")
-    return column
+    package = _package(column)
+    return _values(package, column) if package in _PACKAGES else column
+
+
+def _is_column(column: Any) -> bool:
+    """Tell whether something has values in an order, as a column has."""
+    if isinstance(column, str | bytes | bytearray | memoryview | Mapping | set | frozenset):
+        return False
+    if _package(column) in _PACKAGES and not (
+        hasattr(column, "to_numpy") and (hasattr(column, "dtype") or hasattr(column, "type"))
+    ):
+        return False
+    try:
+        len(column)
+    except TypeError:
+        return False
+    return True
+
+
+def _unmasked(column: Any) -> Any:
+    """Return a column with None or NaN for what is masked."""
+    if isinstance(column, list | tuple) and any(value is np.ma.masked for value in column):
+        return [None if value is np.ma.masked else value for value in column]
+    return checks.unmasked(column)
+
+
+def _package(value: Any) -> str:
+    """Return the name of the package that a value's type comes from."""
+    return type(value).__module__.partition(".")[0]
 
 
 def _of_array(array: np.ndarray, names: Sequence[str]) -> Columns:
@@ -78,28 +109,33 @@ def _of_rows(rows: Sequence[Any], names: Sequence[str]) -> Columns:
 
 
 def _of_frame(frame: Any) -> Columns:
-    package = type(frame).__module__.partition(".")[0]
+    package = _package(frame)
     if package == "polars" and hasattr(frame, "get_columns"):
         return {column.name: _values(package, column) for column in frame.get_columns()}
     if package == "pandas" and hasattr(frame, "columns"):
-        if not frame.columns.is_unique:
-            raise InvalidInput(f"the frame has two columns of one name: {list(frame.columns)}.")
+        _refuse_twins(frame.columns.tolist())
         return {name: _values(package, frame[name]) for name in frame.columns}
-    if package == "pyarrow" and hasattr(frame, "schema"):
+    if package == "pyarrow" and hasattr(frame, "column"):
+        _refuse_twins(frame.schema.names)
         return {
             name: _values(package, frame.column(n)) for n, name in enumerate(frame.schema.names)
         }
-    hint = "; call collect() first" if hasattr(frame, "collect") else ""
+    hint = "".join(f"; call {how}() first" for how in _UNREAD if hasattr(frame, how))
     raise InvalidInput(
         "a mapping of columns, a list of mappings, an array, a Polars or pandas frame or an Arrow "
         f"table is wanted, got {type(frame).__name__}{hint}."
     )
 
 
+def _refuse_twins(names: list[Any]) -> None:
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"the frame has two columns of one name: {names}.")
+
+
 def _values(package: str, column: Any) -> np.ndarray:
     """Return a column of a frame as an array: numbers without a copy, where it can be."""
     if package == "pandas":
-        if hasattr(column.dtype, "na_value") and column.hasnans:
+        if hasattr(column.dtype, "na_value") and column.isna().any():
             return np.asarray(column.to_numpy(dtype=object, na_value=None))
         return np.asarray(column.to_numpy())
     if package == "pyarrow":

@@ -1,11 +1,12 @@
 """A warm start: what a log tells, of a user's own making or of the service's."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lexbandit.checks import Integers
 from lexbandit.chooser.batches import values_of
 from lexbandit.chooser.doors import ARM
 from lexbandit.chooser.frames import Columns, columns_of, plain
@@ -35,12 +36,13 @@ def learn(chooser: "Chooser", frame: Any) -> int:
     told = ~np.isnan(values).all(axis=1)
     if len(names) and not told.any():
         raise InvalidInput(f"the log holds no reward of any objective ({', '.join(objectives)}).")
-    places = np.array([chooser._arms.place(name) for name in names], np.int64)
+    places = _places(chooser, names)
     given = {name: columns[name] for name in features if name in columns}
     absent = _absent(chooser, given)
     points, notes = chooser.contexts.encode_many(given, len(names))
     shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
     chooser.policy.update_many(points[told], places[told], np.column_stack(shares)[told])
+    chooser._ledger.note_log(places[told])
     chooser.contexts.count(notes)
     for i in range(len(chooser.objectives)):
         chooser._ledger.warn_outside(i, values[:, i])
@@ -50,6 +52,17 @@ def learn(chooser: "Chooser", frame: Any) -> int:
             " and none ".join(map(repr, absent)),
         )
     return int(told.sum())
+
+
+def _places(chooser: "Chooser", names: Sequence[Any]) -> Integers:
+    """Return the numbers of arms; one that is not known is told with its row."""
+    places = np.empty(len(names), np.int64)
+    for row, name in enumerate(names):
+        try:
+            places[row] = chooser._arms.place(name)
+        except InvalidInput as error:
+            raise type(error)(f"row {row}: {error}") from None
+    return places
 
 
 def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str]) -> Columns:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.checks import Booleans, Floats
-from lexbandit.chooser.policy_for import takes_parts
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.chooser.policy_for import plays_known, takes_parts
 from lexbandit.chooser.received import NOTHING, with_many
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
@@ -48,9 +49,13 @@ class Ledger:
         self.contexts = contexts
         self.room = room
         self.clock = clock
+        self.now()  # one that does not tell seconds is refused here
         self.index = {objective.name: i for i, objective in enumerate(objectives)}
         self.made = 0
         self.defaulted = 0
+        # how many decisions of each arm the policy learned from, and rows of logs
+        self.plays = plays_known(policy) or [0] * policy.arms
+        self.rows = 0
         self.outside = dict.fromkeys(self.index, 0)
         # the rewards of each objective, as they were learned
         self.received = [NOTHING] * len(objectives)
@@ -63,6 +68,13 @@ class Ledger:
         }
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
+    def now(self) -> float:
+        """Return the time by the clock; what is no number of seconds is refused."""
+        now = self.clock()
+        if now.__class__ is float and now - now == 0.0:  # the usual case: finite
+            return now
+        return checks.seconds("the time that clock() returns", now)
+
     def keep(
         self,
         id: str,
@@ -73,7 +85,7 @@ class Ledger:
         notes: Notes,
     ) -> None:
         """Keep a checked decision for its rewards."""
-        now, room = self.clock(), self.room
+        now, room = self.now(), self.room
         if room.wait is not None:
             self.expire(now)
         if id in room.held:
@@ -96,7 +108,7 @@ class Ledger:
         notes: Notes,
     ) -> None:
         """Keep many checked decisions, whose ids differ: as `keep`, one after the other."""
-        now, room = self.clock(), self.room
+        now, room = self.now(), self.room
         if room.wait is not None:
             self.expire(now)
         held, nothing = room.held, self.no_rewards
@@ -129,7 +141,7 @@ class Ledger:
     def tick(self) -> None:
         """Let decisions go whose time is over now."""
         if self.room.wait is not None:
-            self.expire(self.clock())
+            self.expire(self.now())
 
     def expire(self, now: float) -> None:
         """Let decisions go whose time is over; what is missing takes its default, if it has one."""
@@ -190,6 +202,7 @@ class Ledger:
         elif self.in_parts:
             self.policy._update_checked(waiting.point, waiting.arm, shares, waiting.mask)
             waiting.learned = True
+            self.plays[waiting.arm] += 1
         waiting.rewards = tuple(rewards)
         received = self.received
         for i, value, share in fresh:
@@ -214,6 +227,7 @@ class Ledger:
         ]
         self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
         waiting.learned = True
+        self.plays[waiting.arm] += 1
 
     def _leave(self, waiting: Waiting) -> None:
         """Let a decision go: what is held back of it is learned."""
@@ -236,6 +250,13 @@ class Ledger:
         for waiting, row in zip(first, rows, strict=True):
             waiting.rewards = tuple(row)
             waiting.learned = True
+            self.plays[waiting.arm] += 1
+
+    def note_log(self, arms: Integers) -> None:
+        """Note that the policy learned the rewards of these arms from a log."""
+        self.rows += len(arms)
+        for arm, count in enumerate(np.bincount(arms, minlength=len(self.plays)).tolist()):
+            self.plays[arm] += count
 
     def warn_outside(self, i: int, values: Floats) -> None:
         """Count the rewards outside their range; say so the first time."""
@@ -259,6 +280,7 @@ class Ledger:
 
         What was chosen before could not be the new arm.
         """
+        self.plays.append(0)
         before = np.append(np.ones(len(active), np.bool_), False)
         for waiting in self.room:
             mask = waiting.mask

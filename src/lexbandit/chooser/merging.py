@@ -32,6 +32,8 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
     into, source = chooser._ledger, other._ledger
     into.made += source.made
     into.defaulted += source.defaulted
+    into.plays = [mine + theirs for mine, theirs in zip(into.plays, source.plays, strict=True)]
+    into.rows += source.rows
     into.received = [
         added(mine, theirs) for mine, theirs in zip(into.received, source.received, strict=True)
     ]

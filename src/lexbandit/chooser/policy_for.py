@@ -15,8 +15,8 @@ from lexbandit.policies import REGISTRY, Policy, make_policy
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import checked_sides
 from lexbandit.policies.linear_policy import LinearPolicy
-from lexbandit.policies.making import parameters_of
 from lexbandit.policies.phases import PhasedPolicy
+from lexbandit.policies.projected import ProjectedPolicy
 
 log = logging.getLogger("lexbandit")
 
@@ -43,20 +43,14 @@ def policy_for(
     The default is docs/choosing-a-policy.md's.
     """
     if isinstance(policy, Policy):
-        if settings:
-            raise InvalidInput(
-                f"{', '.join(settings)}: settings are for a policy by name; this one is made."
-            )
         contexts = _contexts_of(policy, objectives, arms, context)
-        mine = [objective.tolerance / objective.span for objective in objectives]
-        if not np.allclose(getattr(policy, "tolerances", 0.0), mine, rtol=1e-9, atol=0.0):
-            _warn_unread(f"{policy!r}, made with tolerances of its own or none,", objectives)
+        _same_tolerances(policy, objectives)
         return policy, contexts
     name = DEFAULT if policy is None else policy
     taken = REGISTRY.parameters(name)
     contexts = Contexts(context, smooth="features" in taken)
     shares = [objective.tolerance / objective.span for objective in objectives]
-    if "tolerance" not in parameters_of(name, settings.get("policy")):
+    if "tolerance" not in taken:
         _warn_unread(f"the policy {name!r}", objectives)
     known: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
     planned = "horizon" in taken and taken["horizon"].default is Parameter.empty
@@ -74,9 +68,35 @@ def policy_for(
         dimension=contexts.dimension,
         objectives=len(objectives),
         seed=seed,
-        **{"tolerance": np.array(shares), **known, **settings},
+        tolerance=np.array(shares),
+        **known,
+        **settings,
     )
     return made, contexts
+
+
+def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
+    """Refuse a policy whose tolerances are not the objectives': only one of them can be true."""
+    theirs = _tolerances_of(policy)
+    mine = [objective.tolerance / objective.span for objective in objectives]
+    if theirs is None:
+        _warn_unread(repr(policy), objectives)
+    elif not np.allclose(theirs, mine, rtol=1e-9, atol=0.0):
+        shares = np.broadcast_to(theirs, len(mine)).tolist()
+        own = [f"{o.name} {share * o.span:g}" for o, share in zip(objectives, shares, strict=True)]
+        raise InvalidInput(
+            f"the policy was made with a tolerance of {', '.join(own)}, the objectives have "
+            f"{', '.join(f'{o.name} {o.tolerance:g}' for o in objectives)}: give Objective(...) "
+            f"the tolerance of the policy, or make the policy with tolerance="
+            f"[{', '.join(f'{share:.12g}' for share in mine)}], shares of the ranges."
+        )
+
+
+def _tolerances_of(policy: Policy) -> Any:
+    """Return the tolerances that a policy works with, or the one it wraps; None without any."""
+    if isinstance(policy, ProjectedPolicy | PhasedPolicy):
+        return _tolerances_of(policy.inner)
+    return getattr(policy, "tolerances", None)
 
 
 def _warn_unread(policy: str, objectives: Sequence[Objective]) -> None:
@@ -127,6 +147,20 @@ def takes_parts(policy: Policy) -> bool:
     if isinstance(policy, LinearPolicy):
         return policy.stages == 1
     return not isinstance(policy, PhasedPolicy) and type(policy).amend is not Policy.amend
+
+
+def plays_known(policy: Policy) -> list[int] | None:
+    """Return how often a policy learned from each arm so far; None where it does not keep that.
+
+    A ball may cover several arms, and a phase that is over is forgotten.
+    """
+    if isinstance(policy, ProjectedPolicy):
+        return plays_known(policy.inner)
+    if not isinstance(policy, CellPolicy | LinearPolicy):
+        return None
+    plays = policy.state()["plays"]
+    counts: list[int] = (plays.sum(axis=0) if plays.ndim == 2 else plays).tolist()
+    return counts
 
 
 def _contexts_of(

@@ -171,9 +171,9 @@ def record_many(chooser: "ChooserCore", ids: Any, proposals: Any) -> None:
 
 def _fresh_ids(ids: Any, n: int) -> list[str]:
     """Return n ids, all different."""
-    if isinstance(ids, str) or not isinstance(ids, Sequence | np.ndarray):
+    listed = checks.listed(ids) if isinstance(ids, Sequence | np.ndarray) else None
+    if listed is None:
         raise InvalidInput(f"ids must be a list of texts, got {ids!r}.")
-    listed: list[str] = ids.tolist() if isinstance(ids, np.ndarray) else list(ids)
     if len(listed) != n:
         raise InvalidInput(f"{there_are(len(listed), 'id')} for {counted(n, 'decision')}.")
     for row, id in enumerate(listed):

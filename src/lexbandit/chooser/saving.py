@@ -50,21 +50,22 @@ _DAMAGE = (
 def place_of(path: Any) -> Path:
     """Return the path of a file."""
     try:
-        return Path(os.fsdecode(path))
+        text = os.fsdecode(path)
     except TypeError:
         raise InvalidInput(f"path must be a text or a Path, got {path!r}.") from None
+    try:
+        storable = b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        storable = False
+    if not storable:
+        raise InvalidInput(f"path must have characters that a file's name can have, got {path!r}.")
+    return Path(text)
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
     """Return the bytes of a file. They are not compressed: what was learned hardly gets smaller."""
     head = {"format": FORMAT, "version": VERSION, **document}
-    try:
-        text = json.dumps(head, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"this chooser cannot be saved: {error}; settings of the policy must be plain numbers, "
-            "texts and lists."
-        ) from error
+    text = text_of(head, "saved")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("chooser.json", text)
@@ -73,6 +74,17 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
             np.save(member, array, allow_pickle=False)
             archive.writestr(f"{key}.npy", member.getbuffer())
     return buffer.getvalue()
+
+
+def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> str:
+    """Return a document as JSON."""
+    try:
+        return json.dumps(document, allow_nan=False, sort_keys=sort)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"this chooser cannot be {purpose}: {error}; settings of the policy must be plain "
+            "numbers, texts and lists."
+        ) from error
 
 
 def write(path: Path, data: bytes) -> None:

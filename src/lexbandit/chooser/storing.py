@@ -1,7 +1,7 @@
 """A chooser as contents of a file, and back; and the digest of what it learned."""
 
 import hashlib
-import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,8 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import received, saving
 from lexbandit.chooser.definition import defined, definition
+from lexbandit.chooser.policy_for import plays_known
+from lexbandit.chooser.proposals import propensity_of
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.errors import InvalidInput
@@ -19,6 +21,8 @@ from lexbandit.policies import Policy
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
+
+log = logging.getLogger("lexbandit")
 
 
 class Snapshot(NamedTuple):
@@ -57,6 +61,8 @@ def snapshot(chooser: "Chooser") -> Snapshot:
         "counts": {name: dict(counts) for name, counts in chooser.contexts.counts.items()},
         "room": {"expired": ledger.room.expired, "dropped": ledger.room.dropped},
         "defaulted": ledger.defaulted,
+        "plays": list(ledger.plays),
+        "rows": ledger.rows,
         "received": [list(sums) for sums in ledger.received],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
@@ -135,7 +141,7 @@ def digest(contents: Contents) -> str:
     arrays = {name: a for name, a in contents.arrays.items() if name not in _OF_ITS_OWN}
     if told["wait"] is None:
         del arrays["waiting/since"]  # without a wait, time has no effect
-    hashed = hashlib.sha256(json.dumps(document, sort_keys=True).encode())
+    hashed = hashlib.sha256(saving.text_of(document, "hashed", sort=True).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
@@ -159,7 +165,9 @@ def load(
     try:
         chooser = defined(make, document["definition"], policy, clock)
         _fill(chooser, document, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except KeyError as error:
+        raise InvalidInput(f"{where} is damaged: it has no {error}.") from error
+    except (TypeError, IndexError, AttributeError) as error:
         raise InvalidInput(f"{where} is damaged: {type(error).__name__} {error}.") from error
     except ValueError as error:
         raise InvalidInput(f"{where} cannot be loaded: {error}") from error
@@ -183,15 +191,41 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger = chooser._ledger
     ledger.made = checks.whole("made", document["made"], least=0)
     ledger.defaulted = checks.whole("defaulted", document.get("defaulted", 0), least=0)
-    ledger.outside.update({name: int(document["outside"][name]) for name in ledger.outside})
+    ledger.plays = _plays(chooser, document)
+    ledger.rows = checks.whole("rows", document.get("rows", 0), least=0)
+    outside = document["outside"]
+    ledger.outside.update(
+        {name: checks.whole("outside", outside[name], least=0) for name in ledger.outside}
+    )
     room = document["room"]
-    ledger.room.expired, ledger.room.dropped = int(room["expired"]), int(room["dropped"])
+    ledger.room.expired = checks.whole("expired", room["expired"], least=0)
+    ledger.room.dropped = checks.whole("dropped", room["dropped"], least=0)
     ledger.received = received.read(
         document["received"], len(chooser.objectives), document["version"]
     )
+    sums = np.array(ledger.received)
+    checks.refuse_first("received", sums, ~np.isfinite(sums), "sums are finite")
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision
+
+
+def _plays(chooser: "Chooser", document: Mapping[str, Any]) -> list[int]:
+    """Return how many decisions of each arm were learned; older files leave it to the policy."""
+    arms = len(chooser._arms)
+    if "plays" in document:
+        plays = [checks.whole("plays", count, least=0) for count in document["plays"]]
+        if len(plays) != arms:
+            raise InvalidInput(f"there are plays of {len(plays)} arms, not of {arms}.")
+        return plays
+    known = plays_known(chooser.policy)
+    if known is None:
+        log.warning(
+            "an older lexbandit saved this chooser, and did not count the plays of each arm for "
+            "the policy %s: they count from now on.",
+            chooser.policy.name,
+        )
+    return known or [0] * arms
 
 
 def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -219,12 +253,17 @@ def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting
     places = _places_in(chooser, "waiting", arrays)
     arms = checks.arms_of(arrays["waiting/arms"], rounds=n, arms_known=len(chooser._arms))
     rewards = _array(arrays, "waiting/rewards", "f", (n, len(chooser.objectives)))
+    outside = np.abs(rewards) > checks.LARGEST_REWARD
+    checks.refuse_first("waiting/rewards", rewards, outside, checks.REWARDS_ALLOWED)
+    propensities = _array(arrays, "waiting/propensities", "f", (n,)).tolist()
+    since = _array(arrays, "waiting/since", "f", (n,))
+    checks.refuse_first("waiting/since", since, ~np.isfinite(since), "times are finite")
     told = zip(
         ids,
         places,
         arms.tolist(),
-        _array(arrays, "waiting/propensities", "f", (n,)).tolist(),
-        _array(arrays, "waiting/since", "f", (n,)).tolist(),
+        map(propensity_of, propensities),
+        since.tolist(),
         rewards.tolist(),
         _array(arrays, "waiting/learned", "b", (n,)).tolist(),
         strict=True,

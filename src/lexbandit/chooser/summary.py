@@ -43,7 +43,8 @@ class Summary:
                 first objective alone, by the present estimates, averaged over recent contexts; in
                 the objective's own units, positive is better. The interval comes from the widths
                 that the policy works with; it is no 95 % interval
-    plays       rewarded decisions per arm
+    plays       per arm, the rewarded decisions and the rows of logs that were learned from
+    rows        how many rows of logs were learned from (`learn`); the averages are without them
     outside     per objective, how many rewards lay outside its range
     ranges      per objective, its range
     contexts    per feature, how many values were outside its range, missing or unknown
@@ -54,6 +55,7 @@ class Summary:
     plays: dict[str, int]
     decisions: int
     waiting: int
+    rows: int = 0
     outside: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     contexts: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -61,14 +63,21 @@ class Summary:
     def __str__(self) -> str:
         kept = f"{self.waiting:,} kept for {'its' if self.waiting == 1 else 'their'} rewards"
         lines = [f"{counted(self.decisions, 'decision')}, {kept}."]
+        if self.rows:
+            lines.append(f"Learned from {counted(self.rows, 'row')} of logs besides.")
         total = sum(self.plays.values())
         shares = [f"{arm} {n / total:.1%}" for arm, n in self.plays.items()] if total else []
         lines.append(f"Rewarded plays: {', '.join(shares) or 'none yet'}.")
         wide = max(len(name) for name in self.received)
+        if self.rows:
+            lines.append("Its own decisions, without the logs:")
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
         lines += self._taken_otherwise()
         lines.append("Against always taking the arm best for the first objective:")
+        if not self.decisions:
+            lines.append("nothing known yet: it is averaged over the contexts of decisions.")
+            return "\n".join(lines)
         for name, mean in self.gained.items():
             lines.append(f"{name.ljust(wide)}  {_gain(mean)}")
         return "\n".join(lines)
@@ -115,25 +124,21 @@ def _change(gain: float) -> str:
 
 def summarized(chooser: "Chooser") -> Summary:
     """Return the summary of a chooser."""
-    plays = _plays(chooser)
+    ledger = chooser._ledger
     return Summary(
         received={
-            objective.name: _received(*chooser._ledger.received[i])
+            objective.name: _received(*ledger.received[i])
             for i, objective in enumerate(chooser.objectives)
         },
         gained=_gained(chooser),
-        plays={arm: int(plays[n]) for n, arm in enumerate(chooser._arms.names)},
-        decisions=chooser._ledger.made,
-        waiting=len(chooser._ledger.room),
-        outside=dict(chooser._ledger.outside),
+        plays=dict(zip(chooser._arms.names, ledger.plays, strict=True)),
+        decisions=ledger.made,
+        waiting=len(ledger.room),
+        rows=ledger.rows,
+        outside=dict(ledger.outside),
         ranges={objective.name: objective.range for objective in chooser.objectives},
         contexts={name: dict(counts) for name, counts in chooser.contexts.counts.items()},
     )
-
-
-def _plays(chooser: "Chooser") -> np.ndarray:
-    plays = chooser.policy.state().get("plays", np.zeros(len(chooser._arms), np.int64))
-    return np.asarray(plays.sum(axis=0) if plays.ndim == 2 else plays)
 
 
 def _received(count: float, origin: float, total: float, squares: float) -> Mean:

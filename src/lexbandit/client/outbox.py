@@ -138,6 +138,8 @@ class Outbox:
                         continue
                     letters = list(self._queue)
                     refused = [(letter, error) for letter in letters]
+            except Exception as error:  # such as a client that was closed: it would be so again
+                refused = [(letter, error) for letter in letters]
             with self._changed:
                 # They leave only now: `flush` waits for an empty queue.
                 for _ in letters:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.contexts.feature import FINE, MISSING, UNKNOWN, Feature, no_value
 from lexbandit.errors import InvalidInput, unknown_name
@@ -26,11 +27,11 @@ class Category(Feature):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.values, str) or not tuple(self.values):
+        values = tuple(checks.listed(self.values) or ())
+        if not values:
             raise InvalidInput(
                 f"values of feature {self.name!r} must be a list of names, got {self.values!r}."
             )
-        values = tuple(self.values)
         for value in values:
             named(f"value of feature {self.name!r}", value)
         if len(set(values)) != len(values):
@@ -52,7 +53,9 @@ class Category(Feature):
         try:
             k = self._place.get(value, -1)  # type: ignore[attr-defined]
         except TypeError:
-            raise self._refuse(value, f"one of {', '.join(self.values)}") from None
+            if not no_value(value):
+                raise self._refuse(value, f"one of {', '.join(self.values)}") from None
+            k = -1
         note = FINE
         if k < 0:
             note = MISSING if no_value(value) else UNKNOWN
@@ -83,7 +86,11 @@ class Category(Feature):
 
 @dataclass(frozen=True)
 class Flag(Feature):
-    """True or False."""
+    """True or False.
+
+    A missing one is an error, or with missing="middle" halfway between the two; on a grid that is a
+    cell of its own.
+    """
 
     kind: ClassVar[str] = "flag"
 

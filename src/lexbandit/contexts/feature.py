@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 from lexbandit.objectives import named
 
 FINE, OUTSIDE, MISSING, UNKNOWN = 0, 1, 2, 3
@@ -20,17 +20,19 @@ Notes = tuple[tuple[str, str, int], ...]
 
 
 def no_value(value: Any) -> bool:
-    """Tell whether a value is none: None or NaN."""
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+    """Tell whether a value is none: None, NaN or masked."""
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return value is None or value is np.ma.masked
 
 
 @dataclass(frozen=True)
 class Feature(ABC):
     """One named feature of the context.
 
-    `missing` says what is done where there is no value (absent, None or NaN): "refuse" makes it an
-    error, "middle" takes the middle and counts it. `outside` says what is done with a value outside
-    its range: "clip" takes the nearest end and counts it, "refuse" makes it an error.
+    `missing` says what is done where there is no value (absent, None, NaN or masked): "refuse"
+    makes it an error, "middle" takes the middle and counts it. `outside` says what is done with a
+    value outside its range: "clip" takes the nearest end and counts it, "refuse" makes it an error.
     """
 
     name: str
@@ -42,8 +44,7 @@ class Feature(ABC):
     def __post_init__(self) -> None:
         named("context feature", self.name)
         for what, known in (("missing", ("refuse", "middle")), ("outside", ("clip", "refuse"))):
-            if getattr(self, what) not in known:
-                raise unknown_name(f"{what} of feature {self.name!r}:", getattr(self, what), known)
+            checks.one_of(f"{what} of feature {self.name!r}:", getattr(self, what), known)
 
     @property
     def values_in_cells(self) -> int:

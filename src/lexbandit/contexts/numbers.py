@@ -9,13 +9,16 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.contexts.feature import FINE, OUTSIDE, Feature, no_value
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput
 from lexbandit.objectives import ends
 
 
 @dataclass(frozen=True)
 class Number(Feature):
-    """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0."""
+    """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0.
+
+    A missing one is an error, or with missing="middle" the middle of the range.
+    """
 
     low: float = 0.0
     high: float = 1.0
@@ -28,8 +31,7 @@ class Number(Feature):
         low, high = ends(f"low and high of feature {self.name!r}", (self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
-        if self.scale not in ("linear", "log"):
-            raise unknown_name(f"scale of feature {self.name!r}:", self.scale, ("linear", "log"))
+        checks.one_of(f"scale of feature {self.name!r}:", self.scale, ("linear", "log"))
         if self.scale == "log" and low <= 0.0:
             raise InvalidInput(
                 f"feature {self.name!r} has a log scale, so low must be above 0, got {self.low!r}."
@@ -87,7 +89,11 @@ class Number(Feature):
 
 @dataclass(frozen=True)
 class Cycle(Feature):
-    """A number that comes round again after `period`, such as the hour of the day after 24."""
+    """A number that comes round again after `period`, such as the hour of the day after 24.
+
+    A missing one is an error, or with missing="middle" the middle of the circle, as far from every
+    time; for a policy on cells it is half the period.
+    """
 
     period: float = 24.0
 
@@ -136,7 +142,11 @@ class Cycle(Feature):
 
 @dataclass(frozen=True)
 class Vector(Feature):
-    """`length` numbers from `low` to `high` under one name, such as an embedding."""
+    """`length` numbers from `low` to `high` under one name, such as an embedding.
+
+    It is missing if any of its numbers is: an error, or with missing="middle" the middle of the
+    range for all of them.
+    """
 
     length: int = 1
     low: float = 0.0
@@ -158,7 +168,7 @@ class Vector(Feature):
 
     def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
         """Write the shares of the range."""
-        if value is None:
+        if no_value(value):
             return self._middle(value, point, at, self.length)
         numbers = checks.floats(f"context feature {self.name!r}", value, (self.length,))
         if np.isnan(numbers).any():

@@ -23,7 +23,7 @@ def time_feature(t: Any, period: int) -> Floats:
         rounds = np.asarray(checks.whole("t", t, least=0, most=_LATEST), np.float64)
     else:
         try:
-            rounds = np.asarray(t, np.float64)
+            rounds = np.asarray(checks.unmasked(t), np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(f"t must be a round or an array of rounds, got {t!r}.") from error
         wrong = ~((rounds >= 0) & (rounds <= _LATEST) & (rounds == np.floor(rounds)))

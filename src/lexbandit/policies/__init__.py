@@ -2,6 +2,20 @@
 
 from lexbandit.policies.base import Policy
 from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.making import REGISTRY, make_policy, parameters_of, wraps
+from lexbandit.policies.making import (
+    REGISTRY,
+    make_policy,
+    parameters_of,
+    settings_known,
+    wraps,
+)
 
-__all__ = ["REGISTRY", "CellPolicy", "Policy", "make_policy", "parameters_of", "wraps"]
+__all__ = [
+    "REGISTRY",
+    "CellPolicy",
+    "Policy",
+    "make_policy",
+    "parameters_of",
+    "settings_known",
+    "wraps",
+]

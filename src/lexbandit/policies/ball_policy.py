@@ -7,8 +7,8 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation
-from lexbandit.errors import InvalidInput
+from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels import balls, balls_choosing, balls_learning
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
@@ -138,8 +138,9 @@ class BallPolicy(Policy):
         chosen = likely(shares)
         sizes = sorted({float(m.sizes[self._credited(point, arm), balls.RADIUS]) for arm in chosen})
         radii = " and ".join(f"{radius:g}" for radius in sizes)
-        reason = f"{listed(chosen)}: {self._why} (radius {radii}; {m.used} balls in all)."
-        return Explanation(self.name, None, reports, reason[0].upper() + reason[1:])
+        found = f"radius {radii}; {counted(m.used, 'ball')} in all"
+        reason = Reason(f"{listed(chosen)}: {self._why} ({found}).")
+        return Explanation(self.name, None, reports, reason)
 
     def _report(self, point: Floats, arm: int, allowed: bool, share: float) -> ArmReport:
         m = self._memory

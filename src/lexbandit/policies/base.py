@@ -15,7 +15,7 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 _MOST_ARMS = 10**7
-_contiguous, _DOUBLE = np.ascontiguousarray, np.float64
+_contiguous, _DOUBLE, _Masked = np.ascontiguousarray, np.dtype(np.float64), np.ma.MaskedArray
 
 # A prior counts as whole observations, at most so many.
 _HEAVIEST = 10**9
@@ -167,23 +167,13 @@ class Policy(ABC):
 
     def _context(self, context: Any) -> Floats:
         """Return the context in its proper shape; whether it lies in [0,1]^d is for the caller."""
-        try:
-            array = _contiguous(context, _DOUBLE)
-            if array.shape == self._context_shape:
-                return array
-        except (TypeError, ValueError, OverflowError):
-            pass
-        return checks.floats("context", context, self._context_shape)
+        array = _usual(context, self._context_shape)
+        return checks.floats("context", context, self._context_shape) if array is None else array
 
     def _rewards(self, rewards: Any) -> Floats:
         """Return the rewards in their proper shape; whether they are finite is for the caller."""
-        try:
-            array = _contiguous(rewards, _DOUBLE)
-            if array.shape == self._reward_shape:
-                return array
-        except (TypeError, ValueError, OverflowError):
-            pass
-        return checks.floats("rewards", rewards, self._reward_shape)
+        array = _usual(rewards, self._reward_shape)
+        return checks.floats("rewards", rewards, self._reward_shape) if array is None else array
 
     def _arm(self, arm: Any) -> int:
         number: int = arm
@@ -252,6 +242,19 @@ class Policy(ABC):
                 raise InvalidInput(
                     f"{what} of the rounds is {getattr(rounds, what)}, of the policy {number}."
                 )
+
+
+def _usual(value: Any, shape: tuple[int]) -> Floats | None:
+    """Return plain numbers of the proper shape as an array; None for all that needs a look."""
+    try:
+        array = _contiguous(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if array.shape != shape or isinstance(value, _Masked):
+        return None
+    if array.dtype is _DOUBLE:
+        return array
+    return _contiguous(array, _DOUBLE) if array.dtype.kind in "biuf" else None
 
 
 def no_such_play(arm: int, rewards: Floats) -> InvalidInput:

@@ -7,7 +7,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation
+from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
 from lexbandit.kernels import statistics
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.kernels.updating import DONE, OUT_OF_RANGE
@@ -200,7 +200,7 @@ class CellPolicy(CellState):
             self.name,
             key,
             reports,
-            reason[0].upper() + reason[1:],
+            Reason(reason),
             levels.told() if levels else (),
             bool(levels and levels.unsure),
         )

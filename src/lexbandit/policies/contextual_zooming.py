@@ -4,6 +4,7 @@ import math
 
 from lexbandit.policies.ball_policy import BallPolicy
 from lexbandit.policies.making import REGISTRY
+from lexbandit.policies.wording import objective
 
 
 class ContextualZoomingRule(BallPolicy):
@@ -21,7 +22,7 @@ class ContextualZoomingRule(BallPolicy):
     recorded, for `explain`, and never decide.
     """
 
-    _why = "highest index in objective 1 among the relevant balls"
+    _why = f"highest index in {objective(0)} among the relevant balls"
 
 
 @REGISTRY.register("contextual-zooming")

@@ -9,7 +9,7 @@ from lexbandit.partitions import SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 from lexbandit.rounds import Rounds
 
 
@@ -51,7 +51,7 @@ class DominantRule(CellPolicy):
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)
-        reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
+        reason = f"{listed(chosen)}: highest index in {objective(0)}{drawn(chosen)}."
         return np.asarray(shares > 0), reason
 
 

@@ -14,7 +14,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 from lexbandit.rounds import Rounds
 
 
@@ -122,8 +122,8 @@ class EpochRule(CellPolicy):
         else:
             chosen = likely(shares)
             reason = (
-                f"A greedy round ({left} left). {listed(chosen).capitalize()}: the highest mean in "
-                f"objective 1 over this cell's rounds of exploration{drawn(chosen)}."
+                f"A greedy round ({left} left): {listed(chosen)}, the highest mean in "
+                f"{objective(0)} over this cell's rounds of exploration{drawn(chosen)}."
             )
         return np.asarray(shares > 0), reason
 

@@ -8,7 +8,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
 from lexbandit.kernels.statistics import INDEX
-from lexbandit.policies.wording import listed
+from lexbandit.policies.wording import listed, objective
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def told(levels: Levels, *, known: str, less: list[str], lam: float) -> str:
     `known` says to within what, `less[i]` what an arm may lack at level i.
     """
     return " ".join(
-        f"The top arm in objective {i + 1} is {listed([top])}, known to within {known}. "
+        f"The top arm in {objective(i)} is {listed([top])}, known to within {known}. "
         f"Candidates, with an index of at least its lower bound less {lack}"
         f"{' and what λ adds' if i and lam > 0.0 else ''} = {floor:.4g}: {listed(arms)}."
         for i, (top, floor, arms, lack) in enumerate(

@@ -14,7 +14,7 @@ from lexbandit.kernels.statistics import WIDTH
 from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 
 
 class LexLinearRule(LinearPolicy):
@@ -167,7 +167,7 @@ class LexLinearRule(LinearPolicy):
             return levels.candidates, self._unsure(stats, levels, chosen)
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
-        last = f"the highest index among them in objective {self.objectives}{drawn(chosen)}"
+        last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
         return levels.candidates, f"{self._told(levels)} To be played: {listed(chosen)}, {last}."
 
     def _told(self, levels: Levels) -> str:
@@ -179,13 +179,13 @@ class LexLinearRule(LinearPolicy):
         """Return the reason while a level's top arm has a width above τ."""
         level = len(levels.tops) - 1
         width = stats[0, level, WIDTH, levels.tops[-1]]
-        where = f" in objective {level + 1}"
+        where = f" in {objective(level)}"
         if width == math.inf:
             return f"{listed(chosen)}: not observed yet{where if level else ''}{drawn(chosen)}."
         return (
             f"{listed(chosen)}: highest index{where}{drawn(chosen)}, but its width {width:.4g} "
-            f"exceeds τ = {self.tau:.4g}, so it is played to learn about it and objective "
-            f"{level + 2} is not considered yet."
+            f"exceeds τ = {self.tau:.4g}, so it is played to learn about it and "
+            f"{objective(level + 1)} is not considered yet."
         )
 
 

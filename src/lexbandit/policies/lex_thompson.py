@@ -9,7 +9,7 @@ from lexbandit.kernels import linear_thompson as kernel
 from lexbandit.kernels.statistics import WIDTH
 from lexbandit.policies.lex_linucb import LexLinearRule
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 
 
 class LexThompsonRule(LexLinearRule):
@@ -71,7 +71,7 @@ class LexThompsonRule(LexLinearRule):
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
         level, left = kernel.candidates(stats, ceilings, self.tau, self.tolerances, self.lam)
-        where = f"in objective {level + 1}"
+        where = f"in {objective(level)}"
         unseen = [arm for arm in likely(shares) if stats[0, level, WIDTH, arm] == math.inf]
         if unseen:
             return left, f"{listed(unseen)}: not observed yet {where}{drawn(unseen)}."
@@ -82,7 +82,7 @@ class LexThompsonRule(LexLinearRule):
         if level < self.objectives - 1:
             told += (
                 f" No arm at the top {where} is known to within τ = {self.tau:.4g} yet, so "
-                f"objective {level + 2} is not considered."
+                f"{objective(level + 1)} is not considered."
             )
         reason = f"{told} To be played: the highest posterior draw {where} among {listed(arms)}."
         return left, reason.strip()

@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation
+from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
 from lexbandit.kernels import linear as kernel
 from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
 from lexbandit.kernels.ties import ceilings_of
@@ -278,7 +278,7 @@ class LinearPolicy(LinearState):
             self.name,
             None,
             reports,
-            reason[0].upper() + reason[1:],
+            Reason(reason),
             levels.told() if levels else (),
             bool(levels and levels.unsure),
         )

@@ -12,7 +12,7 @@ from lexbandit.kernels import dominant, linear
 from lexbandit.kernels import linear_dominant as kernel
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 
 
 class LinUCBRule(LinearPolicy):
@@ -120,7 +120,7 @@ class LinUCBRule(LinearPolicy):
         self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
     ) -> tuple[Booleans, str]:
         chosen = likely(shares)
-        reason = f"{listed(chosen)}: highest index in objective 1{drawn(chosen)}."
+        reason = f"{listed(chosen)}: highest index in {objective(0)}{drawn(chosen)}."
         return np.asarray(shares > 0), reason
 
 

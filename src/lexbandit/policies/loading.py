@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.checks import Integers, refuse_first
+from lexbandit.checks import Integers, refuse_first, refuse_masked
 from lexbandit.errors import InvalidInput, unknown_name
 
 # Counts are kept as doubles, which are exact up to here.
@@ -21,6 +21,7 @@ def mapping_of(state: Any) -> Mapping[str, Any]:
 
 def array_of(name: str, value: Any) -> np.ndarray:
     """Return one array of a state."""
+    refuse_masked(f"state[{name!r}]", value)
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -25,13 +25,15 @@ def _bound(value: Any) -> Any:
     return value
 
 
+_LONGEST = 2**63 - 1
+
 # What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
 # ones it has a use for, so that one set of arguments serves a comparison of several policies.
 _COMMON: dict[str, Callable[[Any], Any]] = {
     "arms": lambda value: checks.whole("arms", value, least=1),
     "dimension": lambda value: checks.whole("dimension", value, least=1),
     "objectives": lambda value: checks.whole("objectives", value, least=1),
-    "horizon": lambda value: checks.whole("horizon", value, least=1),
+    "horizon": lambda value: checks.whole("horizon", value, least=1, most=_LONGEST),
     "scale": lambda value: checks.positive("scale", value),
     "beta": lambda value: checks.positive("beta", value),
     "L": lambda value: checks.positive("L", value),
@@ -72,6 +74,11 @@ def parameters_of(name: str, inner: object = None) -> dict[str, inspect.Paramete
     return {**own, **{key: beneath[key] for key in beneath if key not in own}}
 
 
+def settings_known(name: str, inner: object = None) -> set[str]:
+    """Return the names of what `make_policy` takes for a policy, used by it or not."""
+    return {*parameters_of(name, inner), *_COMMON}
+
+
 def make_policy(name: str, **parameters: Any) -> Policy:
     """Build the policy called `name`, e.g. `make_policy("moc-mab", arms=4, dimension=2, ...)`.
 
@@ -98,9 +105,10 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     A wrapper, such as "doubling", takes the name of another `policy` and all that one takes.
     """
     taken = parameters_of(name, parameters.get("policy"))
+    known = settings_known(name, parameters.get("policy"))
     for given in parameters:
-        if given not in taken and given not in _COMMON:
-            raise unknown_name(f"parameter of {name}", given, {*taken, *_COMMON})
+        if given not in known:
+            raise unknown_name(f"parameter of {name}", given, known)
     values = {
         key: _COMMON[key](value) if key in _COMMON else value for key, value in parameters.items()
     }

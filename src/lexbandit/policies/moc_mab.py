@@ -15,7 +15,7 @@ from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 from lexbandit.rounds import Rounds
 
 
@@ -132,7 +132,7 @@ class LexicographicRule(CellPolicy):
         less = ["2v" if allowance <= 2.0 * v else "the tolerance" for allowance in allowances]
         known = f"β·v = {self.beta * v:.4g}"
         passed = told(levels, known=known, less=less, lam=self.lam)
-        last = f"the highest index among them in objective {self.objectives}{drawn(chosen)}"
+        last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
         return levels.candidates, f"{passed} To be played: {listed(chosen)}, {last}."
 
     def _unsure(self, slot: int, levels: Levels, chosen: list[int]) -> str:
@@ -141,14 +141,14 @@ class LexicographicRule(CellPolicy):
         limit = self.beta * self._margin(slot)
         cell = self._memory.stats[slot, level]
         width = cell[WIDTH, levels.tops[-1]]
-        where = f" in objective {level + 1}"
+        where = f" in {objective(level)}"
         if width == math.inf:
             seen = "" if level == 0 else where
             return f"{listed(chosen)}: not observed yet{seen} in this cell{drawn(chosen)}."
         # The width falls about as 1/√N from its present value.
         have = cell[COUNT, levels.tops[-1]]
         need = math.ceil(have * (width / limit) ** 2)
-        later = f" and objective {level + 2} is not considered yet"
+        later = f" and {objective(level + 1)} is not considered yet"
         return (
             f"{listed(chosen)}: highest index{where}{drawn(chosen)}, but its width {width:.4g} "
             f"exceeds β·v = {limit:.4g}, so it is played to learn about it{later}. That takes "

@@ -14,7 +14,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed, one_of
+from lexbandit.policies.wording import drawn, likely, listed, objective, one_of
 from lexbandit.rounds import Rounds
 
 
@@ -83,7 +83,7 @@ class ChainedRule(CellPolicy):
         stats, chosen = self._memory.stats, likely(shares)
         first = kernel.left_after(stats, slot, ceilings, 1)
         rivals = listed(np.flatnonzero(first).tolist())
-        held = f"{rivals} may be best in objective 1, by chained intervals"
+        held = f"{rivals} may be best in {objective(0)}, by chained intervals"
         if max(widest_of(stats, slot, arm, self.objectives) for arm in chosen) > self.epsilon / 2:
             return first, (
                 f"{held}; {listed(chosen)}: wider than ε/2 = {self.epsilon / 2:.4g}, so played to "
@@ -92,8 +92,8 @@ class ChainedRule(CellPolicy):
         left = kernel.left_after(stats, slot, ceilings, max(1, self.objectives - 1))
         return left, (
             f"{held}, all known to within ε/2 = {self.epsilon / 2:.4g}. To be played: "
-            f"{listed(chosen)}, the highest index in objective {self.objectives} of those left by "
-            f"the objectives before{drawn(chosen)}."
+            f"{listed(chosen)}, the highest index in {objective(self.objectives - 1)} of those "
+            f"left by the objectives before{drawn(chosen)}."
         )
 
 

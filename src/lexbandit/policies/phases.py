@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
-from lexbandit.decisions import Decision, Explanation
+from lexbandit.decisions import Decision, Explanation, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
 from lexbandit.policies.base import Policy, Prior
@@ -123,7 +123,8 @@ class PhasedPolicy(Policy):
         told = self._inner.explain(context, allowed)
         round_ = self._rounds - self._start + 1
         where = f"Phase {self._phase}, round {round_} of {self._end - self._start}."
-        return replace(told, policy=self.name, reason=f"{where} {told.reason}")
+        template = told.reason.template if isinstance(told.reason, Reason) else told.reason
+        return replace(told, policy=self.name, reason=Reason(f"{where} {template}"))
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm that nothing is known of, in this phase and all that follow."""

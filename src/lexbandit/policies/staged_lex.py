@@ -12,7 +12,7 @@ from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, is_are, likely, listed, objective
 from lexbandit.rounds import Rounds
 
 
@@ -124,12 +124,12 @@ class EliminatingRule(CellPolicy):
         told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
         if widest > v:
             return active, (
-                f"{told} Of these {listed(chosen)} is known least, to within {widest:.4g}, which "
-                f"is more than v = {v:.4g}, so it is played to learn about it{drawn(chosen)}."
+                f"{told} Of these {listed(chosen)} {is_are(chosen)} known least, to within "
+                f"{widest:.4g}, which is more than v = {v:.4g}; played to learn{drawn(chosen)}."
             )
         return active, (
             f"{told} All are known to within v = {v:.4g}. To be played: {listed(chosen)}, the "
-            f"highest index in objective {self.objectives}{drawn(chosen)}."
+            f"highest index in {objective(self.objectives - 1)}{drawn(chosen)}."
         )
 
 

@@ -14,7 +14,7 @@ from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed
+from lexbandit.policies.wording import drawn, likely, listed, objective
 
 
 class SupLinUCBRule(LinearPolicy):
@@ -200,7 +200,7 @@ class SupLinUCBRule(LinearPolicy):
             why = f"the widest at {where}, where a width of {limit:.4g} is asked for{drawn(chosen)}"
         else:
             why = (
-                f"highest index in objective 1 at {where}, all widths there being at most "
+                f"highest index in {objective(0)} at {where}, all widths there being at most "
                 f"1/√T{drawn(chosen)}"
             )
         return np.asarray(ranking[0, 0, INDEX] > -math.inf), f"{listed(chosen)}: {why}."

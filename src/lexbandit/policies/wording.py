@@ -1,13 +1,21 @@
-"""The words explanations share."""
+"""The words explanations share; `lexbandit.decisions.Reason` fills in their places."""
 
 from lexbandit.checks import Floats
 
 
 def listed(arms: list[int]) -> str:
-    """Return "arm 2" or "arms 0, 1 and 3"."""
-    if len(arms) == 1:
-        return f"arm {arms[0]}"
-    return f"arms {', '.join(map(str, arms[:-1]))} and {arms[-1]}"
+    """Return the place of arms in a `Reason`, which says "arm 2", "arms 0, 1 and 3", or names."""
+    return f"{{arms {' '.join(map(str, arms))}}}"
+
+
+def objective(i: int) -> str:
+    """Return the place of objective i, from 0 on, in a `Reason`."""
+    return f"{{objective {i}}}"
+
+
+def is_are(arms: list[int]) -> str:
+    """Return "is" for one arm, "are" for several."""
+    return "is" if len(arms) == 1 else "are"
 
 
 def likely(shares: Floats) -> list[int]:

@@ -148,7 +148,7 @@ class Engine(EngineCore):
     def _append_decisions(
         self, point: Point, rows: list[dict[str, Any]], proposals: list[Proposal]
     ) -> Appended:
-        body = {"by": self.replica, "version": point.version, "rows": rows}
+        body = {"by": self.replica, "version": point.version, "seen": self.seq, "rows": rows}
         return self.append(point.name, "decisions", body, Prepared(body, proposals))
 
     async def decide_columns(

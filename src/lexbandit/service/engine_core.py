@@ -101,3 +101,5 @@ class EngineCore:
                         await self.append(point.name, "tick", {})
                     except StorageFailed as error:
                         log.warning("%s: time cannot pass: %s", point.name, error)
+                        if error.final:
+                            return

@@ -35,12 +35,11 @@ CREATE TABLE rewards (
 ) WITHOUT ROWID;
 """
 # An id may be used again when its first decision is over. Whoever decided had then seen the first
-# one, so its version, the last event that it had learned from, is later. Two replicas that were
-# asked at once had not seen each other's: there the first one counts.
+# one. Two replicas that were asked at once had not seen each other's: there the first one counts.
 _DECISION = """
 INSERT INTO decisions (id, seq, time, arm, propensity, version, allowed, context)
 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
-WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?1 AND seq > ?6)
+WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?1 AND seq > ?9)
 """
 # A reward belongs to the last decision of its id before it.
 _REWARD = """
@@ -135,6 +134,9 @@ class _SortedLog:
 
     def _decisions(self, event: Stored) -> None:
         body = read_body(event)
+        version = body["version"]
+        # Logs of before have no "seen": what had been learned from had been seen at least.
+        seen = body.get("seen", version)
         made = []
         for row in _rows(body):
             for name, value in row["context"].items():
@@ -143,7 +145,7 @@ class _SortedLog:
             head = (row["id"], event.seq, event.time, row["arm"], row["propensity"])
             allowed = row.get("allowed")
             told = None if allowed is None else json.dumps(allowed)
-            made.append((*head, body["version"], told, json.dumps(row["context"])))
+            made.append((*head, version, told, json.dumps(row["context"]), seen))
         kept = self._insert(_DECISION, made)
         self.repeated += len(made) - kept
 

@@ -167,6 +167,7 @@ class History:
         Of a batch only the last `RECENT` need be told.
         """
         recent = self._recent
+        recent.pop(row["id"], None)  # an id that is used again is a decision of now
         recent[row["id"]] = _tuple(Recent, (time, row, {}))
         if len(recent) > RECENT:
             recent.popitem(last=False)

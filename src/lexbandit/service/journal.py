@@ -149,11 +149,12 @@ class Journal:
     async def catch_up(self) -> int:
         """Fold what is in the log and was not folded yet; returns how many events."""
         async with self._order:
+            self._check_open()
             return await self._catch_up()
 
     async def follow(self, every: float) -> None:
-        """Fold what other processes write, within `every` seconds, until cancelled."""
-        while True:
+        """Fold what other processes write, within `every` seconds, until what is wrong is final."""
+        while not self._broken:
             await asyncio.sleep(every)
             try:
                 await self.catch_up()

@@ -43,11 +43,11 @@ class PointState:
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
         self.name = definition.name
+        self.time = 0.0  # a chooser looks at its clock when it is made
         self.chooser: Chooser = definition.chooser(definition.arms, self.clock)
         self._objectives = {one.name: one for one in self.chooser.objectives}
         self.begun = False
         self.seq = self.version = 0
-        self.time = 0.0
         self.counts: Counter[str] = Counter()
         self.keys: OrderedDict[str, Key] = OrderedDict()
         self.past: OrderedDict[str, Past] = OrderedDict()

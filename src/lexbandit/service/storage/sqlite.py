@@ -105,7 +105,9 @@ class SqliteStorage(Storage):
 
     def _keep_others_out(self) -> None:
         """Hold a lock that the system frees when this process ends, however it ends."""
-        self._lock = open(f"{self.path}.lock", "a+")  # noqa: SIM115 - held while we live
+        # Beside the file itself, by whatever name it was called.
+        place = f"{self.path.resolve()}.lock"
+        self._lock = open(place, "a+")  # noqa: SIM115 - held while we live
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -296,6 +298,8 @@ def _path(url: str) -> Path:
     place = url.partition(":")[2].removeprefix("//")
     if not place:
         raise InvalidInput("storage must be sqlite:FILE; the file is missing.")
+    if place == ":memory:":
+        raise InvalidInput("storage must be sqlite:FILE, got sqlite::memory:, which no disk keeps.")
     return Path(place)
 
 

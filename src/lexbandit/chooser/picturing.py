@@ -1,0 +1,172 @@
+"""The picture of an explanation: the intervals of every arm, one panel an objective, as SVG."""
+
+import math
+import textwrap
+import unicodedata
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lexbandit.chooser.explaining import ArmExplained, ChooserExplanation
+
+# Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
+_ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 26, 250, 30, 16, 7, 6
+_LONGEST_ARM, _LONGEST_OBJECTIVE = 32, 19
+
+_LIKELY, _KNOWN, _BARRED, _BAND = "#1f6fb2", "#555", "#bbb", "#dbe9f6"
+
+
+def picture(told: "ChooserExplanation") -> str:
+    """Return the picture, as the text of an SVG file.
+
+    The reason stands on top. A likely arm is in colour, a tick marks an arm that is as good as the
+    best on the objectives above the one that decides, and a band shows the tolerance.
+    """
+    names = [_short(arm.name, _LONGEST_ARM) for arm in told.arms]
+    left = 36 + _LETTER * max(map(_wide, names))
+    width = left + (_PANEL + _GAP) * len(told.objectives)
+    reason = textwrap.wrap(_printable(told.reason), (width - 20) // _IN_WORDS)
+    top = 8 + _LINE * len(reason)
+    bottom = _height_of(top, len(told.arms)) + 8
+    legend = _legend(told)
+    height = bottom + 20 + _LINE * len(legend)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">',
+        f"<title>{_xml(told.reason)}</title>",
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    parts += [_text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(reason)]
+    for n, arm in enumerate(told.arms):
+        y = _height_of(top, n)
+        if arm.as_good:
+            parts.append(_tick(10, y))
+        weight = "bold" if _is_favoured(told, arm) else "normal"
+        fill = "black" if arm.allowed else _BARRED
+        parts.append(_text(26, y + 4, arm.name, _LONGEST_ARM, font_weight=weight, fill=fill))
+    for i in range(len(told.objectives)):
+        parts += _panel(told, i, left + i * (_PANEL + _GAP), top)
+    for n, (mark, words) in enumerate(legend):
+        y = bottom + 12 + _LINE * n
+        parts += [
+            _tick(10, y) if mark == "tick" else _rect(10, y - 6, 10, 12, _BAND),
+            _text(26, y + 4, words, fill=_KNOWN),
+        ]
+    return "".join([*parts, "</svg>"])
+
+
+def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
+    """Return one objective's title, tolerance, intervals and axis."""
+    objective = told.objectives[i]
+    low, high = objective.range
+    bottom = _height_of(top, len(told.arms)) - 10
+    better = f" ({'more' if objective.goal == 'max' else 'less'} is better)"
+    parts = [_text(x, top + 16, objective.name, _LONGEST_OBJECTIVE, better, font_weight="bold")]
+
+    def across(value: float) -> float:
+        return x + _PANEL * (value - low) / (high - low)
+
+    band = _band(told, i)
+    if band is not None:
+        start, end = across(band[0]), across(band[1])
+        parts.append(_rect(start, top + 24, end - start, bottom - top - 24, _BAND))
+    for n, arm in enumerate(told.arms):
+        y = _height_of(top, n)
+        estimate = arm.estimates[objective.name]
+        colour = _LIKELY if _is_favoured(told, arm) else _KNOWN if arm.allowed else _BARRED
+        if estimate.value is None or estimate.low is None or estimate.high is None:
+            parts.append(_text(x, y + 4, "not observed yet", fill="#999"))
+            continue
+        parts.append(
+            f'<line x1="{across(estimate.low):.1f}" x2="{across(estimate.high):.1f}" y1="{y}" '
+            f'y2="{y}" stroke="{colour}" stroke-width="{4 if arm.as_good else 2}" '
+            f'stroke-opacity="{0.9 if arm.as_good else 0.5}"/>'
+            f'<circle cx="{across(estimate.value):.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
+        )
+    return [
+        *parts,
+        f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="#999"/>',
+        _text(x, bottom + 13, f"{low:g}", fill=_KNOWN),
+        _text(x + _PANEL, bottom + 13, f"{high:g}", fill=_KNOWN, text_anchor="end"),
+    ]
+
+
+def _band(told: "ChooserExplanation", i: int) -> tuple[float, float] | None:
+    """Return what is within the tolerance of the best estimate; None where it plays no part.
+
+    An objective is looked at among the arms that are as good on those above it.
+    """
+    objective = told.objectives[i]
+    among = [arm for arm in told.arms if arm.allowed and (arm.as_good or i == 0)]
+    known = [arm.estimates[objective.name].value for arm in among]
+    values = [value for value in known if value is not None]
+    if not values or not objective.tolerance or i == len(told.objectives) - 1:
+        return None
+    if objective.goal == "max":
+        best = max(values)
+        return max(best - objective.tolerance, objective.range[0]), best
+    best = min(values)
+    return best, min(best + objective.tolerance, objective.range[1])
+
+
+def _legend(told: "ChooserExplanation") -> list[tuple[str, str]]:
+    """Return the marks that occur, and what they say."""
+    marks = []
+    if any(arm.as_good for arm in told.arms):
+        marks.append(("tick", "counts as good as the best, as far as is known"))
+    if any(_band(told, i) for i in range(len(told.objectives))):
+        marks.append(("band", "within the tolerance of the best estimate"))
+    return marks
+
+
+def _is_favoured(told: "ChooserExplanation", arm: "ArmExplained") -> bool:
+    """Tell whether an arm is among the likeliest to be chosen."""
+    chances = [one.propensity for one in told.arms if not math.isnan(one.propensity)]
+    return bool(chances) and arm.propensity > 0 and arm.propensity >= max(chances)
+
+
+def _height_of(top: int, row: int) -> int:
+    return top + 40 + _ROW * row
+
+
+def _tick(x: float, y: float) -> str:
+    return f'<path d="M{x} {y} l3.5 4 l6.5 -9" fill="none" stroke="{_LIKELY}" stroke-width="2"/>'
+
+
+def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"/>'
+    )
+
+
+def _text(
+    x: float, y: float, words: str, longest: int | None = None, after: str = "", **style: str
+) -> str:
+    """Return words at a place; where they are shortened, a pointer on them shows them whole."""
+    short = words if longest is None else _short(words, longest)
+    whole = "" if short == words else f"<title>{_xml(words)}</title>"
+    told = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in style.items())
+    return f'<text x="{x}" y="{y}"{told}>{whole}{_xml(short + after)}</text>'
+
+
+def _short(words: str, longest: int) -> str:
+    """Return words, cut where they are wider than so many letters."""
+    if _wide(words) <= longest:
+        return words
+    while _wide(words) > longest - 1:
+        words = words[:-1]
+    return words + "…"
+
+
+def _wide(words: str) -> int:
+    """Return how many letters wide words are; Chinese ones count as two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words)
+
+
+def _printable(words: str) -> str:
+    """Return words as XML can hold them: names may have any characters."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in words)
+
+
+def _xml(words: str) -> str:
+    return escape(_printable(words))

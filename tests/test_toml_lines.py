@@ -1,8 +1,11 @@
-"""Keys are found on their lines."""
+"""Keys are found on their lines, and what cannot be read is refused in words."""
+
+from pathlib import Path
 
 import pytest
 
-from lexbandit.toml_lines import line_of
+from lexbandit.errors import InvalidInput
+from lexbandit.toml_lines import line_of, table_of
 
 TEXT = """\
 # a comment
@@ -41,3 +44,17 @@ a = { c = 7 }
 )
 def test_lines(place: tuple[str | int, ...], line: int | None) -> None:
     assert line_of(TEXT, place) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a = ", "a.toml: not valid TOML: Invalid value"),
+        (f"a = {'9' * 5000}", "more than 4,300 digits"),
+        (f"a = {'[' * 3000}{']' * 3000}", "nested too deeply"),
+    ],
+    ids=["broken", "digits", "brackets"],
+)
+def test_what_cannot_be_read_is_refused(text: str, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        table_of(text, Path("a.toml"))

@@ -1,12 +1,31 @@
-"""Which line of a TOML file a key stands on. tomllib does not say; people want to know."""
+"""What a TOML file says, and which line a key stands on: tomllib does not tell the line."""
 
 import re
+import sys
+import tomllib
 from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from lexbandit.errors import InvalidInput
 
 Place = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]#]+?)\s*\]\]?")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_.\-\"' ]+?)\s*=")
+
+
+def table_of(text: str, path: Path) -> dict[str, Any]:
+    """Return what the text of a file says."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path}: not valid TOML: {error}.") from None
+    except ValueError:  # the one thing else that Python will not read
+        most = sys.get_int_max_str_digits()
+        raise InvalidInput(f"{path}: a number in it has more than {most:,} digits.") from None
+    except RecursionError:
+        raise InvalidInput(f"{path}: brackets in it are nested too deeply.") from None
 
 
 def line_of(text: str, place: Place) -> int | None:

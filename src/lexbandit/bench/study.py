@@ -24,7 +24,6 @@ label = "moc-mab (KL)"                   optional: tells variants of one policy 
 """
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +35,7 @@ from lexbandit.bench.components import Component
 from lexbandit.bench.entries import Entry, number, points, tunable
 from lexbandit.bench.series import Series, series_from
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.toml_lines import line_of
+from lexbandit.toml_lines import line_of, table_of
 
 CHECKPOINTS = 60
 
@@ -91,10 +90,7 @@ class _Reader:
         self.folder = path.resolve().parent
 
     def study(self) -> Study:
-        try:
-            table = tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"{self.path}: not valid TOML: {error}.") from error
+        table = table_of(self.text, self.path)
         for key in table:
             if key not in _KEYS:
                 self._refuse((key,), unknown_name("key", key, _KEYS))

@@ -1,14 +1,12 @@
 """A TOML file whose errors name the file, the line and the key."""
 
 import contextlib
-import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.toml_lines import Place, line_of
+from lexbandit.toml_lines import Place, line_of, table_of
 
 
 class TomlFile:
@@ -19,18 +17,11 @@ class TomlFile:
         self.folder = path.resolve().parent
         try:
             self.text = path.read_text(encoding="utf-8")
-            self.table = tomllib.loads(self.text)
         except UnicodeDecodeError:
             raise InvalidInput(f"{path} is not a text file in UTF-8.") from None
         except OSError as error:
             raise InvalidInput(f"cannot read {path}: {error.strerror}.") from None
-        except tomllib.TOMLDecodeError as error:
-            raise InvalidInput(f"{path}: not valid TOML: {error}.") from None
-        except ValueError:  # the one thing else that Python will not read
-            most = sys.get_int_max_str_digits()
-            raise InvalidInput(f"{path}: a number in it has more than {most:,} digits.") from None
-        except RecursionError:
-            raise InvalidInput(f"{path}: brackets in it are nested too deeply.") from None
+        self.table = table_of(self.text, path)
 
     @contextlib.contextmanager
     def at(self, *place: str | int, table: Mapping[str, Any] | None = None) -> Iterator[None]:

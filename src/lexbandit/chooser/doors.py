@@ -88,9 +88,8 @@ def prior_of(
     for objective, mean in zip(objectives, means, strict=True):
         if objective.is_outside(mean):
             log.warning(
-                "the prior mean %g of %s of arm %r lies outside its range from %g to %g and is "
-                "taken as the nearest end.",
-                mean,
+                "the prior mean of %s of arm %r lies outside its range from %g to %g and is taken "
+                "as the nearest end.",
                 objective.name,
                 arm,
                 *objective.range,

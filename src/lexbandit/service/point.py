@@ -213,9 +213,9 @@ class Point(PointState):
         `untaken`: it is the definition, since what a replica was quicker with fits it.
         """
         self.counts["refused"] += rows
-        self.refused = f"event {self._at}: {error}"
+        self.refused = self._at
         if untaken:
-            self.first_untaken = self.first_untaken or self.refused
+            self.first_untaken = self.first_untaken or f"event {self._at}: {error}"
             self.untaken += rows
         return error
 

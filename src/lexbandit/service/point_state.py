@@ -52,8 +52,8 @@ class PointState:
         self.keys: OrderedDict[str, Key] = OrderedDict()
         self.past: OrderedDict[str, Past] = OrderedDict()
         self.history = History()
-        self.refused: str | None = None
-        """Why the last row that could not be taken was not."""
+        self.refused: int | None = None
+        """The last event of which something could not be taken."""
         self.untaken = 0
         """How many rows this process read that the definition cannot take."""
         self.first_untaken = ""

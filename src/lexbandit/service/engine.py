@@ -29,6 +29,7 @@ from lexbandit.service.rows import (
     one_request_an_id,
     own_id,
     told_by_id,
+    written_fingerprint,
 )
 from lexbandit.service.storage import Storage
 from lexbandit.service.turns import Turns
@@ -130,7 +131,8 @@ class Engine(EngineCore):
                 key = before = None
                 if id is not None:
                     key = fingerprint(context, allowed)
-                    before = point.answered(own_id(id), key)
+                    if own_id(id) in point.chooser:
+                        before = point.answered(id, key, written_fingerprint(context, allowed))
                 if before is not None:
                     answers[name] = before
                 else:

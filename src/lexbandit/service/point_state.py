@@ -76,12 +76,15 @@ class PointState:
         ]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
-    def answered(self, id: str, request: str | None) -> Decided | None:
-        """Return the answer that an id had before, if it had one; only callers' own come again."""
+    def answered(self, id: str, *requests: str | None) -> Decided | None:
+        """Return the answer that an id had before, if it had one; only callers' own come again.
+
+        `requests` are the texts by which the request may be known.
+        """
         if id not in self.chooser:
             return None
         key = self.keys.get(id)
-        if key is None or key.request != request:
+        if key is None or key.request not in requests:
             raise Contradiction(
                 f"decision {id!r} was asked for before, with another context or other allowed arms."
             )

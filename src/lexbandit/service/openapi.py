@@ -15,6 +15,7 @@ from lexbandit.service.operations import LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from lexbandit.service.rows import LONGEST_ID
 from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, Rewards
+from lexbandit.service.texts import longest_text
 
 if TYPE_CHECKING:
     from lexbandit.service.point import Point
@@ -216,7 +217,9 @@ def _feature(feature: Feature) -> dict[str, Any]:
     elif isinstance(feature, Flag):
         schema = {"type": "boolean"}
     elif isinstance(feature, Category):
-        known = {"enum": list(feature.values)} if feature.outside == "refuse" else {}
+        known: dict[str, Any] = {"maxLength": longest_text(feature)}
+        if feature.outside == "refuse":
+            known = {"enum": list(feature.values)}
         schema = {"type": "string", **known}
     elif isinstance(feature, Vector):
         one = {"type": "number", **ends}

@@ -23,7 +23,7 @@ def test_a_text_in_a_context_has_a_most(tmp_path: Path) -> None:
 
     async def run() -> None:
         async with served(tmp_path, context=context) as s:
-            features = {"task": "code", "plan": "free", "n": 0.5}
+            features: dict[str, Any] = {"task": "code", "plan": "free", "n": 0.5}
             batch = "/v1/router/decisions:batch"
             for name, most in (("task", 1500), ("plan", 1000)):
                 state, seq = s.state, s.engine.seq
@@ -47,9 +47,9 @@ def test_a_text_in_a_context_has_a_most(tmp_path: Path) -> None:
                     assert reply.status_code == 200
             # A log of an earlier version may have longer ones: they are taken from there.
             long = {**features, "task": "x" * 5000}
-            row = {"id": "old", "arm": "small", "propensity": 0.5, "context": long}
-            body = {"by": "x", "version": 0, "rows": [row]}
-            await s.engine.append("router", "decisions", body)
+            old = {"id": "old", "arm": "small", "propensity": 0.5, "context": long}
+            event = {"by": "x", "version": 0, "rows": [old]}
+            await s.engine.append("router", "decisions", event)
             assert s.engine.points["router"].knows("old")
 
     asyncio.run(run())

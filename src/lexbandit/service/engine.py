@@ -231,6 +231,7 @@ class Engine(EngineCore):
         """Add an arm, or take a retired one back; False if it was there."""
         state = self.point(point)
         check_added(state.chooser, arm, prior, weight)
+        state.check_prior(arm, prior, weight)
         if arm in state.chooser.arms:
             return False
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}

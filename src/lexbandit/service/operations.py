@@ -216,7 +216,7 @@ OPERATIONS = (
     Operation("GET", "/v1/{point}/summary", "read", summary, {200: s.SummaryReply}),
     Operation("GET", "/v1/{point}/arms", "read", arms, {200: s.ArmsReply}),
     Operation("PUT", "/v1/{point}/arms/{arm}", "admin", put_arm,
-        {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), optional=True),
+        {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), problems=(409,), optional=True),
     Operation("DELETE", "/v1/{point}/arms/{arm}", "admin", retire_arm, {200: s.ArmReply},
         problems=(409,)),
     Operation("GET", "/v1/{point}/log", "read", log, {200: LINES.decode()}, query=s.LogQuery),

@@ -72,12 +72,20 @@ class Rewarded(NamedTuple):
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=list).encode
 
 
+# What is written in one way only; nearly all values are, and are not looked at any further.
+_WRITTEN_ONCE = frozenset((str, int, bool, type(None)))
+
+
 def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
     """Return a short text that differs where requests for a decision differ.
 
     How a number is written makes no difference: 900, 900.0 and 9e2 are one number.
     """
-    return written_fingerprint({name: _one(value) for name, value in context.items()}, allowed)
+    same = {
+        name: value if value.__class__ in _WRITTEN_ONCE else _one(value)
+        for name, value in context.items()
+    }
+    return written_fingerprint(same, allowed)
 
 
 def written_fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
@@ -90,9 +98,7 @@ def _one(value: Any) -> Any:
     """Return a value in the one way of many in which its numbers can be written."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
-    if value is None or isinstance(value, str | int):
-        return value
-    return [_one(one) for one in value]
+    return value if value.__class__ in _WRITTEN_ONCE else [_one(one) for one in value]
 
 
 def own_id(id: Any) -> str:

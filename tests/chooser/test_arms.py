@@ -128,8 +128,8 @@ def test_a_prior_outside_the_range_is_said(make: Make, caplog: pytest.LogCapture
     with caplog.at_level("WARNING", "lexbandit"):
         chooser.add_arm("new", prior={"quality": 90, "cost": 0.01}, weight=50)
     assert [record.getMessage() for record in caplog.records] == [
-        "the prior mean 90 of quality of arm 'new' lies outside its range from 0 to 1 and is taken "
-        "as the nearest end."
+        "the prior mean of quality of arm 'new' lies outside its range from 0 to 1 and is taken as "
+        "the nearest end."
     ]
     estimate = chooser.explain(CONTEXT).arms[3].estimates["quality"]
     assert estimate.value == pytest.approx(1.0, abs=0.02)

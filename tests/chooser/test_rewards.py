@@ -154,7 +154,7 @@ def test_rewards_outside_the_range_are_clipped_counted_and_said_once(
             chooser.reward(chooser.choose(CONTEXT), quality=1.7, cost=0.01)
     assert chooser.outside == {"quality": 3, "cost": 0}
     assert len(caplog.records) == 1
-    assert "quality = 1.7 lies outside" in caplog.text
+    assert "a reward of quality lies outside its range from 0 to 1" in caplog.text
     values = [arm.estimates["quality"].value or 0 for arm in chooser.explain(CONTEXT).arms]
     assert max(values) <= 1.0
 

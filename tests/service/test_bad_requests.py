@@ -34,14 +34,27 @@ BAD: list[tuple[str, str | bytes, int, str]] = [
     (DECISIONS, '{"context": {"tokens": 1, "task": "NaN", "hour": }}', 400, "malformed"),
     (DECISIONS, '{"context": {"tokens": 1e999, "task": "code", "hour": 1}}', 400, "number"),
     (DECISIONS, b'{"context": {"tokens": 1, "task": "\xff", "hour": 1}}', 400, "UTF-8"),
-    (DECISIONS, '{"context": {"tokens": 1, "task": "\\ud800", "hour": 1}}', 400, "not JSON"),
+    (DECISIONS, '{"context": {"tokens": 1, "task": "\\ud800", "hour": 1}}', 400,
+        r"the text has \ud800, one half of a character - at `$.context.task`."),
+    (DECISIONS, '{"context": {"\\udfff": 1}}', 400, r"has \udfff, one half of a character - at"),
+    (DECISIONS, f'{{"context": {{"tokens": [1, {"1" * 5000}]}}}}', 400,
+        "the number 111111111111… (5,000 characters) is too large - at `$.context.tokens[1]`."),
+    (DECISIONS, '{"context": {"tokens": -1e999}}', 400,
+        "the number -1e999 is too large - at `$.context.tokens`."),
     (DECISIONS, "[" * 100_000, 400, "deep"),
     (DECISIONS, '{"context": ' * 5_000, 400, "deep"),
     (DECISIONS, '{"context": {"tokens": [[[[1]]]], "task": "code", "hour": 1}}', 422, "tokens"),
     (DECISIONS, '"text"', 422, "object"),
     (DECISIONS, "{}", 422, "context"),
     (DECISIONS, '{"context": []}', 422, "object"),
-    (DECISIONS, f'{{"context": {GOOD}, "alowed": ["small"]}}', 422, "`alowed`."),
+    (DECISIONS, f'{{"context": {GOOD}, "alowed": ["small"]}}', 422,
+        "unknown field `alowed`; known: context, allowed, id."),
+    (DECISIONS, '{"foo": 1}', 422, 'go into "context"); known: context, allowed, id.'),
+    ("/v1/router/decisions:batch", f'{{"decisions": [{{"context": {GOOD}, "ids": 1}}]}}', 422,
+        "`ids`; known: context, allowed, id - at `$.decisions[0]`."),
+    ("/v1/router/rewards:batch", '{"rewards": [{"id": "known", "value": 1}]}', 422,
+        "`value`; known: id, values - at `$.rewards[0]`."),
+    ("/v1/router/explain", '{"context": {}, "id": "x"}', 422, "`id`; known: context, allowed."),
     (DECISIONS, f'{{"context": {GOOD}, "allowed": []}}', 422, "length"),
     (DECISIONS, f'{{"context": {GOOD}, "allowed": ["smal"]}}', 422, "did you mean 'small'"),
     (DECISIONS, f'{{"context": {GOOD}, "id": ""}}', 422, "begins with a letter or digit"),
@@ -67,7 +80,7 @@ BAD: list[tuple[str, str | bytes, int, str]] = [
     ("/v1/router/decisions:batch", '{"contexts": {}}', 422, "at least one feature is needed"),
     ("/v1/router/decisions:batch", f'{{"decisions": [{GOOD}]}}', 422, 'go into "context"'),
     ("/v1/router/decisions:batch", f'{{"decisions": [{{"context": {GOOD}}}, {GOOD}]}}', 422,
-        'go into "context") - at `$.decisions[1]`'),
+        'go into "context"); known: context, allowed, id - at `$.decisions[1]`'),
     ("/v1/router/decisions:batch", f'{{"decisions": [{{"id": "é", "context": {GOOD}}}]}}', 422,
         "begins with a letter or digit and has up to 128 visible characters, no spaces - at"),
     ("/v1/router/rewards:batch", '{"rewards": [{"id": "known", "values": {}}]}', 422,
@@ -89,6 +102,28 @@ def test_every_bad_request_is_refused_and_changes_nothing(tmp_path: Path) -> Non
                 assert reason in told, (path, body, told)
                 assert len(told) < 1000
                 assert (s.state, s.engine.seq) == (state, seq), (path, body)
+
+    asyncio.run(run())
+
+
+def test_a_bad_query_is_told_by_name_value_and_what_is_known(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            for query, words in (
+                ("since=-1", "in the query: Expected `int` >= 0 - at `$.since`, got '-1'."),
+                ("limit=many", "at `$.limit`, got 'many'."),
+                ("since=1&since=2", "'since' stands twice in the query."),
+                ("limit=2&since=1&limit=2", "'limit' stands twice in the query."),
+                ("foo=1", "the query has 'foo'; known: since, limit."),
+            ):
+                told = detail_of(await s.http.get(f"/v1/router/log?{query}"), 422)
+                assert words in told, (query, told)
+            prior = await s.http.put("/v1/router/arms/new", json={"weight": 20})
+            told = detail_of(prior, 422)
+            assert "add_arm" not in told
+            assert "as prior={'quality': ..., 'cost': ...}, weight=20, got prior=None" in told
+            twice = '/v1/router/map?x=tokens&at={"hour":1,"hour":2}'
+            assert "the key 'hour' stands twice" in detail_of(await s.http.get(twice), 422)
 
     asyncio.run(run())
 
@@ -116,7 +151,16 @@ def test_sizes_and_media_types(tmp_path: Path) -> None:
             for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
                 wrong = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
                 assert "application/json" in detail_of(wrong, 415)
-            for kind in ("application/json; charset=utf-8", "Application/JSON"):
+            for kind in ("application/json; charset=latin-1", 'application/json;charset="UTF-16"'):
+                wrong = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
+                assert "JSON is UTF-8" in detail_of(wrong, 415)
+            for coding in ("gzip", "br", "identity, gzip"):
+                packed = {**JSON, "content-encoding": coding}
+                wrong = await s.http.post(DECISIONS, content=body, headers=packed)
+                assert f"Content-Encoding is {coding!r}" in detail_of(wrong, 415)
+            plain = {**JSON, "content-encoding": "identity"}
+            assert (await s.http.post(DECISIONS, content=body, headers=plain)).status_code == 200
+            for kind in ('application/json; charset="UTF-8"', "Application/JSON"):
                 good = await s.http.post(DECISIONS, content=body, headers={"content-type": kind})
                 assert good.status_code == 200
             rows: dict[str, Any] = {"decisions": [{"context": {}}] * 10_001}

@@ -10,7 +10,10 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
-from lexbandit.service import opening
+from lexbandit.errors import InvalidInput
+from lexbandit.service import opening, server
+from lexbandit.service.auth import hash_of
+from lexbandit.service.config import Config, read_config
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.sqlite_file import unreadable
 from lexbandit.service.storage import Storage, StorageFailed, check_storage, make_storage
@@ -177,3 +180,37 @@ async def test_it_is_said_how_far_a_long_log_was_read(
     before = len(caplog.messages)
     await asyncio.sleep(0.05)
     assert len(caplog.messages) == before
+
+
+def test_keys_that_others_can_read_on_the_way_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{hash_of('a key')}")
+    storage = f"sqlite:{tmp_path / 'log.db'}"
+    for host, behind_tls, warned in (
+        ("0.0.0.0", "false", True),
+        ("0.0.0.0", "true", False),
+        ("127.0.0.1", "false", False),
+    ):
+        monkeypatch.setenv("LEXBANDIT_BEHIND_TLS", behind_tls)
+        options = ["--check", "--host", host, "--storage", storage]
+        assert status_of(["serve", str(sample()), *options]) == 0
+        said = capsys.readouterr().err
+        assert ("Warning: API keys come to 0.0.0.0:8080 in plain text" in said) == warned, said
+        assert ("Behind a proxy that ends TLS it is fine" in said) == warned
+
+
+def test_a_start_warns_of_them_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{hash_of('a key')}")
+    flags = {"storage": f"sqlite:{tmp_path / 'log.db'}", "host": "0.0.0.0", "tls_cert": None}
+    config = read_config(sample(), flags=flags)
+
+    def taken(_config: Config) -> None:
+        raise InvalidInput("the port is taken")  # it comes after the warning
+
+    monkeypatch.setattr(server, "bound", taken)
+    with pytest.raises(InvalidInput, match="the port is taken"):
+        asyncio.run(server.serve(config, no_auth=False, started=print))
+    assert "API keys come to 0.0.0.0:8080 in plain text" in caplog.text

@@ -9,7 +9,7 @@ import pytest
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.service.engine import Engine
 from lexbandit.service.history import Bucket
-from lexbandit.service.rows import DecisionRow
+from lexbandit.service.rows import DecisionRow, fingerprint, written_fingerprint
 from service.world import CONTEXT, Hands, engine_on, play
 
 
@@ -289,3 +289,63 @@ def test_a_key_may_be_used_again_when_its_decision_is_over(tmp_path: Path) -> No
         assert (told.learned, told.late) == (True, False)
 
     play(tmp_path / "log.db", scene, hands, wait=100)
+
+
+SAME = [900, 900.0, 9e2]
+OTHER = [901, 900.5, True, "900", None, [900]]
+
+
+def test_equal_numbers_are_one_request_however_they_are_written(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        for n, number in enumerate(SAME):
+            made = await engine.decide("router", {**CONTEXT, "tokens": number}, id=f"own-{n}")
+            seq = engine.seq
+            for again in SAME:
+                asked = {**CONTEXT, "tokens": again}
+                assert await engine.decide("router", asked, id=f"own-{n}") == made
+                rows = [
+                    DecisionRow(asked, None, "both"),
+                    DecisionRow({**asked, "tokens": number}, None, "both"),
+                ]
+                assert len(set(await engine.decide_many("router", rows))) == 1
+                assert engine.seq <= seq + (n == 0)
+            for other in OTHER:
+                with pytest.raises(Contradiction):
+                    await engine.decide("router", {**CONTEXT, "tokens": other}, id=f"own-{n}")
+        rows = [DecisionRow({**CONTEXT, "tokens": number}, None, "new") for number in (1, True)]
+        with pytest.raises(Contradiction, match="came before"):
+            await engine.decide_many("router", rows)
+
+    play(tmp_path / "log.db", scene)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (2**53, 2.0**53, True),
+        (2**53 + 1, 2.0**53, False),
+        (10**22, 1e22, True),
+        (0, -0.0, True),
+        (1, True, False),
+        (0, False, False),
+        (1, "1", False),
+        ([1, 2.5], (1.0, 2.5), True),
+        ([1], [True], False),
+    ],
+)
+def test_a_fingerprint_knows_numbers_from_their_writing(one: Any, other: Any, same: bool) -> None:
+    assert (fingerprint({"x": one}, None) == fingerprint({"x": other}, None)) == same
+
+
+def test_an_id_of_a_log_that_an_earlier_version_wrote_is_known_again(tmp_path: Path) -> None:
+    async def scene(engine: Engine) -> None:
+        asked = {**CONTEXT, "tokens": 900.0}
+        key = written_fingerprint(asked, None)
+        assert key != fingerprint(asked, None)
+        row = {"id": "old", "arm": "small", "propensity": 0.5, "context": asked, "key": key}
+        await engine.append("router", "decisions", {"by": "x", "version": 0, "rows": [row]})
+        assert (await engine.decide("router", asked, id="old")).arm == "small"
+        with pytest.raises(Contradiction):
+            await engine.decide("router", {**asked, "tokens": 901.0}, id="old")
+
+    play(tmp_path / "log.db", scene)

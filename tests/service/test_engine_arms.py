@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lexbandit.errors import InvalidInput, UnknownName
+from lexbandit.errors import Contradiction, InvalidInput, UnknownName
 from lexbandit.service.engine import Engine
 from service.world import CONTEXT, play
 
@@ -46,10 +46,41 @@ def test_a_refused_change_of_arms_is_not_in_the_log(tmp_path: Path) -> None:
             await engine.retire_arm("router", "large")
         with pytest.raises(InvalidInput, match="no mean of 'cost'"):  # though it is there already
             await engine.add_arm("router", "large", {"quality": 0.9}, 20)
-        assert not await engine.add_arm("router", "large", prior, 20)
+        with pytest.raises(Contradiction, match="'large' is there and began without a prior"):
+            await engine.add_arm("router", "large", prior, 20)
         assert (engine.seq, engine.points["router"].digest()) == (seq, digest)
 
     play(tmp_path / "log.db", scene)
+
+
+PRIOR = {"quality": 0.9, "cost": 0.01}
+
+
+def test_an_arm_begins_once_with_one_prior(tmp_path: Path) -> None:
+    others: list[tuple[dict[str, float], int]] = [(PRIOR, 21), ({**PRIOR, "cost": 0.02}, 20)]
+
+    async def same(engine: Engine) -> None:
+        seq = engine.seq
+        assert not await engine.add_arm("router", "huge", {**PRIOR}, 20)
+        assert not await engine.add_arm("router", "huge")
+        for means, weight in others:
+            with pytest.raises(Contradiction, match=r"'huge' is there and began with .*, 20; it c"):
+                await engine.add_arm("router", "huge", means, weight)
+        assert engine.seq == seq
+
+    async def scene(engine: Engine) -> None:
+        assert await engine.add_arm("router", "huge", PRIOR, 20)
+        await same(engine)
+        await engine.retire_arm("router", "huge")
+        assert await engine.add_arm("router", "huge")  # it still began with that
+        await same(engine)
+        raced = [engine.add_arm("router", "tiny", PRIOR, n) for n in (20, 20, 30)]
+        first, second, third = await asyncio.gather(*raced, return_exceptions=True)
+        assert (first, second) == (True, False)
+        assert isinstance(third, Contradiction)
+
+    play(tmp_path / "log.db", scene)
+    play(tmp_path / "log.db", same)  # from the snapshot
 
 
 def test_decisions_that_are_written_while_arms_change_are_as_their_log_says(

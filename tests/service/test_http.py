@@ -123,18 +123,6 @@ def test_who_asks_for_another_protocol_goes_on_with_this_one() -> None:
     on(work)
 
 
-def test_an_answer_before_the_body_is_whole_leaves_the_connection_usable() -> None:
-    async def work(one: Server) -> None:
-        caller = await one.call()
-        large = post(b"x" * MB, b"/early")
-        caller.send(large[:1000])
-        assert (await caller.seen()).status == 401
-        caller.send(large[1000:] + post(b"next"))
-        assert (await caller.echoed())[4] == "next"
-
-    on(work)
-
-
 def test_the_largest_body_is_taken() -> None:
     async def work(one: Server) -> None:
         caller = await one.call()

@@ -9,7 +9,7 @@ import pytest
 
 from lexbandit.service import connections
 from lexbandit.service.messages import CLOSE, ClientGone, HttpRequest, Reply
-from service.callers import LARGEST, MB, Server, chunked, echo, on, post
+from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 
 
 @pytest.mark.parametrize(
@@ -286,3 +286,95 @@ def test_who_leaves_in_the_middle_of_a_large_answer_leaves_nothing_behind(
         assert "given up" not in caplog.text
 
     on(work, large, patience=3)
+
+
+async def dripped(caller: Caller, head: bytes, drop: bytes) -> float:
+    """Send a head and then drop after drop until the other side ends; returns the seconds."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    caller.send(head)
+    with suppress(ConnectionError):
+        while not caller.reader.at_eof() and loop.time() - began < 30:
+            caller.send(drop)
+            await caller.writer.drain()
+            await asyncio.sleep(0.02)
+    return loop.time() - began
+
+
+@pytest.mark.parametrize("path", [b"/a", b"/early"])
+@pytest.mark.parametrize(
+    ("fields", "drop"),
+    [(b"Content-Length: 10000", b"x"), (b"Transfer-Encoding: chunked", b"1\r\nx\r\n"),
+     (b"Transfer-Encoding: chunked", b"0")],
+    ids=["announced", "chunked", "one chunk's size"],
+)  # fmt: skip
+def test_a_body_that_trickles_in_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, path: bytes, fields: bytes, drop: bytes
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 0.5)
+    monkeypatch.setattr(connections, "_LINGER", 0.5)
+    head = b"POST %b HTTP/1.1\r\nHost: me\r\n%b\r\n\r\n" % (path, fields)
+
+    async def work(one: Server) -> None:
+        assert await dripped(await one.call(), head, drop) < 15
+
+    on(work)
+
+
+def test_a_large_body_may_take_longer_as_long_as_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "_IDLE", 2.0)
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        whole = post(b"x" * MB)
+        for n in range(0, len(whole), 65_536):
+            caller.send(whole[n : n + 65_536])
+            await asyncio.sleep(0.3)
+        assert (await caller.echoed())[4] == "x" * MB
+
+    on(work)
+
+
+def test_an_answer_before_the_body_came_ends_the_connection() -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"whole", b"/early") + post(b"not whole", b"/early")[:-3])
+        first, second = await caller.seen(), await caller.seen()
+        assert (first.status, second.status) == (401, 401)
+        assert "connection" not in first.headers
+        assert second.headers["connection"] == "close"
+        assert await caller.ended()
+
+    on(work)
+
+
+def test_who_finds_no_room_is_sent_away_and_that_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(one: Server) -> None:
+        first, second = await one.call(), await one.call()
+        for caller in (first, second):
+            caller.send(post(b"in"))
+            assert (await caller.echoed())[4] == "in"
+        for _ in range(5):
+            assert await (await one.call()).ended()
+        assert caplog.text.count("2 connections open, as many as the limit of file") == 1
+        monkeypatch.setattr(connections, "_SAID", 0.0)
+        assert await (await one.call()).ended()
+        assert caplog.text.count("2 connections open") == 2
+        second.send(b"GET /a HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n")
+        await second.echoed()
+        assert await second.ended()
+        second.writer.close()
+        while True:  # its place is free when the server has seen that it is gone
+            third = await one.call()
+            third.send(post(b"third"))
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                assert (await third.echoed())[4] == "third"
+                break
+        first.send(post(b"still"))
+        assert (await first.echoed())[4] == "still"
+
+    on(work, most=2)

@@ -11,7 +11,8 @@ import pytest
 import uvloop
 
 from lexbandit.service import connections
-from lexbandit.service.listening import listening
+from lexbandit.service import listening as listening_module
+from lexbandit.service.listening import listening, room_for_connections
 from lexbandit.service.messages import HttpRequest, Reply
 from service.callers import MB, Server, chunked, echo, on, post
 
@@ -166,6 +167,28 @@ def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
         await asyncio.to_thread(thread.join)
 
     on(work, tls=tls[0], patience=20)
+
+
+def test_who_does_not_begin_with_tls_is_not_waited_for_for_ever(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening_module, "_HANDSHAKE", 0.5)
+
+    async def work(one: Server) -> None:
+        assert await (await one.call()).ended()
+
+    on(work, tls=tls[0])
+
+
+def test_there_is_room_for_as_many_connections_as_descriptors_but_a_few() -> None:
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        for limit, room in ((500, 436), (64, 1)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, before[1]))
+            assert room_for_connections() == room
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_who_comes_while_it_ends_is_sent_away(

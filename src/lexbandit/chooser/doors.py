@@ -73,9 +73,9 @@ def prior_of(
     names = [objective.name for objective in objectives]
     if not isinstance(prior, Mapping) or weight is None:
         raise InvalidInput(
-            f"the prior of arm {arm!r} is a mean for each objective and a weight: "
-            f"add_arm({arm!r}, prior={{{', '.join(f'{n!r}: ...' for n in names)}}}, "
-            f"weight=20), got prior={prior!r}, weight={weight!r}."
+            f"the prior of arm {arm!r} is a mean for each objective and a weight, as "
+            f"prior={{{', '.join(f'{n!r}: ...' for n in names)}}}, weight=20, "
+            f"got prior={prior!r}, weight={weight!r}."
         )
     for name in prior:
         if name not in names:
@@ -88,9 +88,8 @@ def prior_of(
     for objective, mean in zip(objectives, means, strict=True):
         if objective.is_outside(mean):
             log.warning(
-                "the prior mean %g of %s of arm %r lies outside its range from %g to %g and is "
-                "taken as the nearest end.",
-                mean,
+                "the prior mean of %s of arm %r lies outside its range from %g to %g and is taken "
+                "as the nearest end.",
                 objective.name,
                 arm,
                 *objective.range,

@@ -259,17 +259,19 @@ class Ledger:
             self.plays[arm] += count
 
     def warn_outside(self, i: int, values: Floats) -> None:
-        """Count the rewards outside their range; say so the first time."""
+        """Count the rewards outside their range; say so the first time, without the value.
+
+        Rewards may be confidential, and the logs of a service are read by others.
+        """
         objective = self.objectives[i]
         low, high = objective.range
         outside = (values < low) | (values > high)
         count = int(outside.sum())
         if count and not self.outside[objective.name]:
             log.warning(
-                "%s = %g lies outside its range from %g to %g and is taken as the nearest end; "
-                "further ones are only counted (chooser.outside).",
+                "a reward of %s lies outside its range from %g to %g and is taken as the nearest "
+                "end; further ones are only counted (chooser.outside).",
                 objective.name,
-                values[outside][0],
                 low,
                 high,
             )

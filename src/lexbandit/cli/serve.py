@@ -79,6 +79,9 @@ def command(
         click.echo(f"{config} is fine: {_told(found)}.")
         if keyless:
             click.echo("There are no keys yet: it starts with --no-auth only.")
+        warning = server.warning_of(found)
+        if warning is not None:
+            click.echo(f"Warning: {warning}", err=True)
         return
     server.check_door(found, no_auth=no_auth)
     with storage_words():

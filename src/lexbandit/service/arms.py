@@ -5,12 +5,18 @@ from collections.abc import Mapping
 from lexbandit.chooser import Chooser
 from lexbandit.chooser.doors import prior_of
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.schemas import arm_name
 
 
 def check_added(
     chooser: Chooser, arm: str, prior: Mapping[str, float] | None, weight: int | None
 ) -> None:
-    """Refuse a prior that cannot be taken, or one for an arm that has learned already."""
+    """Refuse a new arm's name or a prior that cannot be taken, or one for an arm that has learned.
+
+    An arm that is there has its name, whatever the rule for names was when it came.
+    """
+    if arm not in chooser.arms and arm not in chooser.retired:
+        arm_name(arm)
     known = prior_of(arm, prior, weight, chooser.objectives)
     if known is not None and arm in chooser.retired:
         raise InvalidInput(

@@ -6,11 +6,13 @@ of what a decision does; see decision 0016.
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from lexbandit.errors import counted
 from lexbandit.service.messages import CLOSE, SAFE, ClientGone, HttpRequest, Reply, written
 from lexbandit.service.problems import MEDIA_TYPE, Problem
 from lexbandit.service.reading import Reader
@@ -22,8 +24,11 @@ _AHEAD = 65_536
 # Answers are written in pieces of this size, each when the ones before were nearly all read.
 _PIECE = 131_072
 # A connection is closed on which nothing moved for so long, in seconds, and nothing is under way.
-# Proxies and clients keep theirs for up to a minute; who closes first should be they.
-_IDLE = 75.0
+# Proxies and clients keep theirs for up to a minute; who closes first should be they. A head has so
+# long to be whole, and so has the body after it, and a second more for every `_LEAST` bytes of it.
+_IDLE, _LEAST = 75.0, 10_000
+# That there is no room for more connections is said so often, in seconds.
+_SAID = 60.0
 # A refused caller may go on sending for so long, in seconds, and so much, before it is cut off.
 _LINGER, _MOST = 2.0, 8_388_608
 
@@ -34,14 +39,29 @@ Answer = Callable[[HttpRequest], Awaitable[Reply]]
 class Listener:
     """What connections share: who answers, which there are, and whether all is coming to an end.
 
-    `connections` are those that are open, or have a request under way. `refused` hears the status
-    of what was no request, which nobody else hears of.
+    `connections` are those that are open, or have a request under way, `most` of them at once.
+    `refused` hears the status of what was no request, which nobody else hears of.
     """
 
     answer: Answer
     refused: Callable[[int], None]
+    most: int
     connections: "set[Connection]" = field(default_factory=set)
     ending: bool = False
+    _said: float = -math.inf
+
+    def has_room(self, now: float) -> bool:
+        """Tell whether one more connection is taken; if not, that is logged now and then."""
+        if len(self.connections) < self.most:
+            return True
+        if now >= self._said + _SAID:
+            self._said = now
+            log.warning(
+                "%s open, as many as the limit of file descriptors has room for: further ones are "
+                "closed. Raise it (ulimit -n, LimitNOFILE), or look for who holds them.",
+                counted(self.most, "connection"),
+            )
+        return False
 
 
 class Connection(asyncio.Protocol):
@@ -74,10 +94,13 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
-        self._listener.connections.add(self)
         self._heard = self._loop.time()
+        room = self._listener.has_room(self._heard)
+        self._listener.connections.add(self)
         self._timer = self._loop.call_later(_IDLE, self._look)
-        if self._listener.ending:
+        if not room:
+            self._transport.abort()
+        elif self._listener.ending:
             self.finish()
 
     def eof_received(self) -> bool:
@@ -158,8 +181,11 @@ class Connection(asyncio.Protocol):
             if self._dropped > _MOST:
                 self._transport.abort()
             return
-        if not self._full and not reader.unread:  # a head counts from its first byte
-            self._heard = self._loop.time()
+        if not self._full:
+            if reader.current is not None:  # who sends a body drop by drop runs out of time
+                self._heard = min(self._heard + len(data) / _LEAST, self._loop.time())
+            elif not reader.unread:  # a head counts from its first byte
+                self._heard = self._loop.time()
         reader.feed(data)
         if reader.refusal is not None:
             self._next()
@@ -198,6 +224,7 @@ class Connection(asyncio.Protocol):
         if self._task is not None or self._full or self._lingers or self._transport.is_closing():
             return
         if self._requests:
+            self._heard = self._loop.time()
             self._task = self._loop.create_task(self._serve(self._requests[0]))
         elif self._reader.refusal is not None:
             self._listener.refused(self._reader.refusal.kind.status)
@@ -226,14 +253,15 @@ class Connection(asyncio.Protocol):
             self._task = None
             if self._lost:
                 self._listener.connections.discard(self)
-        request.answered()
         self._requests.popleft()
         self._next()
 
     def _written(self, request: HttpRequest, reply: Reply) -> bytes:
-        """Return an answer as it is sent; the last one says that it is."""
-        unasked = b"expect" in request.headers and not request.whole  # will the body come, or not?
-        if unasked or not request.keep_alive or CLOSE in reply.headers:
+        """Return an answer as it is sent; the last one says that it is.
+
+        It is the last if the body was not read before: nobody waits for the rest of that.
+        """
+        if not request.whole or not request.keep_alive or CLOSE in reply.headers:
             self._last = True
             self._reader.ended = True
             self._requests = deque((request,))  # nothing after it is answered

@@ -29,8 +29,10 @@ from lexbandit.service.rows import (
     one_request_an_id,
     own_id,
     told_by_id,
+    written_fingerprint,
 )
 from lexbandit.service.storage import Storage
+from lexbandit.service.texts import check_columns, check_texts
 from lexbandit.service.turns import Turns
 
 
@@ -104,7 +106,7 @@ class Engine(EngineCore):
         if id is not None:
             return (await self.decide_many(point, [DecisionRow(context, allowed, id)]))[0]
         state = self.point(point)  # by far the most come so: without a turn, and one row
-        proposal = state.chooser.propose(context, allowed)
+        proposal = _proposed(state, context, allowed)
         row = _row(next(self._ids), context, allowed, proposal)
         outcomes = await self._append_decisions(state, [row], [proposal])
         decided: Decided = _answer(outcomes[0])
@@ -130,11 +132,12 @@ class Engine(EngineCore):
                 key = before = None
                 if id is not None:
                     key = fingerprint(context, allowed)
-                    before = point.answered(own_id(id), key)
+                    if own_id(id) in point.chooser:
+                        before = point.answered(id, key, written_fingerprint(context, allowed))
                 if before is not None:
                     answers[name] = before
                 else:
-                    proposals.append(point.chooser.propose(context, allowed))
+                    proposals.append(_proposed(point, context, allowed))
                     fresh[name] = _row(id or next(self._ids), context, allowed, proposals[-1], key)
             except InvalidInput as error:
                 raise at_row(error, n, len(rows)) from None
@@ -157,6 +160,8 @@ class Engine(EngineCore):
         """Decide many, given by columns: the quick way; ids are the service's own."""
         state = self.point(point)
         proposals = state.chooser.propose_many(contexts, allowed)
+        if proposals.notes:
+            check_columns(state.definition.context, contexts)
         ids = [next(self._ids) for _ in proposals.arms]
         propensities = [float(p) for p in proposals.propensities]
         body = {
@@ -226,6 +231,7 @@ class Engine(EngineCore):
         """Add an arm, or take a retired one back; False if it was there."""
         state = self.point(point)
         check_added(state.chooser, arm, prior, weight)
+        state.check_prior(arm, prior, weight)
         if arm in state.chooser.arms:
             return False
         body = {"arm": arm, "change": "add", "prior": prior, "weight": weight}
@@ -243,7 +249,9 @@ class Engine(EngineCore):
         self, point: str, context: Mapping[str, Any], allowed: Sequence[str] | None = None
     ) -> ChooserExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
-        return self.point(point).chooser.explain(context, allowed)
+        state = self.point(point)
+        check_texts(state.definition.context, context)
+        return state.chooser.explain(context, allowed)
 
     def summary(self, point: str) -> Summary:
         """Say what a point learned so far."""
@@ -257,6 +265,14 @@ class Engine(EngineCore):
             found += [stored for stored in page if stored.point == point]
             since = page[-1].seq
         return found[:limit]
+
+
+def _proposed(point: Point, context: Mapping[str, Any], allowed: Sequence[str] | None) -> Proposal:
+    """Return a proposal for what a request asked."""
+    proposal = point.chooser.propose(context, allowed)
+    if proposal.notes:  # only what is unknown can be too long
+        check_texts(point.definition.context, context)
+    return proposal
 
 
 def _row(

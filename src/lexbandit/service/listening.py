@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import ssl
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from socket import socket
@@ -16,6 +17,20 @@ log = logging.getLogger("lexbandit.service")
 _BACKLOG = 2048
 # A caller who was answered has so long to end its side of the connection, in seconds.
 _PARTING = 2.0
+# A caller who speaks TLS has so long to begin, in seconds.
+_HANDSHAKE = 10.0
+# So many file descriptors are left for the storage and everything else.
+_RESERVE = 64
+
+
+def room_for_connections() -> int:
+    """Return how many connections may be open at once: all that the storage needs stays free."""
+    try:
+        import resource  # noqa: PLC0415 - not there on Windows
+    except ImportError:
+        return sys.maxsize
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - _RESERVE, 1)
 
 
 @asynccontextmanager
@@ -26,16 +41,23 @@ async def listening(
     refused: Callable[[int], None],
     tls: ssl.SSLContext | None = None,
     patience: float = 30.0,
+    most: int | None = None,
 ) -> AsyncIterator[None]:
     """Answer who connects; at the end, what is under way may take `patience` seconds more.
 
-    `refused` hears the status with which something was refused that is no request. It is an OSError
-    if another process listens on the port.
+    `most` connections are open at once, by default as many as there are file descriptors for; who
+    comes then is sent away, so that the others can still be answered. `refused` hears the status
+    with which something was refused that is no request. It is an OSError if another process listens
+    on the port.
     """
-    listener = Listener(answer, refused)
+    listener = Listener(answer, refused, most or room_for_connections())
     served.listen(_BACKLOG)  # here and not by the event loop: not every one says if it cannot
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(listener), sock=served, ssl=tls, backlog=_BACKLOG
+        lambda: Connection(listener),
+        sock=served,
+        ssl=tls,
+        backlog=_BACKLOG,
+        ssl_handshake_timeout=_HANDSHAKE if tls else None,
     )
     try:
         yield

@@ -90,7 +90,7 @@ class HttpRequest:
         self.keep_alive = keep_alive
         self.whole = False
         self.held = 0
-        self._gone = self._answered = False
+        self._gone = False
         self._want = want
         self._body: bytes | bytearray = b""
         self._waiting: tuple[asyncio.Future[None], int] | None = None
@@ -101,9 +101,7 @@ class HttpRequest:
         return self._waiting is not None
 
     def add(self, part: bytes) -> None:
-        """Take in a part of the body; after the answer it is nothing."""
-        if self._answered:
-            return
+        """Take in a part of the body."""
         if not self.held:
             self._body = part
         else:
@@ -123,10 +121,6 @@ class HttpRequest:
         """Note that no more comes; if the body is not whole, it never will be."""
         self._gone = True
         self._wake()
-
-    def answered(self) -> None:
-        """Note that what is still to come of the body matters to nobody."""
-        self._answered = True
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting[0].done():

@@ -14,7 +14,8 @@ from lexbandit.service.messages import JSON
 from lexbandit.service.operations import LINES, NEXT, Operation
 from lexbandit.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from lexbandit.service.rows import LONGEST_ID
-from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, Rewards
+from lexbandit.service.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, NO_ARMS, Rewards
+from lexbandit.service.texts import longest_text
 
 if TYPE_CHECKING:
     from lexbandit.service.point import Point
@@ -133,7 +134,13 @@ def _in_path(operation: Operation, points: list[str]) -> list[dict[str, Any]]:
     schemas = {
         "point": {"type": "string", "enum": points},
         "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID},
-        "arm": {"type": "string", "minLength": 1, "maxLength": LONGEST_ARM, "pattern": ARM_PATTERN},
+        "arm": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": LONGEST_ARM,
+            "pattern": ARM_PATTERN,
+            "not": {"enum": [*NO_ARMS]},
+        },
     }
     return [
         {"name": name, "in": "path", "required": True, "schema": schemas[name]}
@@ -216,7 +223,9 @@ def _feature(feature: Feature) -> dict[str, Any]:
     elif isinstance(feature, Flag):
         schema = {"type": "boolean"}
     elif isinstance(feature, Category):
-        known = {"enum": list(feature.values)} if feature.outside == "refuse" else {}
+        known: dict[str, Any] = {"maxLength": longest_text(feature)}
+        if feature.outside == "refuse":
+            known = {"enum": list(feature.values)}
         schema = {"type": "string", **known}
     elif isinstance(feature, Vector):
         one = {"type": "number", **ends}

@@ -71,7 +71,7 @@ def report(points: Mapping[str, Point]) -> None:
         log.info("found %s", found_in(point))
         if point.refused is not None:
             log.warning(
-                "%s: %d rows of the log were not taken in all, the last one at %s",
+                "%s: %d rows of the log were not taken in all, the last one of event %d",
                 name,
                 point.counts["refused"],
                 point.refused,

@@ -133,7 +133,7 @@ async def arms(engine: "Engine", request: Request) -> s.ArmsReply:
 async def put_arm(engine: "Engine", request: Request) -> Reply:
     """Add an arm, or take a retired one back with all it learned; again changes nothing."""
     asked: s.ArmRequest = request.body or s.ArmRequest()
-    arm = s.arm_name(request.named["arm"])
+    arm = request.named["arm"]
     prior = asked.prior or None
     weight = int(asked.weight) if asked.weight else None
     added = await engine.add_arm(request.point, arm, prior, weight)
@@ -142,7 +142,7 @@ async def put_arm(engine: "Engine", request: Request) -> Reply:
 
 async def retire_arm(engine: "Engine", request: Request) -> s.ArmReply:
     """Retire an arm: it is no longer chosen, and rewards of its decisions are still taken."""
-    arm = s.arm_name(request.named["arm"])
+    arm = request.named["arm"]
     try:
         retired = await engine.retire_arm(request.point, arm)
     except UnknownName as error:
@@ -216,7 +216,7 @@ OPERATIONS = (
     Operation("GET", "/v1/{point}/summary", "read", summary, {200: s.SummaryReply}),
     Operation("GET", "/v1/{point}/arms", "read", arms, {200: s.ArmsReply}),
     Operation("PUT", "/v1/{point}/arms/{arm}", "admin", put_arm,
-        {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), optional=True),
+        {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), problems=(409,), optional=True),
     Operation("DELETE", "/v1/{point}/arms/{arm}", "admin", retire_arm, {200: s.ArmReply},
         problems=(409,)),
     Operation("GET", "/v1/{point}/log", "read", log, {200: LINES.decode()}, query=s.LogQuery),

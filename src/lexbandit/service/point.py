@@ -11,7 +11,7 @@ from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.history import RECENT
-from lexbandit.service.point_state import Key, Past, PointState
+from lexbandit.service.point_state import Key, Past, PointState, Prior
 from lexbandit.service.rows import Decided, Rewarded, at_row
 
 # Makes a named tuple in half the time.
@@ -213,24 +213,29 @@ class Point(PointState):
         `untaken`: it is the definition, since what a replica was quicker with fits it.
         """
         self.counts["refused"] += rows
-        self.refused = f"event {self._at}: {error}"
+        self.refused = self._at
         if untaken:
-            self.first_untaken = self.first_untaken or self.refused
+            self.first_untaken = self.first_untaken or f"event {self._at}: {error}"
             self.untaken += rows
         return error
 
     def _arm(self, body: Mapping[str, Any]) -> Outcome:
         """Add or retire an arm; False if that was so already."""
         arm, add = body["arm"], body["change"] == "add"
-        if (arm in self.chooser.arms) == add:
-            return False
+        means, weight = body.get("prior"), body.get("weight")
         try:
             if add:
-                self.chooser.add_arm(arm, prior=body.get("prior"), weight=body.get("weight"))
+                self.check_prior(arm, means, weight)
+            if (arm in self.chooser.arms) == add:
+                return False
+            if add:
+                self.chooser.add_arm(arm, prior=means, weight=weight)
             else:
                 self.chooser.retire_arm(arm)
         except InvalidInput as error:
             return self._refuse(error)
+        if add and means is not None and weight is not None:
+            self.priors[arm] = Prior(means, weight)
         self.version = self._at
         return True
 

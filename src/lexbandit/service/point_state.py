@@ -30,6 +30,13 @@ class Past(NamedTuple):
     late: dict[str, float]
 
 
+class Prior(NamedTuple):
+    """What an arm began with: means, and how many rewards they stand for."""
+
+    means: Mapping[str, float]
+    weight: int
+
+
 class PointState:
     """What a `Point` knows; nothing here changes it.
 
@@ -38,6 +45,7 @@ class PointState:
     counts     how often what happened
     keys       the callers' own ids, as long as their decisions are kept
     past       the decisions whose time was over, the last `keep` of them
+    priors     of the arms that began with one
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -51,9 +59,10 @@ class PointState:
         self.counts: Counter[str] = Counter()
         self.keys: OrderedDict[str, Key] = OrderedDict()
         self.past: OrderedDict[str, Past] = OrderedDict()
+        self.priors: dict[str, Prior] = {}
         self.history = History()
-        self.refused: str | None = None
-        """Why the last row that could not be taken was not."""
+        self.refused: int | None = None
+        """The last event of which something could not be taken."""
         self.untaken = 0
         """How many rows this process read that the definition cannot take."""
         self.first_untaken = ""
@@ -70,23 +79,41 @@ class PointState:
             self.version,
             self.time,
             sorted(self.counts.items()),
+            self.priors,
             list(self.keys.items()),
             list(self.past.items()),
             self.history.plain(),
         ]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
-    def answered(self, id: str, request: str | None) -> Decided | None:
-        """Return the answer that an id had before, if it had one; only callers' own come again."""
+    def answered(self, id: str, *requests: str | None) -> Decided | None:
+        """Return the answer that an id had before, if it had one; only callers' own come again.
+
+        `requests` are the texts by which the request may be known.
+        """
         if id not in self.chooser:
             return None
         key = self.keys.get(id)
-        if key is None or key.request != request:
+        if key is None or key.request not in requests:
             raise Contradiction(
                 f"decision {id!r} was asked for before, with another context or other allowed arms."
             )
         kept = self.chooser.decision(id)
         return Decided(id, kept.arm, kept.propensity, key.version)
+
+    def check_prior(self, arm: str, means: Mapping[str, float] | None, weight: int | None) -> None:
+        """Refuse a prior for an arm that is there and began with another one, or with none."""
+        if means is None or weight is None or arm not in self.chooser.arms:
+            return
+        before = self.priors.get(arm)
+        if before != (means, weight):
+            began = (
+                "without a prior" if before is None else f"with {before.means!r}, {before.weight}"
+            )
+            raise Contradiction(
+                f"arm {arm!r} is there and began {began}; it cannot begin again with {means!r}, "
+                f"{weight}. Add it under another name."
+            )
 
     def found(self, id: str) -> Found:
         """Return a decision that is kept, or was until its time was over."""

@@ -25,6 +25,7 @@ class Kind(NamedTuple):
 MALFORMED = Kind("malformed", 400, "The request cannot be read")
 UNAUTHENTICATED = Kind("unauthenticated", 401, "A valid API key is needed")
 FORBIDDEN = Kind("forbidden", 403, "The API key does not have the role for this")
+FOREIGN = Kind("foreign-site", 403, "A page of another site may not ask for this")
 UNKNOWN = Kind("unknown", 404, "There is no such thing here")
 UNKNOWN_DECISION = Kind("unknown-decision", 404, "No such decision is kept")
 METHOD = Kind("method-not-allowed", 405, "This method is not for this path")

@@ -72,10 +72,33 @@ class Rewarded(NamedTuple):
 _encode = msgspec.json.Encoder(order="sorted", enc_hook=list).encode
 
 
+# What is written in one way only; nearly all values are, and are not looked at any further.
+_WRITTEN_ONCE = frozenset((str, int, bool, type(None)))
+
+
 def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
-    """Return a short text that differs where requests for a decision differ."""
+    """Return a short text that differs where requests for a decision differ.
+
+    How a number is written makes no difference: 900, 900.0 and 9e2 are one number.
+    """
+    same = {
+        name: value if value.__class__ in _WRITTEN_ONCE else _one(value)
+        for name, value in context.items()
+    }
+    return written_fingerprint(same, allowed)
+
+
+def written_fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
+    """Return the fingerprint of earlier versions: 900 and 900.0 differ. Their logs have it."""
     text = _encode((context, None if allowed is None else sorted(allowed)))
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def _one(value: Any) -> Any:
+    """Return a value in the one way of many in which its numbers can be written."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    return value if value.__class__ in _WRITTEN_ONCE else [_one(one) for one in value]
 
 
 def own_id(id: Any) -> str:
@@ -98,7 +121,10 @@ def one_request_an_id(rows: Sequence[DecisionRow]) -> None:
     """Refuse a batch that asks for two different decisions by one id."""
     asked: dict[str, DecisionRow] = {}
     for n, row in enumerate(rows):
-        if row.id is not None and asked.setdefault(row.id, row)[:2] != row[:2]:
+        if row.id is None:
+            continue
+        first = asked.setdefault(row.id, row)
+        if first is not row and fingerprint(*first[:2]) != fingerprint(*row[:2]):
             raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
 
 

@@ -39,17 +39,26 @@ Rewards = Annotated[
 Propensity = float | None
 
 
-# Control characters: a name that has any cannot be shown.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-ARM_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]+$"
+# Control and format characters, and ends of lines: a name that has any is not what it looks like.
+_HIDDEN = (
+    "\\x00-\\x1f\\x7f-\\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f"
+)
+ARM_PATTERN = rf"^[^\s{_HIDDEN}]([^{_HIDDEN}]*[^\s{_HIDDEN}])?$"
+# In a path these are steps, and clients take them.
+NO_ARMS = (".", "..")
+_ARM = re.compile(ARM_PATTERN)
 
 
 def arm_name(arm: str) -> str:
-    """Return the name of an arm as a path can hold it: not long, no control characters."""
-    if not 0 < len(arm) <= LONGEST_ARM or _CONTROL.search(arm):
+    """Return the name of a new arm, if a path can hold it and people can tell it from others."""
+    if len(arm) > LONGEST_ARM or arm in NO_ARMS or not _ARM.fullmatch(arm):
         raise InvalidInput(
-            f"an arm's name has 1 to {LONGEST_ARM} characters and no control characters, "
-            f"got {arm!r}."
+            f"an arm's name has 1 to {LONGEST_ARM} characters, no spaces at its ends and no "
+            f"control characters or others that cannot be seen, and is not '.' or '..', got "
+            f"{arm!r}."
         )
     return arm
 

@@ -47,6 +47,18 @@ def check_door(config: Config, *, no_auth: bool) -> None:
         )
 
 
+def warning_of(config: Config) -> str | None:
+    """Return what whoever starts the service should know: keys that others can read on the way."""
+    plain = config.tls_cert is None and not config.behind_tls
+    if not config.keys or not plain or is_loopback(config.host):
+        return None
+    return (
+        f"API keys come to {config.host}:{config.port} in plain text, for all on the way to read: "
+        "give --tls-cert and --tls-key. Behind a proxy that ends TLS it is fine: set "
+        "behind_tls = true, and serve where nobody but the proxy can come."
+    )
+
+
 def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     """Return the application that serves an engine."""
     keys = None if no_auth else Keys(config.keys)
@@ -112,6 +124,9 @@ async def serve(
     `storage` is one that the configuration does not know; `skip_untaken` is for `Engine.start`.
     """
     check_door(config, no_auth=no_auth)
+    warning = warning_of(config)
+    if warning is not None:
+        log.warning("%s", warning)
     tls = tls_of(config)
     served = bound(config)
     try:

@@ -10,14 +10,22 @@ from starlette.routing import Match, Route
 
 from lexbandit.service.dashboard.pages import login_page
 from lexbandit.service.doors import Door
-from lexbandit.service.messages import HttpRequest, Reply
-from lexbandit.service.problems import FORBIDDEN, METHOD, UNAUTHENTICATED, Problem, unknown_point
+from lexbandit.service.messages import SAFE, HttpRequest, Reply
+from lexbandit.service.problems import (
+    FORBIDDEN,
+    FOREIGN,
+    METHOD,
+    UNAUTHENTICATED,
+    Problem,
+    unknown_point,
+)
 from lexbandit.service.sessions import cookie_in, key_in_form, set_cookie
 
 _LOGIN, _LOGOUT = "/login", "/logout"
 # What the page to sign in needs too.
 _OPEN = "/dashboard/"
 _LARGEST_FORM = 4096
+_NOT_KEPT = [(name.decode(), value.decode()) for name, value in SAFE]
 
 
 class Site:
@@ -57,7 +65,7 @@ class Site:
                 page = request.method in ("GET", "HEAD") and not path.startswith("/v1/")
                 if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
                     raise
-                return RedirectResponse(_LOGIN, 303)
+                return _see(_LOGIN)
         return await self._page(scope)
 
     async def _page(self, scope: dict[str, Any]) -> Response:
@@ -74,9 +82,10 @@ class Site:
     async def _own(self, path: str, request: HttpRequest) -> Response:
         """Answer for the pages to sign in and out."""
         if path == _LOGIN and request.method in ("GET", "HEAD"):
-            return RedirectResponse("/", 303) if self._door.keys is None else login_page()
+            return _see("/") if self._door.keys is None else login_page()
         if request.method != "POST":
             raise _method(request.method, "GET, POST" if path == _LOGIN else "POST")
+        _same_site(request.headers)
         if path == _LOGOUT:
             return self._logout(request.headers)
         return self._login(await request.body(_LARGEST_FORM))
@@ -84,11 +93,11 @@ class Site:
     def _login(self, body: bytes) -> Response:
         keys, sessions = self._door.keys, self._door.sessions
         if keys is None or sessions is None:
-            return RedirectResponse("/", 303)
+            return _see("/")
         key = keys.find(key_in_form(body))
         if key is None or not key.may("read"):
             return login_page(wrong=True)
-        response = RedirectResponse("/", 303)
+        response = _see("/")
         value = set_cookie(sessions.begin(key), secure=self._secure)
         response.raw_headers.append((b"set-cookie", value))
         return response
@@ -96,9 +105,34 @@ class Site:
     def _logout(self, headers: Mapping[bytes, bytes]) -> Response:
         if self._door.sessions is not None:
             self._door.sessions.end(cookie_in(headers.get(b"cookie", b"").decode("latin-1")))
-        response = RedirectResponse(_LOGIN, 303)
+        response = _see(_LOGIN)
         response.raw_headers.append((b"set-cookie", set_cookie("", secure=self._secure)))
         return response
+
+
+def _see(place: str) -> Response:
+    """Return an answer that leads elsewhere; nobody keeps it, with the cookie that it may have."""
+    return RedirectResponse(place, 303, dict(_NOT_KEPT))
+
+
+def _same_site(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse what a page of another site sends: it would sign its visitors in as somebody else.
+
+    Browsers say where a page is from; to an address without TLS they say its origin only. That is
+    "null" for our own pages as well, since they ask for no referrer, and says nothing then.
+    """
+    site = headers.get(b"sec-fetch-site")
+    origin = headers.get(b"origin", b"null")
+    if site is not None:
+        foreign, told = site not in (b"same-origin", b"none"), site
+    else:
+        host = origin.partition(b"://")[2]
+        foreign, told = origin != b"null" and host != headers.get(b"host"), origin
+    if foreign:
+        raise Problem(
+            FOREIGN,
+            f"sign in and out on the service's own page, not from {told.decode('latin-1')}.",
+        )
 
 
 def _scope(request: HttpRequest) -> dict[str, Any]:

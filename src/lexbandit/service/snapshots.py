@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 3\n        the format and its version
+lexbandit.point 4\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -20,7 +20,7 @@ from lexbandit.service.definition import Definition
 from lexbandit.service.events import Snapshot
 from lexbandit.service.history import History
 from lexbandit.service.point import Point
-from lexbandit.service.point_state import Key, Past
+from lexbandit.service.point_state import Key, Past, Prior
 from lexbandit.service.storage import StorageFailed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 3\n"
+_HEAD = b"lexbandit.point 4\n"
 _SIZE = 8
 
 
@@ -44,6 +44,7 @@ def packer(point: Point) -> Callable[[], bytes]:
         "version": point.version,
         "time": point.time,
         "counts": dict(point.counts),
+        "priors": dict(point.priors),
         "history": point.history.plain(),
     }
     keys = list(point.keys.items())
@@ -72,6 +73,7 @@ def unpack(definition: Definition, data: bytes) -> Point:
     for name in ("seq", "version", "time"):
         setattr(point, name, told[name])
     point.counts = Counter(told["counts"])
+    point.priors = {arm: Prior(*prior) for arm, prior in told["priors"].items()}
     point.history = History.from_plain(told["history"])
     point.keys = OrderedDict((id, Key(*key)) for id, *key in told["keys"])
     point.past = OrderedDict((id, Past(*one)) for id, *one in told["past"])

@@ -8,6 +8,7 @@ import msgspec
 
 from lexbandit.service.problems import INVALID, MALFORMED, Problem
 from lexbandit.service.rows import LONGEST_ID
+from lexbandit.service.unheld import unheld
 
 T = TypeVar("T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -73,27 +74,29 @@ def decode(body: bytes) -> Any:
         raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
     except RecursionError:
         raise Problem(MALFORMED, "the JSON is nested too deeply.") from None
-    except msgspec.ValidationError as error:
-        raise Problem(MALFORMED, f"not a number that can be held: {error}.") from None
     except UnicodeDecodeError as error:
         raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
     except (msgspec.DecodeError, ValueError) as error:
-        raise Problem(MALFORMED, f"the body is not JSON: {_why(body, error)}.") from None
+        raise Problem(MALFORMED, f"{_why(body, error)}.") from None
     return value
 
 
 def _why(body: bytes, error: Exception) -> str:
-    """Return why a body is not JSON: msgspec's own words, but for NaN and Infinity."""
+    """Return why a body cannot be read: msgspec's own words, but for what people do send."""
     try:
-        _SCANNER.raw_decode(body.decode().lstrip())
-    except _NoNumber as found:
+        text = body.decode()
+        found = unheld(text)
+        if found is not None:
+            return found
+        _SCANNER.raw_decode(text.lstrip())
+    except _NoNumber as name:
         return (
-            f"it has {found}, and JSON has neither NaN nor Infinity; a value that is missing is "
-            "left out, and a feature may be null"
+            f"the body is not JSON: it has {name}, and JSON has neither NaN nor Infinity; a value "
+            "that is missing is left out, and a feature may be null"
         )
     except (ValueError, RecursionError):
         pass  # the standard library takes offence at something else
-    return str(error)
+    return f"the body is not JSON: {error}"
 
 
 def convert(value: Any, type: type[T]) -> T:
@@ -141,9 +144,19 @@ def _in_words(message: str, value: Any, type: Any) -> str:
             f"an id begins with a letter or digit and has up to {LONGEST_ID} visible characters, "
             "no spaces"
         )
-    elif told.startswith("Object contains unknown field") and _without_context(place, value, type):
-        told += ' (the features go into "context")'
+    elif told.startswith("Object contains unknown field"):
+        if _without_context(place, value, type):
+            told += ' (the features go into "context")'
+        told += f"; known: {', '.join(_fields(place, type))}"
     return told + at + place
+
+
+def _fields(place: str, type: Any) -> list[str]:
+    """Return the names of the fields that an object at a place may have."""
+    info: Any = msgspec.inspect.type_info(type)
+    for field, _ in _STEP.findall(place):
+        info = next(f.type for f in info.fields if f.name == field) if field else info.item_type
+    return [field.name for field in info.fields]
 
 
 def _without_context(place: str, value: Any, type: Any) -> bool:

@@ -1,7 +1,6 @@
 """A map: which arm would be chosen where, over two features of the context."""
 
 import asyncio
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import Any
 from lexbandit.chooser import Chooser
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector, no_value
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.problems import Problem
+from lexbandit.service.strict_json import decode
 
 _SIDE = 24
 """So many steps a number has on an axis of a map."""
@@ -69,9 +70,11 @@ def wanted(text: str | None) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        at = json.loads(text)
-    except (ValueError, RecursionError):
-        at = None
+        at = decode(text.encode())
+    except Problem as problem:
+        raise InvalidInput(
+            f"at must be a JSON object of features and values, got {text[:80]!r}: {problem.detail}"
+        ) from None
     if not isinstance(at, dict):
         raise InvalidInput(f"at must be a JSON object of features and values, got {text[:80]!r}.")
     return at

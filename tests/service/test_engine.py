@@ -200,7 +200,7 @@ def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
         assert isinstance(answers[1], UnknownDecision)
         assert "row 1" in str(answers[1])
         assert engine.summary("router").received["quality"].count == 0
-        assert point.counts["refused"] == 2
+        assert point.counts["untaken"] == 2
 
     play(tmp_path / "log.db", scene, keep=2)
 

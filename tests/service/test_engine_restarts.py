@@ -177,15 +177,15 @@ def test_what_a_new_definition_cannot_take_is_not_forgotten_in_silence(
     async def look(**settings: Any) -> dict[str, int]:
         async with engine_on(path, **settings) as engine:
             counts = engine.points["router"].counts
-            return {what: counts[what] for what in ("refused", "decisions")}
+            return {what: counts[what] for what in ("untaken", "decisions")}
 
     asyncio.run(fill())
     size = path.stat().st_size
     with pytest.raises(InvalidInput, match=r"router: 5 decisions .* event 2: unknown context feat"):
         asyncio.run(look(context=changed))
-    assert asyncio.run(look()) == {"refused": 0, "decisions": 5}  # the definition is put back
+    assert asyncio.run(look()) == {"untaken": 0, "decisions": 5}  # the definition is put back
     assert path.stat().st_size == size
-    skipped = {"refused": 5, "decisions": 0}
+    skipped = {"untaken": 5, "decisions": 0}
     assert asyncio.run(look(context=changed, skip_untaken=True)) == skipped
     assert "5 rows of the log were not taken" in caplog.text
     assert asyncio.run(look(context=changed)) == skipped  # from its snapshot: said once is enough
@@ -221,11 +221,11 @@ def test_what_a_replica_was_quicker_with_stops_no_start(tmp_path: Path) -> None:
             await engine.append("router", "decisions", {"by": "b", "version": 1, "rows": rows})
             told = [{"id": "nobody", "values": {"quality": 1.0}}]
             await engine.append("router", "rewards", {"rows": told})
-            assert engine.points["router"].counts["refused"] == 2
+            assert engine.points["router"].counts["untaken"] == 2
 
     async def look() -> None:
         async with engine_on(tmp_path / "log.db", tolerance=0.1) as engine:
-            assert engine.points["router"].counts["refused"] == 2
+            assert engine.points["router"].counts["untaken"] == 2
 
     asyncio.run(fill())
     asyncio.run(look())

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 _ENDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-# How often what happened at a point: the name in its counts, by the name of the metric.
+# What a point counts, and what it means.
 _COUNTS = {
-    "decisions": ("decisions", "Decisions that were made."),
-    "rewards": ("rewards", "Rewards of single objectives that were learned."),
-    "late": ("late", "Rewards that came after the wait time and were not learned."),
-    "expired": ("expired", "Decisions whose wait time was over."),
-    "untaken": ("refused", "Rows of the log that were not taken: a replica was quicker, or the "
-        "definition is new."),
-}  # fmt: skip
+    "decisions": "Decisions that were made.",
+    "rewards": "Rewards of single objectives that were learned.",
+    "late": "Rewards that came after the wait time and were not learned.",
+    "expired": "Decisions whose wait time was over.",
+    "untaken": "Rows of the log that were not taken: a replica was quicker, or the definition is "
+    "new.",
+}
 
 
 class Metrics(Collector):
@@ -86,9 +86,9 @@ class Metrics(Collector):
 
     def _points(self) -> Iterable[Metric]:
         points = self._engine.points
-        for metric, (what, help) in _COUNTS.items():
+        for what, help in _COUNTS.items():
             counts = {name: point.counts[what] for name, point in points.items()}
-            yield _counter(metric, help, counts)
+            yield _counter(what, help, counts)
         yield _counter(
             "repeated",
             "Decisions and rewards that came again: this process answered as before, and wrote "

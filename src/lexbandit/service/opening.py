@@ -69,22 +69,22 @@ def report(points: Mapping[str, Point]) -> None:
     """Say what of the log was found, and what of it could not be taken, after it was read."""
     for name, point in points.items():
         log.info("found %s", found_in(point))
-        if point.refused is not None:
+        if point.last_untaken is not None:
             log.warning(
                 "%s: %d rows of the log were not taken in all, the last one of event %d",
                 name,
-                point.counts["refused"],
-                point.refused,
+                point.counts["untaken"],
+                point.last_untaken,
             )
 
 
 def check_taken(points: Mapping[str, Point]) -> None:
     """Refuse to forget, without being told so, what a changed definition has no place for."""
     for name, point in points.items():
-        if point.untaken:
+        if point.unfit:
             raise InvalidInput(
-                f"{name}: {point.untaken:,} decisions and rewards of the log do not fit its "
-                f"definition as it is now, the first one at {point.first_untaken} "
+                f"{name}: {point.unfit:,} decisions and rewards of the log do not fit its "
+                f"definition as it is now, the first one at {point.first_unfit} "
                 "Put the definition back, or give the changed point a new name, or start once with "
                 "--skip-untaken to go on without them; they stay in the log."
             )

@@ -125,8 +125,8 @@ class Point(PointState):
         self, error: InvalidInput, rows: Sequence[dict[str, Any]]
     ) -> list[Outcome]:
         encode = self.chooser.contexts.encode
-        untaken = not all(_fits(encode, row["context"]) for row in rows)
-        return [self._refuse(error, len(rows), untaken=untaken)] * len(rows)
+        unfit = not all(_fits(encode, row["context"]) for row in rows)
+        return [self._refuse(error, len(rows), unfit=unfit)] * len(rows)
 
     def _decision(self, row: dict[str, Any], version: int, made: Proposal | Decided) -> Decided:
         """Keep a decision that can be kept."""
@@ -160,7 +160,7 @@ class Point(PointState):
             self.chooser.record_many(ids, proposals)
         except InvalidInput as error:
             fits = _fits(self.chooser.contexts.encode_many, contexts)
-            return [self._refuse(error, len(ids), untaken=not fits)]
+            return [self._refuse(error, len(ids), unfit=not fits)]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
         for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
@@ -180,7 +180,7 @@ class Point(PointState):
             except InvalidInput as error:
                 raced = isinstance(error, Contradiction | UnknownDecision)
                 error = at_row(error, n, len(rows))
-                return [self._refuse(error, len(rows), untaken=not raced)] * len(rows)
+                return [self._refuse(error, len(rows), unfit=not raced)] * len(rows)
         return [
             self._reward(row["id"], row["values"]) if before is None else self._again(before)
             for row, before in zip(rows, known, strict=True)
@@ -207,16 +207,16 @@ class Point(PointState):
         self.version = self._at
         return Rewarded(id, learned=True, late=False)
 
-    def _refuse(self, error: InvalidInput, rows: int = 1, *, untaken: bool = False) -> InvalidInput:
+    def _refuse(self, error: InvalidInput, rows: int = 1, *, unfit: bool = False) -> InvalidInput:
         """Note rows that were not taken: a replica was quicker, or the definition is new.
 
-        `untaken`: it is the definition, since what a replica was quicker with fits it.
+        `unfit`: it is the definition, since what a replica was quicker with fits it.
         """
-        self.counts["refused"] += rows
-        self.refused = self._at
-        if untaken:
-            self.first_untaken = self.first_untaken or f"event {self._at}: {error}"
-            self.untaken += rows
+        self.counts["untaken"] += rows
+        self.last_untaken = self._at
+        if unfit:
+            self.first_unfit = self.first_unfit or f"event {self._at}: {error}"
+            self.unfit += rows
         return error
 
     def _arm(self, body: Mapping[str, Any]) -> Outcome:

@@ -61,11 +61,11 @@ class PointState:
         self.past: OrderedDict[str, Past] = OrderedDict()
         self.priors: dict[str, Prior] = {}
         self.history = History()
-        self.refused: int | None = None
+        self.last_untaken: int | None = None
         """The last event of which something could not be taken."""
-        self.untaken = 0
+        self.unfit = 0
         """How many rows this process read that the definition cannot take."""
-        self.first_untaken = ""
+        self.first_unfit = ""
         """Why the first of them could not be taken."""
 
     def clock(self) -> float:

@@ -62,8 +62,9 @@ def test_it_says_why(make: Make) -> None:
 def test_what_it_says_before_anything_is_known(make: Make) -> None:
     told = make(explore=0.1).explain(CONTEXT)
     assert all(arm.estimates["quality"].value is None for arm in told.arms)
-    assert "nothing is known of small, medium and large yet, so one of them is tried, each as " in (
-        told.reason
+    assert (
+        "nothing is known of small, medium and large here yet, so one of them is tried, each as "
+        in (told.reason)
     )
     assert "One in 10 choices" in told.reason
     assert "not observed" in str(told)
@@ -93,7 +94,10 @@ def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
     chooser = taught(make)
     chooser.add_arm("new")
     reason = chooser.explain(CONTEXT).reason
-    assert "new may be the best and nothing is known of it yet, so it is tried; cost does" in reason
+    assert (
+        "new may be the best and nothing is known of it here yet, so it is tried; cost does"
+        in reason
+    )
 
 
 @pytest.mark.parametrize("policy", ["lex-linucb", "moc-mab"])

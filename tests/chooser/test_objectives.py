@@ -46,8 +46,8 @@ def test_the_best_end_is_one() -> None:
         ({"tolerance": 2}, "must be at most 1, the length of its range from 0 to 1"),
         ({"tolerance": 0.3, "range": (0.1, 0.3)}, "must be at most 0.2, the length"),
         ({"outside": "ignore"}, "outside of objective"),
-        ({"default": math.nan}, "finite number"),
-        ({"default": 3, "outside": "refuse"}, "between 0 and 1"),
+        ({"default": math.nan}, "must lie in its range from 0 to 1, got nan"),
+        ({"default": 3, "outside": "refuse"}, "must lie in its range from 0 to 1, got 3"),
         ({"default": 3}, "must lie in its range from 0 to 1"),
     ],
 )

@@ -222,15 +222,15 @@ def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
     if len(arms) == 1:
         estimate = _told(arms[0].estimates[objective.name])
         known = (
-            "nothing is known of it yet"
+            "nothing is known of it here yet"
             if unknown
-            else f"too little is known of it yet: {estimate}"
+            else f"too little is known of it here yet: {estimate}"
         )
         return f"{names} may be the best and {known}, so it is tried"
     alike = len({arm.propensity for arm in arms}) == 1
     chance = ", each as likely as the others" if alike else ""
     known = "nothing" if unknown else "too little"
-    return f"{known} is known of {names} yet, so one of them is tried{chance}"
+    return f"{known} is known of {names} here yet, so one of them is tried{chance}"
 
 
 def _do(names: Sequence[str]) -> str:

@@ -21,9 +21,9 @@ import pytest
 
 from lexbandit.caches import cache_root
 from lexbandit.cli.serve import _welcome, sample
+from lexbandit.passwords import without_password
 from lexbandit.service.auth import hash_of
 from lexbandit.service.config import read_config
-from lexbandit.service.plain_logs import without_password
 
 SECRET = "lxb_a-key-that-nobody-may-read"
 DECIDE = {"context": {"prompt_tokens": 10, "task": "code"}}

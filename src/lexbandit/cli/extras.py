@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 
 from lexbandit.errors import InvalidInput
+from lexbandit.passwords import without_password
 
 
 @contextlib.contextmanager
@@ -27,7 +28,6 @@ def install(extra: str) -> str:
 def storage_words() -> Iterator[None]:
     """Turn what a storage says into one line, without passwords."""
     from lexbandit.service.events import CorruptLog  # noqa: PLC0415
-    from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
     from lexbandit.service.storage import StorageFailed, StorageInUse  # noqa: PLC0415
 
     try:

@@ -13,7 +13,7 @@ import click
 
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.plain_logs import without_password
+from lexbandit.passwords import without_password
 
 # A verb's file is imported when the verb is used: `lexbandit --help` is quick.
 VERBS = {

@@ -8,6 +8,7 @@ import click
 
 from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs, storage_words
+from lexbandit.passwords import without_password
 
 if TYPE_CHECKING:
     from lexbandit.service.config import Config
@@ -102,7 +103,6 @@ def _told(config: "Config") -> str:
 
 def _welcome(url: str, config: "Config", engine: "Engine", no_auth: bool) -> None:
     from lexbandit.service.opening import found_in  # noqa: PLC0415
-    from lexbandit.service.plain_logs import without_password  # noqa: PLC0415
 
     point = next(iter(config.points))
     found = "; ".join(found_in(one) for one in engine.points.values())

@@ -15,10 +15,10 @@ from lexbandit.client.patience import (
     key_of,
     retries_of,
     url_of,
-    without_password,
 )
 from lexbandit.client.wire import Answer, Call, Context, Decided, Found, Page, Reward, Rewarded, T
 from lexbandit.errors import InvalidInput
+from lexbandit.passwords import without_password
 
 try:
     import httpx

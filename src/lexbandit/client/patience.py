@@ -1,7 +1,6 @@
 """When a request is sent again, and after how long."""
 
 import random
-import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from time import time
@@ -9,6 +8,7 @@ from time import time
 from lexbandit import checks
 from lexbandit.client.wire import Answer, error_of
 from lexbandit.errors import InvalidInput, ServiceError, counted
+from lexbandit.passwords import without_password
 
 _FIRST = 0.1
 _LONGEST = 5.0
@@ -18,7 +18,6 @@ RETRIES = 9
 _PATIENT = 30.0
 # What OpenSSL calls an answer that is not TLS, by its version.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
-_PASSWORD = re.compile(r"^(\w+://[^:@/?#]*):[^/?#]*@")
 
 
 class Patience:
@@ -72,11 +71,6 @@ def url_of(url: str) -> str:
         told = without_password(url) if isinstance(url, str) else url
         raise InvalidInput(f"url must begin with http:// or https://, got {told!r}.")
     return url.rstrip("/")
-
-
-def without_password(url: str) -> str:
-    """Return an address to be shown: the password that may be in it is not."""
-    return _PASSWORD.sub(r"\1:***@", url)
 
 
 def key_of(key: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision
-from lexbandit.service.plain_logs import without_password
+from lexbandit.passwords import without_password
 from lexbandit.service.storage import StorageFailed
 
 MEDIA_TYPE = b"application/problem+json"

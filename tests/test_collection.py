@@ -20,6 +20,7 @@ time.time_ns = lambda: nanoseconds() + 10**16 + 567_000_000
 
 def _collected(plugins: Path, hash_seed: str, *options: str) -> list[str]:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(plugins)}
+    environment.pop("PYTEST_ADDOPTS", None)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:xdist", *options]
     # The project's own "-q" shows the names of tests; a line "N tests collected" follows.
     done = subprocess.run(

@@ -3,7 +3,8 @@
 import re
 from urllib.parse import unquote_plus
 
-_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):[^/?#\s]+@")
+# Up to the last @, since a password that was not encoded may have any character; but not a port.
+_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):(?!\d+[/?#])\S+@")
 _PARAMETER = re.compile(r"([?&]([^=&\s]+)=)[^&\s]+")
 
 

@@ -1,8 +1,20 @@
 """What the tests of the service share."""
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from service.real_postgres import Postgres, running
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Put the loggers back, should a test have set them up as the process does."""
+    root, ours = logging.getLogger(), logging.getLogger("lexbandit")
+    before = root.handlers[:], root.level, ours.level
+    yield
+    root.handlers[:], root.level, ours.level = before
 
 
 @pytest.fixture

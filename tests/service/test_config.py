@@ -125,6 +125,7 @@ WRONG = [
         f"'{key}' is a key of the point itself")
         for key in ("horizon", "seed", "arms", "objectives", "policy", "wait")),
     (("wait = 60", "settings = { dimension = 2 }"), "'dimension' follows from the context"),
+    (("wait = 60", "settings = { tolerance = 0.1 }"), "'tolerance' is a key of each objective"),
     (("wait = 60", "threshold = 2.5"), "line 4, points.router.threshold: 'threshold' is a setting "
         "of the policy 'lex-linucb': write settings = { threshold = 2.5 }."),
     (("wait = 60", 'policy = "random"\nthreshold = 2.5'), "unknown key 'threshold'"),
@@ -319,3 +320,11 @@ def test_the_sample_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert read_config(mine, {}).points
     assert status_of(["serve"]) == 2
     assert "--sample" in capsys.readouterr().err
+
+
+def test_a_setting_that_a_policy_does_not_use_is_taken_as_a_chooser_takes_it(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "service.toml"
+    place.write_text(POINT.replace("wait = 60", 'policy = "linucb"\nsettings = { beta = 0.5 }'))
+    assert read_config(place, {}).points["router"].settings == {"beta": 0.5}

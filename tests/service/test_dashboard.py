@@ -104,6 +104,7 @@ def test_a_map_fills_in_what_is_typical_and_may_have_one_axis(service: Watched) 
         ("router/history?series=decade", 422, "decade"),
         ("router/map", 422, "needs x"),
         ("router/map?x=tokenz", 422, "tokens"),
+        ("router/map?y=task", 422, "needs x"),
         ("router/map?x=tokens&y=tokens", 422, "differ"),
         ("router/map?x=tokens&at=[]", 422, "JSON object"),
         ("router/map?x=tokens&at=" + "[" * 5000, 422, "JSON object"),

@@ -324,14 +324,14 @@ def test_a_body_that_trickles_in_is_not_waited_for_for_ever(
 def test_a_large_body_may_take_longer_as_long_as_it_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "_IDLE", 2.0)
+    monkeypatch.setattr(connections, "_IDLE", 5.0)
 
     async def work(one: Server) -> None:
         caller = await one.call()
         whole = post(b"x" * MB)
         for n in range(0, len(whole), 65_536):
             caller.send(whole[n : n + 65_536])
-            await asyncio.sleep(0.3)
+            await asyncio.sleep(0.4)
         assert (await caller.echoed())[4] == "x" * MB
 
     on(work)

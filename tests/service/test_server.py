@@ -284,6 +284,8 @@ def test_the_command_line_loads_the_service_only_to_serve() -> None:
         ("postgresql://db/x at 12:30 by a@b.example", "postgresql://db/x at 12:30 by a@b.example"),
         ("http://localhost:8080/v1", "http://localhost:8080/v1"),
         ("postgresql://me:p@hush@db/x", "postgresql://me:***@db/x"),
+        ("postgresql://me:hu/s?h#@db/x", "postgresql://me:***@db/x"),
+        ("http://there:8080/v1/x@y", "http://there:8080/v1/x@y"),
         ("postgresql://db:1?a=b@c", "postgresql://db:1?a=b@c"),
         ("postgresql://db/x?user=u&password=hush", "postgresql://db/x?user=u&password=***"),
         ("postgres://d/x?sslPassword=hu%20sh&a=b no", "postgres://d/x?sslPassword=***&a=b no"),

@@ -14,6 +14,8 @@ import numpy as np
 import lexbandit as lb
 from lexbandit.service.auth import Key
 from lexbandit.service.config import read_config
+from lexbandit.service.dashboard.bundle import NAME
+from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.listening import listening
@@ -72,9 +74,10 @@ class Watched:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(120)
 
     def warm(self) -> None:
-        """Let everything be compiled that the page asks for: it does not wait for long."""
+        """Let everything be made that the page asks for: it does not wait for long."""
         for path in ("history", "map?x=tokens&y=task", "recent"):
             httpx.get(f"{self.url}/v1/router/{path}", timeout=240).raise_for_status()
+        assert b"vegaEmbed" in httpx.get(f"{self.url}{FILES}{NAME}", timeout=240).content
 
     def traffic(self, n: int, point: str = "router", rewarded: bool = True) -> None:
         """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""

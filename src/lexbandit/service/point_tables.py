@@ -10,7 +10,7 @@ from lexbandit.chooser.policy_for import DEFAULT
 from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
-from lexbandit.policies.making import REGISTRY, parameters_of
+from lexbandit.policies.making import REGISTRY, settings_known
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.schemas import arm_name
@@ -50,7 +50,7 @@ def _check_keys(file: TomlFile, place: Place, table: Any) -> None:
     """Refuse keys of a point, and settings of its policy, that there are not."""
     policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
     known = isinstance(policy, str) and policy in REGISTRY.names()
-    taken = parameters_of(str(policy)) if known else {}
+    taken = settings_known(str(policy)) if known else set()
     for key in table if known else ():
         if key not in _KEYS and key not in _DERIVED and key in taken:
             with file.at(*place, key):
@@ -72,10 +72,10 @@ def _check_keys(file: TomlFile, place: Place, table: Any) -> None:
             raise InvalidInput(f"settings must be a table, got {settings!r}.")
     for key in settings:
         with file.at(*place, "settings", key):
-            _check_setting(key, str(policy), [name for name in taken if name not in _KEYS])
+            _check_setting(key, str(policy), taken.difference(_KEYS, _DERIVED))
 
 
-def _check_setting(key: str, policy: str, taken: list[str]) -> None:
+def _check_setting(key: str, policy: str, taken: set[str]) -> None:
     if key in _KEYS:
         raise InvalidInput(
             f"{key!r} is a key of the point itself, no setting of its policy: write it beside "
@@ -83,9 +83,10 @@ def _check_setting(key: str, policy: str, taken: list[str]) -> None:
         )
     if key == "dimension":
         raise InvalidInput("'dimension' follows from the context of the point: leave it out.")
+    if key == "tolerance":
+        raise InvalidInput("'tolerance' is a key of each objective, in that objective's own units.")
     if key not in taken:
-        own = [name for name in taken if name != "dimension"]
-        raise unknown_name(f"setting of the policy {policy!r}:", key, own)
+        raise unknown_name(f"setting of the policy {policy!r}:", key, taken)
 
 
 def _objective(file: TomlFile, place: Place, table: Any) -> Objective:

@@ -42,11 +42,13 @@ Propensity = float | None
 # Control and format characters, and ends of lines: a name that has any is not what it looks like.
 _HIDDEN = (
     "\\x00-\\x1f\\x7f-\\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0001\U000e0020-\U000e007f"
 )
-ARM_PATTERN = rf"^[^\s{_HIDDEN}]([^{_HIDDEN}]*[^\s{_HIDDEN}])?$"
+# Persian and many pictures need these two, between others.
+_JOINING = "\u200c\u200d"
+ARM_PATTERN = rf"^[^\s{_HIDDEN}{_JOINING}]([^{_HIDDEN}]*[^\s{_HIDDEN}{_JOINING}])?$"
 # In a path these are steps, and clients take them.
 NO_ARMS = (".", "..")
 _ARM = re.compile(ARM_PATTERN)

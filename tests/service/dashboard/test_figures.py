@@ -227,11 +227,11 @@ _TICKS = """() => [...document.querySelectorAll("#objectives .chart")].map((char
 
 def test_the_first_reward_lies_where_the_axis_says(tmp_path: Path, browser: Any) -> None:
     with watched(tmp_path) as service:
+        service.warm()
         first = {"tokens": 900, "task": "code", "hour": 9.0}
         decided = service.wait_for(service.engine.decide("router", first))
         told = {"quality": 0.7, "cost": 0.01}
         service.wait_for(service.engine.reward("router", decided.id, told))
-        service.warm()
         one = Visit(browser, service.url)
         for n in range(2):
             one.page.wait_for_selector(f"#objectives .chart[role=img] >> nth={n}")

@@ -95,7 +95,7 @@ async def drawn(
     """
     features = {feature.name: feature for feature in chooser.contexts.features}
     axes = [axis(_named(features, name)) for name in (x, y) if name]
-    if not axes:
+    if not x:
         raise InvalidInput("a map needs x, the name of a context feature.")
     if x == y:
         raise InvalidInput(f"x and y of a map must differ, both are {x!r}.")

@@ -163,7 +163,8 @@ def load(
     """
     document, arrays = saving.unpack(where, data)
     try:
-        chooser = defined(make, document["definition"], policy, clock)
+        older = "plays" not in document  # from before tolerances belonged to objectives alone
+        chooser = defined(make, document["definition"], policy, clock, older=older)
         try:
             _fill(chooser, document, arrays)
         except BaseException:

@@ -1,6 +1,8 @@
 """The doors: messages that a person can read."""
 
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -84,10 +86,34 @@ def test_what_must_be_known_may_not_be_masked() -> None:
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    "wrong", [[1j, 0], np.array([1j, 0]), [np.complex64(1), None], ["0.5", "x"], ["0.5", "0.5"]]
+    "wrong",
+    [
+        [1j, 0],
+        np.array([1j, 0]),
+        [np.complex64(1), None],
+        ["0.5", "x"],
+        ["0.5", "0.5"],
+        ["0.5", None],
+        np.array(["0.5", "0.5"], object),
+        np.array([0.5, b"0.5"], object),
+        np.array([np.str_("0.5"), 0.5], object),
+        np.array([np.bytes_(b"0.5"), 0.5], object),
+        np.array([bytearray(b"0.5"), 0.5], object),
+    ],
 )
 def test_numbers_are_neither_complex_nor_texts(wrong: Any) -> None:
     policy = lb.make_policy("lex-linucb", arms=2, dimension=2, objectives=2)
     for call in (lambda: policy.select(wrong), lambda: policy.update([0.5, 0.5], 0, wrong)):
         with pytest.raises(lb.InvalidInput, match="must be an array of numbers"):
             call()
+    chooser = lb.Chooser(
+        objectives=lb.Objective("q"), arms=["a", "b"], context=[lb.Vector("v", length=2)]
+    )
+    with pytest.raises(lb.InvalidInput, match="'v' must be an array of numbers"):
+        chooser.choose({"v": wrong})
+
+
+def test_objects_that_are_numbers_are_taken() -> None:
+    given = np.array([Decimal("0.5"), Fraction(1, 4), np.float32(0.125), 1, None, True], object)
+    expected = [0.5, 0.25, 0.125, 1.0, np.nan, 1.0]
+    np.testing.assert_array_equal(checks.numbers("them", given), expected)

@@ -16,6 +16,9 @@ from lexbandit.errors import InvalidInput, unknown_name
 LARGEST_REWARD = 1e100
 REWARDS_ALLOWED = "rewards are at most 1e100 in size, or NaN if not observed"
 
+# What float() would take as a number where it is none: texts, and half of a complex number.
+_NO_NUMBERS = (np.complexfloating, str, bytes, bytearray, memoryview)
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
@@ -174,9 +177,10 @@ def numbers(name: str, value: Any) -> Floats:
 
 
 def _are_numbers(array: NDArray[Any]) -> bool:
-    """Tell whether an array has numbers; NumPy converts texts too, and half of a complex one."""
+    """Tell whether an array has numbers and nothing else."""
     if array.dtype.kind == "O":
-        return not any(isinstance(value, np.complexfloating) for value in array.flat)
+        kinds = set(map(type, array.flat))  # few: asking each value would be slow
+        return not any(issubclass(kind, _NO_NUMBERS) for kind in kinds)
     return array.dtype.kind in "biuf"
 
 

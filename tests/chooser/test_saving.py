@@ -272,6 +272,37 @@ def test_what_is_wrong_inside_is_refused(
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, _: d.pop("waiting"),
+        lambda d, _: d.update(plays=[1, 2]),
+        lambda _, p: p.pop("random.npy"),
+        lambda _, p: p.pop("policy/plays.npy"),
+    ],
+)
+def test_a_policy_can_be_given_again_after_a_file_was_refused(
+    make: Make, tmp_path: Path, change: Any
+) -> None:
+    def policy() -> Any:
+        given = {"arms": 3, "dimension": 6, "objectives": 2, "tolerance": [0.02, 0]}
+        return make_policy("lex-linucb", seed=3, **given)
+
+    chooser = make(policy=policy())
+    use(chooser, 30)
+    path = tmp_path / "it"
+    chooser.save(path)
+    whole = path.read_bytes()
+    rewritten(path, change)
+    mine = policy()
+    with pytest.raises(lb.InvalidInput) as caught:
+        lb.Chooser.load(path, policy=mine)
+    for name, values in policy().state().items():
+        np.testing.assert_array_equal(mine.state()[name], values)  # it learned nothing
+    assert lb.Chooser.from_bytes(whole, policy=mine).digest() == chooser.digest()
+    assert caught.value.__traceback__ is not None  # which holds the chooser that was refused
+
+
 def test_objects_are_not_read(make: Make, tmp_path: Path) -> None:
     """No pickle: an array of objects is refused, so nothing of it is run."""
     path = tmp_path / "it"

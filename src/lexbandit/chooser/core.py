@@ -102,6 +102,10 @@ class ChooserCore:
     # What Python says of a missing argument is for those who made a Chooser.
     __init__.__qualname__ = "Chooser.__init__"
 
+    def _let_go(self) -> None:
+        """Leave the policy to another chooser: this one did not become whole."""
+        _USED.pop(id(self.policy), None)
+
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
         return (

@@ -1,12 +1,15 @@
 """What a chooser was made with, as plain numbers, texts and lists, and back."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.chooser.policy_for import tolerances_of
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
@@ -67,8 +70,13 @@ def defined(
     told: Mapping[str, Any],
     policy: Policy | None,
     clock: Callable[[], float],
+    *,
+    older: bool,
 ) -> "Chooser":
-    """Return a chooser of a definition, that learned nothing yet."""
+    """Return a chooser of a definition, that learned nothing yet.
+
+    In an older file a policy object may have other tolerances than the objectives.
+    """
     if told["policy"] is None and policy is None:
         raise InvalidInput(
             "it was saved with a policy object; pass one of the same kind: load(path, policy=...)."
@@ -78,9 +86,12 @@ def defined(
             f"it was saved with the policy {told['policy']!r}, so load makes one itself: leave "
             "policy out."
         )
-    objectives, settings = _with_tolerances(told["objectives"], told["settings"])
-    return make(
-        objectives=[objective_of(objective) for objective in objectives],
+    objectives = [objective_of(objective) for objective in told["objectives"]]
+    shares = _tolerances_told(told, policy, older)
+    if shares is not None:
+        objectives = list(map(_with_tolerance, objectives, shares.tolist()))
+    chooser = make(
+        objectives=objectives,
         arms=told["arms"],
         context=[feature_of(feature) for feature in told["context"]],
         policy=policy if policy is not None else told["policy"],
@@ -90,23 +101,41 @@ def defined(
         horizon=told["horizon"],
         seed=told["seed"],
         clock=clock,
-        **settings,
+        **{name: value for name, value in told["settings"].items() if name != "tolerance"},
     )
+    if shares is not None and policy is None:
+        _work_with(chooser, shares)
+    return chooser
 
 
-def _with_tolerances(
-    objectives: list[dict[str, Any]], settings: Mapping[str, Any]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return objectives and settings with the tolerances where they belong.
+def _tolerances_told(told: Mapping[str, Any], policy: Policy | None, older: bool) -> Floats | None:
+    """Return tolerances, as shares of the ranges, that count instead of the objectives' own.
 
-    In older files they may be a setting, as shares of the ranges, which counted instead.
+    They are a setting, or in an older file those of the policy object; None if there are none.
     """
-    rest = dict(settings)
-    if "tolerance" not in rest:
-        return objectives, rest
-    shares = checks.tolerances(rest.pop("tolerance"), len(objectives)).tolist()
-    spans = [objective_of({**one, "tolerance": 0.0}).span for one in objectives]
-    return [
-        {**one, "tolerance": share * span}
-        for one, share, span in zip(objectives, shares, spans, strict=True)
-    ], rest
+    count = len(told["objectives"])
+    if "tolerance" in told["settings"]:
+        return checks.tolerances(told["settings"]["tolerance"], count)
+    if older and policy is not None and policy.objectives == count:
+        theirs: Floats | None = tolerances_of(policy)
+        return theirs
+    return None
+
+
+def _with_tolerance(objective: Objective, share: float) -> Objective:
+    """Return an objective with a tolerance that is a share of its range, at most all of it."""
+    tolerance = min(share, 1.0) * objective.span
+    same = math.isclose(objective.tolerance, tolerance, rel_tol=1e-9)
+    return objective if same else replace(objective, tolerance=tolerance)
+
+
+def _work_with(chooser: "Chooser", shares: Floats) -> None:
+    """Have the policy work with the very shares of a file, to go on exactly as before.
+
+    Some are not the quotient of any tolerance and the length of the range, since quotients are
+    rounded. Those stay a setting, so that the next file has them too.
+    """
+    theirs = tolerances_of(chooser.policy)
+    if theirs is not None and not np.array_equal(theirs, shares):
+        theirs[:] = shares
+        chooser._settings["tolerance"] = shares.tolist()

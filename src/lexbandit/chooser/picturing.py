@@ -151,8 +151,10 @@ def _text(
 
 def _short(words: str, longest: int) -> str:
     """Return words, cut where they are wider than so many letters."""
-    if _wide(words) <= longest:
+    start = words[: longest + 1]  # no letter is less wide than one, and names may be long
+    if _wide(start) <= longest:
         return words
+    words = start
     while _wide(words) > longest - 1:
         words = words[:-1]
     return words + "…"

@@ -77,11 +77,11 @@ def policy_for(
 
 def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
     """Refuse a policy whose tolerances are not the objectives': only one of them can be true."""
-    theirs = _tolerances_of(policy)
+    theirs = tolerances_of(policy)
     mine = [objective.tolerance / objective.span for objective in objectives]
     if theirs is None:
         _warn_unread(repr(policy), objectives)
-    elif not np.allclose(theirs, mine, rtol=1e-9, atol=0.0):
+    elif not np.allclose(np.minimum(theirs, 1.0), mine, rtol=1e-9, atol=0.0):
         shares = np.broadcast_to(theirs, len(mine)).tolist()
         own = [f"{o.name} {share * o.span:g}" for o, share in zip(objectives, shares, strict=True)]
         raise InvalidInput(
@@ -92,10 +92,10 @@ def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
         )
 
 
-def _tolerances_of(policy: Policy) -> Any:
+def tolerances_of(policy: Policy) -> Any:
     """Return the tolerances that a policy works with, or the one it wraps; None without any."""
     if isinstance(policy, ProjectedPolicy | PhasedPolicy):
-        return _tolerances_of(policy.inner)
+        return tolerances_of(policy.inner)
     return getattr(policy, "tolerances", None)
 
 

@@ -163,8 +163,13 @@ def load(
     """
     document, arrays = saving.unpack(where, data)
     try:
-        chooser = defined(make, document["definition"], policy, clock)
-        _fill(chooser, document, arrays)
+        older = "plays" not in document  # from before tolerances belonged to objectives alone
+        chooser = defined(make, document["definition"], policy, clock, older=older)
+        try:
+            _fill(chooser, document, arrays)
+        except BaseException:
+            chooser._let_go()  # so that the policy can be given again
+            raise
     except KeyError as error:
         raise InvalidInput(f"{where} is damaged: it has no {error}.") from error
     except (TypeError, IndexError, AttributeError) as error:
@@ -175,13 +180,7 @@ def load(
 
 
 def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> None:
-    chooser.policy.load_state(
-        {
-            name.removeprefix("policy/"): array
-            for name, array in arrays.items()
-            if name.startswith("policy/")
-        }
-    )
+    """Give a chooser what it learned; the policy, which may be a user's own, last: whole or not."""
     chooser._arms.active = checks.allowed_arms(document["active"], (len(chooser._arms),))
     chooser._past |= {str(past) for past in document["past"]}
     chooser._random = _array(arrays, "random", "u", (2,))
@@ -191,7 +190,7 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger = chooser._ledger
     ledger.made = checks.whole("made", document["made"], least=0)
     ledger.defaulted = checks.whole("defaulted", document.get("defaulted", 0), least=0)
-    ledger.plays = _plays(chooser, document)
+    plays = _plays_told(document, len(chooser._arms))
     ledger.rows = checks.whole("rows", document.get("rows", 0), least=0)
     outside = document["outside"]
     ledger.outside.update(
@@ -208,16 +207,28 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision
+    chooser.policy.load_state(
+        {
+            name.removeprefix("policy/"): array
+            for name, array in arrays.items()
+            if name.startswith("policy/")
+        }
+    )
+    ledger.plays = _plays_of_policy(chooser) if plays is None else plays
 
 
-def _plays(chooser: "Chooser", document: Mapping[str, Any]) -> list[int]:
-    """Return how many decisions of each arm were learned; older files leave it to the policy."""
-    arms = len(chooser._arms)
-    if "plays" in document:
-        plays = [checks.whole("plays", count, least=0) for count in document["plays"]]
-        if len(plays) != arms:
-            raise InvalidInput(f"there are plays of {len(plays)} arms, not of {arms}.")
-        return plays
+def _plays_told(document: Mapping[str, Any], arms: int) -> list[int] | None:
+    """Return how many decisions of each arm were learned; None if an older file does not say it."""
+    if "plays" not in document:
+        return None
+    plays = [checks.whole("plays", count, least=0) for count in document["plays"]]
+    if len(plays) != arms:
+        raise InvalidInput(f"there are plays of {len(plays)} arms, not of {arms}.")
+    return plays
+
+
+def _plays_of_policy(chooser: "Chooser") -> list[int]:
+    """Return how often the policy learned from each arm, for older files."""
     known = plays_known(chooser.policy)
     if known is None:
         log.warning(
@@ -225,7 +236,7 @@ def _plays(chooser: "Chooser", document: Mapping[str, Any]) -> list[int]:
             "the policy %s: they count from now on.",
             chooser.policy.name,
         )
-    return known or [0] * arms
+    return known or [0] * len(chooser._arms)
 
 
 def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:

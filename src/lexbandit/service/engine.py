@@ -151,7 +151,9 @@ class Engine(EngineCore):
     def _append_decisions(
         self, point: Point, rows: list[dict[str, Any]], proposals: list[Proposal]
     ) -> Appended:
-        body = {"by": self.replica, "version": point.version, "seen": self.seq, "rows": rows}
+        body: dict[str, Any] = {"by": self.replica, "version": point.version, "rows": rows}
+        if any("key" in row for row in rows):  # the service's own ids never come again
+            body["seen"] = self.seq
         return self.append(point.name, "decisions", body, Prepared(body, proposals))
 
     async def decide_columns(

@@ -2,8 +2,8 @@
 
 kind         body
 begin        {"arms": [...], "definition": {...}}: a decision point's first event
-decisions    {"by": replica, "version": ..., "seen": the last event that the replica had taken,
-             "rows": [{"id", "arm", "propensity", "context", ...}]}
+decisions    {"by": replica, "version": ..., "rows": [{"id", "arm", "propensity", "context", ...}]};
+             with callers' own ids also "seen": the last event that the replica had taken
              or by columns: {..., "ids", "arms", "propensities", "contexts": {feature: [...]}}
 rewards      {"rows": [{"id", "values": {objective: value}}, ...]}
 arm          {"arm": name, "change": "add" or "retire", "prior": ..., "weight": ...}

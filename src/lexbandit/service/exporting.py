@@ -135,7 +135,7 @@ class _SortedLog:
     def _decisions(self, event: Stored) -> None:
         body = read_body(event)
         version = body["version"]
-        # Logs of before have no "seen": what had been learned from had been seen at least.
+        # Without "seen" the log is of before: what had been learned from had been seen at least.
         seen = body.get("seen", version)
         made = []
         for row in _rows(body):

@@ -290,3 +290,18 @@ def pareto_gap(means: Sequence[Vector], arm: int) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
+
+
+def tolerance_loss(means: Sequence[Vector], arm: int, tolerances: Vector) -> list[float]:
+    """Loss beyond tolerance in each objective but the last, then what was missed in the last.
+
+    Sinha et al. (2021) and Juneja et al. (2025), for any number of objectives: the arms inside the
+    band of an objective go on to the next.
+    """
+    inside = list(range(len(means)))
+    losses = []
+    for i, tolerance in enumerate(tolerances[:-1]):
+        best = max(means[a][i] for a in inside)
+        losses.append(max(0.0, best - tolerance - means[arm][i]))
+        inside = [a for a in inside if means[a][i] >= best - tolerance - 1e-9]
+    return [*losses, max(0.0, max(means[a][-1] for a in inside) - means[arm][-1])]

@@ -9,8 +9,16 @@ from hypothesis.extra.numpy import arrays
 from lexbandit import InvalidInput
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.metrics import Tally, Truth, pareto_gaps, pareto_regret, regret, total
-from naive import front, optimal_arms, pareto_gap
+from lexbandit.metrics import (
+    Tally,
+    Truth,
+    pareto_gaps,
+    pareto_regret,
+    regret,
+    tolerance_regret,
+    total,
+)
+from naive import front, optimal_arms, pareto_gap, tolerance_loss
 
 levels = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 tables = st.integers(1, 5).flatmap(
@@ -57,11 +65,11 @@ def test_regret_is_equation_1() -> None:
 def test_block_by_block_is_the_same_as_at_once(cut: int, marks: set[int]) -> None:
     means, arms = rounds()
     checkpoints = sorted(marks)
-    whole = Tally.of(Truth(means), arms, checkpoints)
+    whole = Tally.of(Truth(means, tolerances=0.1), arms, checkpoints)
     parts = Tally(checkpoints, objectives=3)
-    parts.add(Truth(means[:cut]), arms[:cut])
-    parts.add(Truth(means[cut:]), arms[cut:])
-    for name in ("regret", "pareto_regret", "reward"):
+    parts.add(Truth(means[:cut], tolerances=0.1), arms[:cut])
+    parts.add(Truth(means[cut:], tolerances=0.1), arms[cut:])
+    for name in ("regret", "pareto_regret", "reward", "tolerance_regret"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
     for row, t in enumerate(checkpoints):
         np.testing.assert_allclose(whole.regret[row], regret(means[:t], arms[:t]))
@@ -93,6 +101,104 @@ def test_only_allowed_arms_enter_optimum_and_gaps(means: np.ndarray, allowed: np
         for place, arm in enumerate(arms):
             assert truth.gaps[t, arm] == pytest.approx(pareto_gap(rows, place), abs=1e-9)
     assert (truth.gaps >= 0).all()
+
+
+# Tolerances on the same levels as the means, so that arms lie exactly on a band's edge.
+banded = tables.flatmap(
+    lambda table: st.tuples(
+        st.just(table), st.lists(levels, min_size=table.shape[1], max_size=table.shape[1])
+    )
+)
+
+
+def losses(table: np.ndarray, tolerances: list[float]) -> np.ndarray:
+    """Return float[K, D]: the tolerance regret of each arm in one round."""
+    return np.array(
+        [tolerance_regret(table[np.newaxis], [a], tolerances) for a in range(len(table))]
+    )
+
+
+@given(banded)
+def test_tolerance_regret_is_that_of_the_twin(case: tuple[np.ndarray, list[float]]) -> None:
+    table, tolerances = case
+    rows = [tuple(row) for row in table.tolist()]
+    expected = [tolerance_loss(rows, arm, tolerances) for arm in range(len(rows))]
+    np.testing.assert_allclose(losses(table, tolerances), expected, atol=1e-11)
+
+
+def test_tolerance_regret_adds_over_rounds() -> None:
+    means, arms = rounds()
+    expected = np.zeros(3)
+    for t, arm in enumerate(arms):
+        expected += tolerance_loss([tuple(row) for row in means[t].tolist()], arm, [0.2, 0.1, 0.0])
+    np.testing.assert_allclose(tolerance_regret(means, arms, [0.2, 0.1, 0.0]), expected)
+    by_truth = Truth(means, tolerances=[0.2, 0.1, 0.5])  # the last one has no effect
+    np.testing.assert_array_equal(
+        tolerance_regret(by_truth, arms, None, [200])[0],
+        tolerance_regret(means, arms, [0.2, 0.1, 0.0]),
+    )
+
+
+@given(banded)
+def test_some_arm_has_no_tolerance_regret(case: tuple[np.ndarray, list[float]]) -> None:
+    """The best in the last objective of the arms inside all bands, exactly none."""
+    table, tolerances = case
+    regrets = losses(table, tolerances)
+    assert (regrets >= 0).all()
+    inside = (regrets[:, :-1] == 0).all(axis=1)
+    assert inside.any()
+    best = table[inside, -1].max()
+    assert (regrets[inside & (table[:, -1] == best)] == 0).all()
+
+
+@given(banded, st.sampled_from([0.0, 0.1, 0.25, 0.7]))
+def test_more_tolerance_is_never_more_loss_in_the_first(
+    case: tuple[np.ndarray, list[float]], more: float
+) -> None:
+    """Nor is it ever less missed in the second: more arms compete there."""
+    table, tolerances = case
+    wider = [tolerances[0] + more, *tolerances[1:]]
+    before, after = losses(table, tolerances), losses(table, wider)
+    if table.shape[1] > 1:
+        assert (after[:, 0] <= before[:, 0]).all()
+    if table.shape[1] == 2:
+        assert (after[:, 1] >= before[:, 1]).all()
+
+
+@given(tables)
+def test_without_tolerance_it_is_the_positive_part_of_each_arm_s_regret(table: np.ndarray) -> None:
+    best = Truth(table[np.newaxis]).optimal[0]
+    np.testing.assert_allclose(
+        losses(table, [0.0] * table.shape[1]), np.maximum(0, best - table), atol=1e-11
+    )
+
+
+@given(tables)
+def test_tolerance_of_everything_leaves_the_last_objective(table: np.ndarray) -> None:
+    regrets = losses(table, [1.0] * table.shape[1])
+    assert (regrets[:, :-1] == 0).all()
+    np.testing.assert_array_equal(regrets[:, -1], table[:, -1].max() - table[:, -1])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e15])
+def test_rounding_does_not_put_an_arm_outside_of_its_band(scale: float) -> None:
+    """0.3 − 0.1 is below 0.2 by rounding; an arm that is outside by more than that is outside."""
+    means = scale * np.array([[[0.3, 0.0], [0.2, 1.0], [0.2 - 1e-9, 2.0]]])
+    for arm, expected in enumerate(([0, 1], [0, 0], [1e-9, 0])):
+        regrets = tolerance_regret(means, [arm], [scale * 0.1, 0])
+        np.testing.assert_allclose(regrets, scale * np.array(expected), rtol=1e-2)
+
+
+@given(arrays(float, (6, 4, 2), elements=levels), arrays(bool, (6, 4)))
+def test_only_allowed_arms_enter_the_bands(means: np.ndarray, allowed: np.ndarray) -> None:
+    allowed[:, 0] |= ~allowed.any(axis=1)
+    played = allowed.argmax(axis=1)
+    truth = Truth(means, allowed, tolerances=[0.25, 0])
+    expected = np.zeros(2)
+    for t in range(6):
+        rows = [tuple(means[t, arm].tolist()) for arm in np.flatnonzero(allowed[t])]
+        expected += tolerance_loss(rows, 0, [0.25, 0])
+    np.testing.assert_allclose(tolerance_regret(truth, played, None), expected, atol=1e-11)
 
 
 def test_rewards_of_a_tally_are_those_of_the_arms_played() -> None:
@@ -139,6 +245,9 @@ def test_unobserved_outcomes_add_nothing_to_totals() -> None:
         (lambda m, a: regret(m[:, :0], a), "means need at least one arm"),
         (lambda m, a: regret(Truth(m, np.zeros((200, 4), bool)), a), r"allowed\[0\] allows no arm"),
         (lambda m, a: regret(Truth(m, np.eye(4, dtype=bool)[a - 1]), a), "only allowed arms"),
+        (lambda m, a: tolerance_regret(m, a, [0.1, 0]), "one for each of 3 objectives, got 2"),
+        (lambda m, a: tolerance_regret(m, a, -1), "tolerance must be .* at least 0"),
+        (lambda m, a: tolerance_regret(Truth(m), a, 0.1), "give tolerances to the Truth"),
     ],
 )
 def test_bad_input(act: type, words: str) -> None:

@@ -11,6 +11,9 @@ from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.pareto import mark_front
 from lexbandit.kernels.statistics import Array, Mask
 
+# Relative: an arm that is behind its band by so much, which is rounding, is still inside.
+SLACK = 1e-12
+
 
 @kernel
 def mark_optimal(means: Array, ceiling: Array, optimal: Mask) -> int:
@@ -72,6 +75,36 @@ def optimal_means(means: Array, ceilings: Array) -> Array:
                     out[t, i] = means[t, arm, i]
                 break
     return out
+
+
+@kernel
+def band_floors(means: Array, ceilings: Array, tolerances: Array) -> Array:
+    """Return float[n, D]: the least mean inside the band of each objective, then the best last one.
+
+    Among the arms inside all earlier bands, with the best mean μ*, an arm is inside the band of
+    objective i if μ^i ≥ μ* − tolerance − SLACK · max(|μ*|, tolerance). The last number is the best
+    last mean of the arms inside all bands, without slack. What an arm's mean is below its floor
+    is its loss beyond tolerance, and in the last objective what it missed: the cost-subsidy regret
+    of Sinha et al. (AISTATS 2021) and Juneja et al. (ICLR 2025), for any number of objectives.
+    """
+    rounds, arms, objectives = means.shape
+    floors = np.empty((rounds, objectives))
+    inside = np.empty(arms, np.bool_)
+    for t in range(rounds):
+        ceiling = ceilings[t if ceilings.shape[0] > 1 else 0]
+        for arm in range(arms):
+            inside[arm] = ceiling[arm] > 0.0
+        for i in range(objectives):
+            best = -math.inf
+            for arm in range(arms):
+                if inside[arm] and means[t, arm, i] > best:
+                    best = means[t, arm, i]
+            floors[t, i] = best
+            if i < objectives - 1:
+                floors[t, i] -= tolerances[i] + SLACK * max(abs(best), tolerances[i])
+                for arm in range(arms):
+                    inside[arm] = inside[arm] and means[t, arm, i] >= floors[t, i]
+    return floors
 
 
 @kernel

@@ -10,6 +10,7 @@ def tally(
     means: Array,
     optimal: Array,
     gaps: Array,
+    floors: Array,
     arms: Keys,
     done: int,
     totals: Array,
@@ -18,8 +19,9 @@ def tally(
 ) -> None:
     """Add a block of rounds to `totals` and copy them to notes[c] when checkpoint c is reached.
 
-    totals = (regret in each of D objectives, Pareto regret, expected reward in each of D): the
-    summands of equations (1) and (2). `done` rounds came before this block.
+    totals = (regret in each of D objectives, Pareto regret, expected reward in each of D, tolerance
+    regret in each of D): the summands of equations (1) and (2), and how far a mean is below its
+    floor (see `band_floors`). `done` rounds came before this block.
     """
     objectives = means.shape[2]
     c = 0
@@ -30,6 +32,7 @@ def tally(
         for i in range(objectives):
             totals[i] += optimal[t, i] - means[t, arm, i]
             totals[objectives + 1 + i] += means[t, arm, i]
+            totals[2 * objectives + 1 + i] += max(0.0, floors[t, i] - means[t, arm, i])
         totals[objectives] += gaps[t, arm]
         if c < checkpoints.shape[0] and done + t + 1 == checkpoints[c]:
             for j in range(totals.shape[0]):

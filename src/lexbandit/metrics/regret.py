@@ -1,4 +1,4 @@
-"""D-dimensional regret and total rewards at checkpoints, block by block or at once."""
+"""Regret in D dimensions, tolerance regret and rewards at checkpoints, by blocks or at once."""
 
 from itertools import pairwise
 from typing import Any, Self
@@ -13,7 +13,7 @@ from lexbandit.metrics.truth import Truth
 
 
 class Tally:
-    """Regret, Pareto regret and expected rewards of one policy's arms, noted at checkpoints.
+    """Regrets and expected rewards of one policy's arms, noted at checkpoints.
 
     Feed it block by block: it remembers totals, never rounds. Checkpoints are numbers of rounds,
     increasing from at least 1. Each result has one row a checkpoint, NaN until it is reached.
@@ -23,7 +23,7 @@ class Tally:
         self.objectives = checks.whole("objectives", objectives, least=1)
         self.checkpoints = _checkpoints(checkpoints)
         self.rounds = 0
-        self._totals = np.zeros(2 * self.objectives + 1)
+        self._totals = np.zeros(3 * self.objectives + 1)
         self._notes = np.full((len(self.checkpoints), len(self._totals)), np.nan)
 
     @classmethod
@@ -51,6 +51,7 @@ class Tally:
             truth.means,
             truth.optimal,
             truth.gaps,
+            truth.floors,
             checked,
             self.rounds,
             self._totals,
@@ -72,13 +73,37 @@ class Tally:
     @property
     def reward(self) -> Floats:
         """The sum of the played arms' means: float[checkpoints, D]."""
-        return self._notes[:, self.objectives + 1 :].copy()
+        return self._notes[:, self.objectives + 1 : 2 * self.objectives + 1].copy()
+
+    @property
+    def tolerance_regret(self) -> Floats:
+        """What was lost beyond the truth's tolerances: float[checkpoints, D]; never negative.
+
+        Cost-subsidy regret (Sinha et al., "Multi-armed bandits with cost subsidy", AISTATS 2021;
+        Juneja et al., "Pairwise elimination with instance-dependent guarantees for bandits with
+        cost subsidy", ICLR 2025), for any number of objectives. In each objective but the last, a
+        round adds max(0, μ* − tolerance − μ), with μ* the best mean of the arms inside all earlier
+        bands; in the last, max(0, best mean of the arms inside all bands − μ). Positive parts, so
+        a gain in one objective or round never pays for a loss in another.
+        """
+        return self._notes[:, 2 * self.objectives + 1 :].copy()
 
 
 def regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:
     """Return Reg^i(t) of equation (1): float[D] at the last round, or float[checkpoints, D]."""
     truth = means if isinstance(means, Truth) else Truth(means)
     return _last_or_all(Tally.of(truth, arms, checkpoints).regret, checkpoints)
+
+
+def tolerance_regret(means: Any, arms: Any, tolerances: Any, checkpoints: Any = None) -> Floats:
+    """Return `Tally.tolerance_regret`: float[D] at the last round, or float[checkpoints, D].
+
+    `means` may be a Truth only if `tolerances` is None: then the truth's own hold.
+    """
+    truth = means if isinstance(means, Truth) else Truth(means, tolerances=tolerances)
+    if isinstance(means, Truth) and tolerances is not None:
+        raise InvalidInput("give tolerances to the Truth: Truth(means, tolerances=...).")
+    return _last_or_all(Tally.of(truth, arms, checkpoints).tolerance_regret, checkpoints)
 
 
 def pareto_regret(means: Any, arms: Any, checkpoints: Any = None) -> Floats:

@@ -12,16 +12,23 @@ from lexbandit.kernels.ties import ceilings_of
 
 
 class Truth:
-    """The means[n, K, D] of a block of rounds, the optimum and the Pareto gaps.
+    """The means[n, K, D] of a block of rounds, the optimum, the Pareto gaps and the bands.
 
     means    float[n, K, D]
     optimal  float[n, D]     the means μ_* of a lexicographically optimal arm
     gaps     float[n, K]     the Pareto suboptimality gap Δ_a of every arm (Definition 2)
+    floors   float[n, D]     the least mean inside the band of each objective but the last, then the
+                             best last mean of the arms inside all bands
 
-    With `allowed` (bool[n, K]) only the allowed arms enter the optimum and the front.
+    With `allowed` (bool[n, K]) only the allowed arms enter the optimum, the front and the bands.
+
+    `tolerances` say how much less of each objective is as good: one number for all, or a list with
+    one an objective; none is 0 for all. The last one has no effect. An arm is inside the band of an
+    objective if its mean is at least the best one, of the arms inside all earlier bands, minus the
+    tolerance. A relative slack of 1e-12 keeps rounding from deciding this.
     """
 
-    def __init__(self, means: Any, allowed: Any = None) -> None:
+    def __init__(self, means: Any, allowed: Any = None, tolerances: Any = None) -> None:
         self.means = checks.floats("means", means, (None, None, None))
         if 0 in self.means.shape[1:]:
             raise InvalidInput(
@@ -36,6 +43,10 @@ class Truth:
         ceilings = ceilings_of(mask)
         self.optimal: Floats = optimality.optimal_means(self.means, ceilings)
         self.gaps: Floats = optimality.pareto_gaps(self.means, ceilings)
+        self.tolerances = checks.tolerances(
+            0.0 if tolerances is None else tolerances, self.means.shape[2]
+        )
+        self.floors: Floats = optimality.band_floors(self.means, ceilings, self.tolerances)
 
     def __len__(self) -> int:
         return len(self.means)

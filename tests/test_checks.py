@@ -117,3 +117,24 @@ def test_objects_that_are_numbers_are_taken() -> None:
     given = np.array([Decimal("0.5"), Fraction(1, 4), np.float32(0.125), 1, None, True], object)
     expected = [0.5, 0.25, 0.125, 1.0, np.nan, 1.0]
     np.testing.assert_array_equal(checks.numbers("them", given), expected)
+
+
+def test_a_layout_is_pairs_that_add_up_to_the_dimension() -> None:
+    given = [["number", 1], ("category", np.int64(3)), ("vector", 4)]
+    assert checks.layout(given, 8) == (("number", 1), ("category", 3), ("vector", 4))
+    assert checks.layout([], 8) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (5, "layout must be a list of .* add up to the 4 coordinates of a context, got 5"),
+        ([("number", 1)], "add up to the 4 coordinates"),
+        ([("numbr", 4)], r"layout\[0\] must be a pair of a kind \(number, category, vector\)"),
+        ([("number", 1), 3], r"layout\[1\] must be a pair .* got 3"),
+        ([("number", 0), ("category", 4)], r"layout\[0\]\[1\] must be a whole number"),
+    ],
+)
+def test_wrong_layouts(given: object, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        lb.make_policy("random", arms=2, dimension=4, layout=given)

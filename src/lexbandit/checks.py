@@ -83,6 +83,29 @@ def tolerances(value: Any, objectives: int) -> Floats:
     return np.array([at_least_zero(f"tolerance[{i}]", each) for i, each in enumerate(given)])
 
 
+LAYOUT_KINDS = ("number", "category", "vector")
+
+
+def layout(value: Any, dimension: int) -> tuple[tuple[str, int], ...]:
+    """Return what the coordinates of a context are, as (kind, size) pairs; () means all numbers."""
+    pairs = []
+    for place, pair in enumerate(listed(value) or ()):
+        each = listed(pair)
+        if each is None or len(each) != 2 or each[0] not in LAYOUT_KINDS:
+            raise InvalidInput(
+                f"layout[{place}] must be a pair of a kind ({', '.join(LAYOUT_KINDS)}) and a "
+                f"number of coordinates, got {pair!r}."
+            )
+        pairs.append((str(each[0]), whole(f"layout[{place}][1]", each[1], least=1)))
+    found = sum(size for _, size in pairs)
+    if listed(value) is None or (pairs and found != dimension):
+        raise InvalidInput(
+            f"layout must be a list of (kind, size) whose sizes add up to the {dimension} "
+            f"coordinates of a context, got {value!r}."
+        )
+    return tuple(pairs)
+
+
 def real(value: object) -> float:
     """Return a number as a float; NaN for what is none: truth values, text, complex numbers."""
     usual = value.__class__ is int or value.__class__ is float

@@ -139,6 +139,26 @@ arm = 1
 name = "ucb1"
 """
 
+# Another world in every run; the environment says its tolerances.
+WORLDS = """\
+name = "worlds"
+horizon = 1_000
+runs = 3
+objectives = ["quality", "cost"]
+checkpoints = [300, 1_000]
+worlds_from = 1000
+
+[environment]
+name = "tolerance"
+kind = "interactions"
+
+[[policies]]
+name = "lex-linucb"
+
+[[policies]]
+name = "random"
+"""
+
 
 def small(folder: Path, text: str = SMALL) -> Study:
     """Write a study and the user's file beside it, and read it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies import OWN, SMALL, small
+from bench.studies import OWN, SMALL, WORLDS, small
 from lexbandit import InvalidInput
 from lexbandit.bench import plan as planning
 from lexbandit.bench.plan import checkpoints_for, plan, seed_of, sized
@@ -32,6 +32,7 @@ def test_more_runs_leave_the_others_as_they_were(tmp_path: Path) -> None:
         ("horizon = 3_000", "horizon = 3_001"),
         ('name = "small"', 'name = "other"'),
         ("checkpoints = 12", "checkpoints = 14"),
+        ("checkpoints = 12", "checkpoints = 12\ntolerances = 0.1"),
         ("runs = 3", "runs = 3\nseed = 1"),
         ('"1/10"', '"1/11"'),
         ('name = "moc-mab"', 'name = "moc-mab"\nbeta = 2.0'),
@@ -107,3 +108,10 @@ def test_checkpoints_are_even_in_time_and_in_its_logarithm() -> None:
 def test_sizes_are_checked(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="runs must be"):
         sized(small(tmp_path), runs=0)
+
+
+def test_every_run_may_have_a_world_of_its_own(tmp_path: Path) -> None:
+    runs = plan(small(tmp_path, WORLDS))
+    assert [run.environment_parameters["world"] for run in runs] == [1000, 1001, 1002]
+    others = plan(small(tmp_path, WORLDS.replace("worlds_from = 1000", "worlds_from = 0")))
+    assert not {run.key for run in runs} & {run.key for run in others}

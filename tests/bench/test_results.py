@@ -10,13 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from bench.studies import OWN, small
+from bench.studies import OWN, WORLDS, small
 from lexbandit import InvalidInput
 from lexbandit.bench.conduct import conduct
 from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads
 from lexbandit.bench.plan import Run, plan, sized
 from lexbandit.bench.results import MAP_SCHEMA, SCHEMA, Folder, load_maps, load_runs
 from lexbandit.bench.run import play
+from lexbandit.bench.summary import summarize
 
 
 class Counting(Executor):
@@ -216,3 +217,22 @@ def test_what_an_interruption_leaves_is_swept_away(tmp_path: Path) -> None:
         file.touch()
     folder.sweep()
     assert list(folder.runs.iterdir()) == [other]
+
+
+def test_tolerance_regret_and_worlds_are_kept(tmp_path: Path) -> None:
+    study = small(tmp_path, WORLDS)
+    conduct(study, tmp_path / "out", Threads(1))
+    rows = load_runs(tmp_path / "out")
+    curve = play(plan(study)[2]).curves[0]
+    assert curve.tolerance_regret is not None
+    kept = rows.filter((pl.col("run") == 2) & (pl.col("label") == "lex-linucb"))
+    assert kept["tolerance_regret"].to_list() == curve.tolerance_regret.tolist()
+    told = json.loads((tmp_path / "out" / "study-worlds.json").read_text())
+    assert told["environment"]["parameters"] == {"kind": "interactions", "world": "1000 to 1002"}
+    assert "dimension" not in told  # each world has its own
+    point = summarize(tmp_path / "out")["studies"]["worlds"]["policies"]["lex-linucb"]["-"]
+    last = rows.filter((pl.col("t") == 1000) & (pl.col("label") == "lex-linucb"))
+    for i in range(2):
+        mean = last["tolerance_regret"].list.get(i).mean()
+        assert point["tolerance_regret"][i] == pytest.approx(mean)
+    assert len(point["standard_error"]["tolerance_regret"]) == 2

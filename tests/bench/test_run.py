@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.studies import OWN, small
+from bench.studies import MINE, OWN, SMALL, WORLDS, small
 from lexbandit import InvalidInput, make_environment, make_policy
 from lexbandit.bench import run as running
 from lexbandit.bench.plan import Run, plan
 from lexbandit.bench.run import MAP_SIDE, Played, Stopped, play
+from lexbandit.metrics import tolerance_regret
 
 
 @pytest.fixture
@@ -152,3 +153,58 @@ def test_a_recording_that_ends_early_is_an_error(run: Run, monkeypatch: pytest.M
     monkeypatch.setitem(components._MAKERS, "environment", lambda _: Short())
     with pytest.raises(InvalidInput, match="ended after 1000 rounds, the horizon is 3000"):
         play(run)
+
+
+def test_tolerance_regret_is_that_of_the_metrics(tmp_path: Path) -> None:
+    """By the environment's tolerances, which the policies are told with the layout."""
+    run = plan(small(tmp_path, WORLDS))[1]
+    environment = make_environment("tolerance", kind="interactions", world=1001)
+    rounds = environment.rounds(1000, seed=run.stream_seed)
+    played = play(run)
+    for entry, curve in zip(run.entries, played.curves, strict=True):
+        policy = make_policy(
+            entry.policy.name,
+            arms=environment.arms,
+            dimension=environment.dimension,
+            tolerance=environment.tolerances,
+            layout=environment.layout,
+            seed=run.policy_seed(entry),
+        )
+        arms = policy.replay(rounds)
+        expected = tolerance_regret(rounds.means, arms, environment.tolerances, [300, 1000])
+        assert curve.tolerance_regret is not None
+        np.testing.assert_allclose(curve.tolerance_regret, expected, atol=1e-9)
+
+
+def test_without_tolerances_there_is_no_tolerance_regret(run: Run) -> None:
+    assert all(curve.tolerance_regret is None for curve in play(run).curves)
+
+
+def test_tolerances_of_a_study_count_before_the_environment_s(tmp_path: Path) -> None:
+    """Told to a user's policy too; with a tolerance of 1 nothing is lost beyond it."""
+    (tmp_path / "told.py").write_text(
+        MINE + "\n\ndef told(*, arms, dimension, objectives, tolerance, layout):\n"
+        "    assert tuple(tolerance) == (1.0, 0.5)\n"
+        "    assert sum(size for _, size in layout) == dimension\n"
+        "    return Stubborn(arms=arms, dimension=dimension, objectives=objectives)\n"
+    )
+    text = WORLDS.replace("runs = 3", "runs = 3\ntolerances = [1, 0.5]")
+    text = text.replace('name = "random"', 'name = "told.py:told"')
+    for curve in play(plan(small(tmp_path, text))[0]).curves:
+        assert curve.tolerance_regret is not None
+        assert (curve.tolerance_regret[:, 0] == 0).all()
+        assert (curve.tolerance_regret[:, 1] > 0).all()
+
+
+def test_a_policy_may_be_given_a_tolerance_of_its_own(tmp_path: Path) -> None:
+    text = WORLDS.replace('name = "lex-linucb"', 'name = "lex-linucb"\ntolerance = 0.3')
+    own, _ = play(plan(small(tmp_path, text))[0]).curves
+    told, _ = play(plan(small(tmp_path, WORLDS))[0]).curves
+    assert not np.array_equal(own.arm_share, told.arm_share)
+
+
+def test_worlds_of_their_own_have_no_common_map(tmp_path: Path) -> None:
+    text = WORLDS.replace('"interactions"', '"smooth"')
+    assert play(plan(small(tmp_path, text))[0]).optimal is None
+    text = SMALL.replace('name = "synthetic"', 'name = "tolerance"\nkind = "smooth"')
+    assert play(plan(small(tmp_path, text))[0]).optimal is not None

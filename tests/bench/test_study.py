@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies import MINE, OWN, SMALL, small, written
+from bench.studies import MINE, OWN, SMALL, WORLDS, small, written
 from lexbandit import InvalidInput
 from lexbandit.bench.study import packaged_studies, read_study
 
@@ -56,6 +56,9 @@ def test_the_paper_is_there_at_full_size() -> None:
         ('runs = "three"', "runs = 3", 4, ["'three'"]),
         ("objectives = []", 'objectives = ["first", "second"]', 5, ["different names"]),
         ("checkpoints = [5, 5]", "checkpoints = 12", 6, ["increase"]),
+        ("tolerances = [0.1]", "checkpoints = 12", 6, ["one for each of 2 objectives, got 1"]),
+        ("tolerances = [-0.1, 0]", "checkpoints = 12", 6, ["tolerance[0] must be", "-0.1"]),
+        ("worlds_from = 5", "checkpoints = 12", 6, ["'world' of synthetic, which has none"]),
         ('name = "syntetic"', 'name = "synthetic"', 9, ["did you mean 'synthetic'"]),
         ('name = "synthetic"\ngain = 1', 'name = "synthetic"', 10, ["unknown key 'gain'"]),
         ("scales = [1]", 'scale = ["1", "1/10"]', 12, ["'scales'", "did you mean 'scale'"]),
@@ -165,3 +168,10 @@ def test_variants_of_one_policy_are_told_apart_by_labels(tmp_path: Path) -> None
     assert [entry.variant for entry in entries[:3]] == [*["moc-mab (careful)"] * 2, "moc-mab"]
     assert {entry.policy.name for entry in entries[:3]} == {"moc-mab"}
     assert entries[0].parameters["beta"] == 0.5
+
+
+def test_a_world_is_given_once(tmp_path: Path) -> None:
+    text = WORLDS.replace('kind = "interactions"', 'kind = "interactions"\nworld = 3')
+    message = refused(tmp_path, text)
+    assert "study.toml, line 6: worlds_from sets the parameter 'world' of tolerance" in message
+    assert "given in [environment] too" in message

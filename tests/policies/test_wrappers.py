@@ -13,7 +13,7 @@ import lexbandit
 from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.policies import parameters_of, wraps
 from lexbandit.policies.phases import PhasedPolicy
-from lexbandit.policies.projected import ProjectedPolicy
+from lexbandit.policies.projected import ProjectedPolicy, _seen_layout
 from lexbandit.policies.query_ad_clustering import phase_cells
 from lexbandit.rounds import Rounds
 from naive import run
@@ -263,3 +263,19 @@ def test_doubling_needs_a_horizon_to_double() -> None:
     for first in (0, 1.5, "x"):
         with pytest.raises(InvalidInput, match="first must be a whole number"):
             phased("doubling", first=first)
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        ([0, 1, 2, 3, 4], [("number", 1), ("category", 3), ("number", 1)]),
+        ([4, 1, 2, 3], [("number", 1), ("category", 3)]),
+        ([1, 2, 4], [("number", 1)] * 3),
+        ([3, 2, 1], [("number", 1)] * 3),
+    ],
+)
+def test_a_feature_that_is_seen_in_part_is_numbers(
+    visible: list[int], seen: list[tuple[str, int]]
+) -> None:
+    assert _seen_layout((("number", 1), ("category", 3), ("number", 1)), visible) == seen
+    assert _seen_layout((), visible) == []

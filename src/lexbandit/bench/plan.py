@@ -39,6 +39,10 @@ class Run:
     environment_parameters: dict[str, Any]
     data: str | None
     entries: tuple[Entry, ...]
+    tolerances: tuple[float, ...] | None = None
+    """What the study says; by default the environment's own hold."""
+    own_world: bool = False
+    """Whether the run's environment is another than that of the study's other runs."""
 
     @property
     def stream_seed(self) -> int:
@@ -73,6 +77,8 @@ class Run:
                 [entry.label, entry.policy.identity(), entry.parameters] for entry in self.entries
             ],
         }
+        if self.tolerances is not None:
+            told["tolerances"] = self.tolerances
         text = json.dumps(told, sort_keys=True, default=str)
         return f"{self.study}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -119,12 +125,18 @@ def plan(study: Study) -> list[Run]:
             objectives=len(study.objectives),
             checkpoints=marks,
             environment=study.environment,
-            environment_parameters=parameters,
+            environment_parameters=parameters | _world(study, number),
             data=data,
             entries=study.entries,
+            tolerances=study.tolerances,
+            own_world=study.worlds_from is not None,
         )
         for number in range(study.runs)
     ]
+
+
+def _world(study: Study, number: int) -> dict[str, int]:
+    return {} if study.worlds_from is None else {"world": study.worlds_from + number}
 
 
 def _fingerprint(path: Path) -> str:

@@ -41,9 +41,10 @@ SCHEMA: dict[str, Any] = {
     "arm_share": _VECTOR,
     "seconds": pl.Float64,
     "state_bytes": pl.Int64,
+    "tolerance_regret": _VECTOR,
 }
 # Columns that files of earlier versions lack; they are null there.
-LATER = frozenset({"state_bytes"})
+LATER = frozenset({"state_bytes", "tolerance_regret"})
 MAP_SCHEMA: dict[str, Any] = {
     "study": pl.String,
     "run": pl.Int64,
@@ -103,7 +104,10 @@ class Folder:
             "about": study.about,
             "data": study.data,
             "paper": study.paper,
-            "environment": {"name": study.environment.name, "parameters": _plain(first)},
+            "environment": {
+                "name": study.environment.name,
+                "parameters": _plain(first) | _worlds(study),
+            },
             **_facts(first),
             "policies": [
                 {
@@ -135,7 +139,9 @@ def _facts(run: Run) -> dict[str, Any]:
     except Exception:  # every run will fail of it too, and say so
         return {}
     names = [str(name) for name in getattr(environment, "arm_names", ())]
-    return {"dimension": environment.dimension, **({"arm_names": names} if names else {})}
+    tolerances = environment.tolerances if run.tolerances is None else run.tolerances
+    facts = {"dimension": environment.dimension, "arm_names": names, "tolerances": tolerances}
+    return {} if run.own_world else {key: fact for key, fact in facts.items() if fact}
 
 
 def _unfinished() -> str:
@@ -220,6 +226,12 @@ def _plain(run: Run) -> dict[str, Any]:
     return _sayable(told)
 
 
+def _worlds(study: Study) -> dict[str, str]:
+    """Return which worlds the runs play, where each has its own."""
+    first = study.worlds_from
+    return {} if first is None else {"world": f"{first} to {first + study.runs - 1}"}
+
+
 def _sayable(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return parameters as JSON can say them: it has no infinity."""
     return {
@@ -254,6 +266,7 @@ def _rows(run: Run, curve: Curve) -> pl.DataFrame:
         "arm_share": _listed(curve.arm_share, n),
         "seconds": _listed(curve.seconds, n),
         "state_bytes": [None] * (n - 1) + [curve.state_bytes],
+        "tolerance_regret": _listed(curve.tolerance_regret, n),
     }
     return pl.DataFrame(columns, schema=SCHEMA)
 

@@ -38,7 +38,8 @@ class Curve:
     regret float[c, D], pareto_regret float[c], reward float[c, D] (received), expected_reward
     float[c, D], arm_share float[c, K], seconds float[c] (processor time of its replay);
     played int[MAP_SIDE², K] over the last half of the run, where contexts have two features;
-    state_bytes is the size of the arrays of the policy's `state()` at the end.
+    state_bytes is the size of the arrays of the policy's `state()` at the end. tolerance_regret
+    float[c, D] is None too where nobody says tolerances.
     """
 
     entry: Entry
@@ -50,6 +51,7 @@ class Curve:
     seconds: Floats
     state_bytes: int
     played: Integers | None
+    tolerance_regret: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,13 @@ def play(
             f"the study names {run.objectives} objectives, "
             f"{run.environment.name} has {environment.objectives}."
         )
-    players = [_Player(run, entry, environment) for entry in run.entries]
-    optimal = _new_map(environment)
+    tolerances = environment.tolerances if run.tolerances is None else run.tolerances
+    players = [_Player(run, entry, environment, tolerances) for entry in run.entries]
+    optimal = _new_map(run, environment)
     done = 0
     with ThreadPoolExecutor(max_workers=threads) as pool:
         for rounds in environment.stream(run.horizon, seed=run.stream_seed, block=BLOCK):
-            block = _Block(rounds, done, run.horizon, mapped=optimal is not None)
+            block = _Block(rounds, done, run.horizon, tolerances, mapped=optimal is not None)
             if optimal is not None:
                 block.map_optimal(optimal)
             if threads == 1:
@@ -108,10 +111,14 @@ def _refuse_to_go_on(stop: Callable[[], bool] | None) -> None:
 class _Block:
     """A block of rounds with what all players need of it, worked out once."""
 
-    def __init__(self, rounds: Rounds, done: int, horizon: int, *, mapped: bool) -> None:
+    def __init__(
+        self, rounds: Rounds, done: int, horizon: int, tolerances: Any, *, mapped: bool
+    ) -> None:
         self.rounds = rounds
         self.done = done
-        self.truth = None if rounds.means is None else Truth(rounds.means, rounds.allowed)
+        self.truth: Truth | None = None
+        if rounds.means is not None:
+            self.truth = Truth(rounds.means, rounds.allowed, tolerances)
         # The map covers the last half of the run, when the policies have learned.
         self.map_from = min(max(horizon // 2 - done, 0), len(rounds))
         self.cells: Integers | None = None
@@ -132,24 +139,31 @@ class _Block:
 class _Player:
     """One policy of a run and all that is noted of it."""
 
-    def __init__(self, run: Run, entry: Entry, environment: Any) -> None:
+    def __init__(
+        self, run: Run, entry: Entry, environment: Any, tolerances: tuple[float, ...] | None
+    ) -> None:
         self.entry = entry
-        self.policy = entry.policy.build(
-            entry.parameters,
-            {
-                "arms": environment.arms,
-                "dimension": environment.dimension,
-                "objectives": environment.objectives,
-                "horizon": run.horizon,
-                "seed": run.policy_seed(entry),
-            },
-        )
+        problem = {
+            "arms": environment.arms,
+            "dimension": environment.dimension,
+            "objectives": environment.objectives,
+            "horizon": run.horizon,
+            "seed": run.policy_seed(entry),
+        }
+        known = {"tolerance": tolerances, "layout": environment.layout or None}
+        problem |= {
+            key: value
+            for key, value in known.items()
+            if value is not None and key not in entry.parameters  # what a study sets counts
+        }
+        self.policy = entry.policy.build(entry.parameters, problem)
+        self.tolerant = tolerances is not None
         self.objectives = environment.objectives
         self.marks = np.array(run.checkpoints, np.int64)
         self.tally: Tally | None = None
         self.totals = np.zeros(environment.objectives + environment.arms)
         self.notes = np.full((len(self.marks), len(self.totals)), np.nan)
-        self.played = _new_map(environment)
+        self.played = _new_map(run, environment)
         self.clock = [(0, 0.0)]
 
     def play(self, block: _Block) -> None:
@@ -181,10 +195,11 @@ class _Player:
             seconds=np.interp(self.marks, rounds, seconds),
             state_bytes=sum(np.asarray(part).nbytes for part in self.policy.state().values()),
             played=self.played,
+            tolerance_regret=known.tolerance_regret if known and self.tolerant else None,
         )
 
 
-def _new_map(environment: Any) -> Integers | None:
-    if environment.dimension != 2:
+def _new_map(run: Run, environment: Any) -> Integers | None:
+    if environment.dimension != 2 or run.own_world:  # maps are added over the runs
         return None
     return np.zeros((MAP_SIDE**2, environment.arms), np.int64)

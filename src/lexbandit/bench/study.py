@@ -5,8 +5,11 @@ title = "Experiment 1: synthetic data"
 horizon = 100_000                        rounds in each run
 runs = 100                               replications
 objectives = ["clicks", "savings"]       names, in order of priority
-seed = 0                                 optional, as are the next three
+seed = 0                                 optional, as are all that follow here
 checkpoints = 60                         how many, or a list of numbers of rounds
+tolerances = [0.02, 0]                   how much less of each objective is as good, in the units of
+                                         rewards; by default what the environment says, if it does
+worlds_from = 1000                       run n plays world = 1000 + n of the environment
 paper = 1                                which experiment of the paper this is
 about = "..."                            one line for `lexbandit list studies`
 
@@ -40,7 +43,10 @@ from lexbandit.toml_lines import line_of, table_of
 CHECKPOINTS = 60
 
 _REQUIRED = ("name", "horizon", "runs", "objectives", "environment", "policies")
-_KEYS = (*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid", "series")
+_KEYS = (
+    *(*_REQUIRED, "title", "about", "data", "seed", "checkpoints", "paper", "grid", "series"),
+    *("tolerances", "worlds_from"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ class Study:
     environment_parameters: dict[str, Any]
     entries: tuple[Entry, ...] = field(repr=False)
     series: Series | None = None
+    tolerances: tuple[float, ...] | None = None
+    worlds_from: int | None = None
 
 
 def packaged_studies() -> dict[str, Path]:
@@ -129,6 +137,8 @@ class _Reader:
             environment_parameters=parameters,
             entries=tuple(self._entries(table, problem)),
             series=series,
+            tolerances=self._tolerances(table, len(objectives)),
+            worlds_from=self._worlds_from(table, environment, parameters),
         )
 
     def _environment(self, table: Mapping[str, Any]) -> tuple[Component, dict[str, Any]]:
@@ -145,6 +155,25 @@ class _Reader:
                     self._refuse(("environment", key), InvalidInput(f"there is no file {path}."))
                 parameters[key] = str(path)
         return component, parameters
+
+    def _tolerances(self, table: Mapping[str, Any], objectives: int) -> tuple[float, ...] | None:
+        if "tolerances" not in table:
+            return None
+        with self._at("tolerances"):
+            return tuple(checks.tolerances(table["tolerances"], objectives).tolist())
+
+    def _worlds_from(
+        self, table: Mapping[str, Any], environment: Component, parameters: Mapping[str, Any]
+    ) -> int | None:
+        if "worlds_from" not in table:
+            return None
+        with self._at("worlds_from"):
+            if not environment.takes("world") or "world" in parameters:
+                raise InvalidInput(
+                    f"worlds_from sets the parameter 'world' of {environment.name}, which "
+                    + ("is given in [environment] too." if "world" in parameters else "has none.")
+                )
+            return checks.whole("worlds_from", table["worlds_from"], least=0)
 
     def _entries(self, table: Mapping[str, Any], problem: dict[str, Any]) -> Iterator[Entry]:
         listed = table["policies"]

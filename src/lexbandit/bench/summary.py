@@ -24,6 +24,7 @@ def summarize(directory: Path) -> Numbers:
 
     Numbers are means over runs at the horizon, with standard errors (null for one run). regret
     and pareto_regret are null where the true means are not known; reward is what was received.
+    tolerance_regret is there where tolerances are given.
     """
     runs = load_runs(directory)
     if runs.is_empty():
@@ -77,11 +78,12 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
 
 
 def _point(group: pl.DataFrame, horizon: int) -> Numbers:
-    vectors = {name: _mean_and_error(group[name].to_list()) for name in ("regret", "reward")}
+    names = ("regret", "reward", "tolerance_regret")
+    vectors = {name: _mean_and_error(group[name].to_list()) for name in names}
     pareto, pareto_error = _mean_and_error(
         [None if x is None else [x] for x in group["pareto_regret"].to_list()]
     )
-    return {
+    point: Numbers = {
         "regret": vectors["regret"][0],
         "pareto_regret": pareto[0] if pareto else None,
         "reward": vectors["reward"][0],
@@ -94,6 +96,10 @@ def _point(group: pl.DataFrame, horizon: int) -> Numbers:
         "runs": group.height,
         "horizon": horizon,
     }
+    if vectors["tolerance_regret"][0] is not None:
+        point["tolerance_regret"] = vectors["tolerance_regret"][0]
+        point["standard_error"]["tolerance_regret"] = vectors["tolerance_regret"][1]
+    return point
 
 
 def _mean_and_error(

@@ -10,7 +10,13 @@ from lexbandit.bench.study import packaged_studies, read_study
 from lexbandit.cli import options
 from lexbandit.cli.conducting import Work, conduct_all
 from lexbandit.cli.console import Voice, print_json
-from lexbandit.cli.tables import show_against, show_claims, show_policies, show_series
+from lexbandit.cli.tables import (
+    show_against,
+    show_claims,
+    show_policies,
+    show_series,
+    show_tolerance,
+)
 
 
 @click.command("run")
@@ -47,6 +53,7 @@ def command(
     if summary:
         for told in (summary["experiments"] | summary.get("studies", {})).values():
             show_policies(told, voice)
+            show_tolerance(told, voice)
             show_against(told, voice)
         show_series(summary, voice)
         show_claims(summary, voice)

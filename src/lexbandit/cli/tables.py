@@ -45,6 +45,24 @@ def show_policies(told: dict[str, Any], voice: Voice) -> None:
     voice.table(title, head, rows)
 
 
+def show_tolerance(told: dict[str, Any], voice: Voice) -> None:
+    """Print what every policy lost beyond tolerance and missed, at every point of the grid."""
+    *first, last = told["objectives"]
+    rows = [
+        [
+            policy if at == "-" else f"{policy} · {at}",
+            *(f"{100 * value / point['horizon']:.3f}" for value in point["tolerance_regret"]),
+        ]
+        for policy, points in told["policies"].items()
+        for at, point in points.items()
+        if "tolerance_regret" in point
+    ]
+    if rows:
+        head = ["policy", *(f"lost beyond tolerance: {name}, %" for name in first)]
+        title = f"{told['title']}: tolerance regret per 100 rounds"
+        voice.table(title, [*head, f"missed: {last}, %"], rows)
+
+
 def show_against(told: dict[str, Any], voice: Voice) -> None:
     """Print which policies are below the algorithms of the paper in every objective."""
     rows = [

@@ -364,12 +364,12 @@ def _many_arms(random: Random) -> World:
 
 
 def _winner(random: Random) -> World:
-    """A clear winner in the first objective, and bad arms that are cheap."""
+    """A clear winner in the first objective, and bad arms, most of which are cheap."""
     arms, size = _number_of_arms(random), int(random.integers(2, 5))
     winner = int(random.integers(arms))
     quality = random.uniform(0.3, 0.5, (size, arms))
     quality[:, winner] = 0.5 + random.uniform(0.1, 0.35, size)
-    thrift = random.uniform(0.6, 0.98, (size, arms))
+    thrift = np.broadcast_to(random.uniform(0.2, 0.98, arms), quality.shape).copy()
     thrift[:, winner] = random.uniform(0.3, 0.6)
     table = np.stack([quality, thrift], axis=-1)
     return World(

@@ -42,6 +42,7 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
     "R": lambda value: None if value is None else checks.positive("R", value),
     "delta": lambda value: None if value is None else checks.positive("delta", value, most=1.0),
     "tolerance": lambda value: value,  # needs the objectives: see `make_policy`
+    "layout": lambda value: value,  # needs the dimension
     "bound": _bound,
     "cells_per_side": checked_sides,
     "seed": lambda value: checks.whole("seed", value, least=0),
@@ -94,6 +95,9 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     lam                       λ of the assumption that more than two objectives need; 0, and 1 for
                               staged-lex, which needs it with two already
     tolerance                 how much less of an objective is as good, for all or a list of each
+    layout                    what the coordinates of a context are, in order: a list of pairs
+                              ("number", 1), ("category", n) for a one-hot of n values, or
+                              ("vector", n); () if all are numbers
     bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
     delta                     δ, the probability that a bound fails; 1/T where there is a horizon
     R                         sub-Gaussian constant of the rewards' noise; the bound's own
@@ -114,6 +118,8 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     }
     if "tolerance" in values:
         checks.tolerances(values["tolerance"], values.get("objectives", _OBJECTIVES))
+    if "layout" in values and "dimension" in values:
+        values["layout"] = checks.layout(values["layout"], values["dimension"])
     missing = [
         key
         for key, declared in taken.items()

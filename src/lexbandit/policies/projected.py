@@ -110,6 +110,23 @@ def _checked(visible: Any, dimension: int) -> Integers:
     return np.array(numbers, np.int64)
 
 
+def _seen_layout(layout: Sequence[tuple[str, int]], visible: list[int]) -> list[tuple[str, int]]:
+    """Return the layout of what is seen: a feature that is not seen whole becomes numbers."""
+    features, start = {}, 0
+    for kind, size in layout:
+        features[start] = (kind, size)
+        start += size
+    seen, at = [], 0
+    while features and at < len(visible):
+        first = visible[at]
+        kind, size = features.get(first, ("number", 1))
+        if visible[at : at + size] != list(range(first, first + size)):
+            kind, size = "number", 1
+        seen.append((kind, size))
+        at += size
+    return seen
+
+
 @REGISTRY.register("projected")
 def projected(
     *,
@@ -123,6 +140,8 @@ def projected(
 ) -> ProjectedPolicy:
     """Another `policy` that is shown some of the context features only, to tell what others add."""
     kept = _checked(visible, dimension)
+    if "layout" in inner:
+        inner["layout"] = _seen_layout(inner["layout"], kept.tolist())
     made = make_policy(
         policy, arms=arms, dimension=len(kept), objectives=objectives, seed=seed, **inner
     )

@@ -12,7 +12,7 @@ from benchmarks.timing import best_of
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists
-from twins.linear import LexLinUcb, LexThompson, LinUcb, SupLinUcb
+from twins.linear import LexLinUcb, LinUcb, SupLinUcb
 
 ARMS = 8
 HORIZON = 1_000_000
@@ -20,7 +20,6 @@ TWIN_ROUNDS = 400
 
 TWINS: dict[str, Callable[[], Any]] = {
     "lex-linucb": lambda: LexLinUcb(ARMS, 2),
-    "lex-thompson": lambda: LexThompson(ARMS, 2),
     "linucb": lambda: LinUcb(ARMS, 2),
     "suplinucb": lambda: SupLinUcb(ARMS, 2, HORIZON),
 }

@@ -14,7 +14,7 @@ from lexbandit.policies import Policy
 from lexbandit.rounds import Rounds
 from support import assert_same_state, step
 
-LINEAR = ["lex-linucb", "lex-thompson", "linucb", "suplinucb"]
+LINEAR = ["lex-linucb", "linucb", "suplinucb"]
 every_linear = pytest.mark.parametrize("name", LINEAR)
 
 
@@ -204,7 +204,7 @@ def test_counts_must_agree_where_one_matrix_serves_all() -> None:
         policy.load_state(state)
 
 
-@pytest.mark.parametrize("name", ["lex-linucb", "lex-thompson"])
+@pytest.mark.parametrize("name", ["lex-linucb"])
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -265,11 +265,6 @@ def test_the_reasons_read_well() -> None:
     reason = wide.explain([0.5, 0.5]).reason
     assert "exceeds τ = " in reason
     assert "objective 2 is not considered yet" in reason
-    thompson = make("lex-thompson", scale=50.0)
-    thompson.replay(rounds_in(2, 200))
-    assert "highest posterior draw in objective 1 among arms 0, 1, 2 and 3" in (
-        thompson.explain([0.5, 0.5]).reason
-    )
     sup = make("suplinucb")
     sup.replay(rounds_in(2, 20))
     assert "stage 1 of 8, where a width of 0.5 is asked for" in sup.explain([0.5, 0.5]).reason

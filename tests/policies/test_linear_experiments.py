@@ -33,12 +33,6 @@ def test_experiment_1() -> None:
     assert (mean <= [250, 250]).all()
 
 
-def test_thompson_on_experiment_1() -> None:
-    """Below tuned MOC-MAB, about (1300, 465), in both objectives."""
-    mean = regrets("synthetic", "lex-thompson", 100_000, 20).mean(axis=0)
-    assert (mean <= [400, 465]).all()
-
-
 @pytest.mark.slow
 def test_experiment_2() -> None:
     """At most (6000, 0), and more reward than tuned CD-UCB1 in both objectives.

@@ -9,7 +9,7 @@ import lexbandit
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists
-from twins.linear import LexLinUcb, LexThompson, LinUcb, SupLinUcb, legendre, raw
+from twins.linear import LexLinUcb, LinUcb, SupLinUcb, legendre, raw
 
 pytestmark = pytest.mark.compiled
 
@@ -29,7 +29,7 @@ def same_arms(policy: Any, twin: Any, rounds: Rounds) -> None:
     np.testing.assert_array_equal(policy.replay(rounds), run(twin, *as_lists(rounds)))
 
 
-TWINS = [("lex-linucb", LexLinUcb), ("lex-thompson", LexThompson)]
+TWINS = [("lex-linucb", LexLinUcb)]
 
 
 @pytest.mark.parametrize(("name", "twin"), TWINS)

@@ -14,7 +14,7 @@ from lexbandit.policies.linear_policy import LinearPolicy
 from support import make, some_rounds
 
 CELLS = ["moc-mab", "staged-lex", "cd-ucb1", "ucb1", "cp-ucb1", "pf-lex", "random"]
-LINEAR = ["lex-linucb", "lex-thompson", "linucb"]
+LINEAR = ["lex-linucb", "linucb"]
 ORDERED = ["lex-tree", "cs-ucb1", "epoch-greedy", "suplinucb"]
 
 
@@ -233,7 +233,7 @@ def test_a_prior_is_what_many_even_contexts_teach() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["moc-mab", "lex-linucb", "lex-thompson"])
+@pytest.mark.parametrize("name", ["moc-mab", "lex-linucb"])
 def test_merging_counts_a_prior_once(name: str) -> None:
     contexts, arms, rewards = stream(400)
     whole, first, second = (make(name, arms=3) for _ in range(3))

@@ -175,30 +175,6 @@ class LexLinUcb(Linear):
         return h
 
 
-class LexThompson(LexLinUcb):
-    """The same levels; the highest draw of N(mean, width²) among the candidates is played.
-
-    Ties at the top occur only among arms never observed, where the level decides whichever it is.
-    """
-
-    def top(self, best: list[int]) -> int:
-        return best[0]
-
-    def play(self, h: int, candidates: list[int], mean: Vector, width: Vector) -> int:
-        unseen = [a for a in candidates if width[a] == math.inf]
-        if unseen or len(candidates) == 1:
-            return self.dice.one_of(unseen or candidates)
-        draws = {a: mean[a] + width[a] * self.normal() for a in candidates}
-        return max(draws, key=lambda a: draws[a])
-
-    def unit(self) -> float:
-        return self.dice.below(2**53) / 2**53
-
-    def normal(self) -> float:
-        u, v = self.unit() + 2.0**-53, self.unit()
-        return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v)
-
-
 class LinUcb(Linear):
     """Algorithm 1 of Li et al. (2010); an arm never observed comes first."""
 

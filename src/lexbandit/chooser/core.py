@@ -15,7 +15,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.policy_for import CAREFUL, DEFAULT, policy_for
+from lexbandit.chooser.policy_for import DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
 from lexbandit.chooser.waiting import WaitingRoom
@@ -60,9 +60,7 @@ class ChooserCore:
             no_settings(settings, _OWN)
             self._settings: dict[str, Any] = {}
         else:
-            # With the default's own, so that a file and a merge know them.
-            careful = CAREFUL if policy is None else {}
-            self._settings = {**careful, **settings_of(self._policy_name, settings, _OWN)}
+            self._settings = settings_of(self._policy_name, settings, _OWN)
         self._horizon = horizon
         self._seed = checks.whole("seed", seed, least=0)
         if isinstance(policy, Policy) and id(policy) in _USED:

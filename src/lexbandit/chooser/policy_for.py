@@ -20,12 +20,7 @@ from lexbandit.policies.projected import ProjectedPolicy
 
 log = logging.getLogger("lexbandit")
 
-DEFAULT = "lex-linucb"
-
-# More careful than the policy's own defaults, which are made for long runs on smooth means: the
-# first objective must not suffer in the first thousand choices either (docs/choosing-a-policy.md).
-# A chooser without a named policy adds them to its settings.
-CAREFUL = {"threshold": 0.5}
+DEFAULT = "lex-thompson"
 
 
 def policy_for(
@@ -69,6 +64,7 @@ def policy_for(
         objectives=len(objectives),
         seed=seed,
         tolerance=np.array(shares),
+        layout=contexts.layout,
         **known,
         **settings,
     )

@@ -23,12 +23,13 @@ def settings_of(policy: str, given: Mapping[str, Any], own: Sequence[str]) -> di
             "tolerance is told of each objective, in its own units: give it to Objective(...), as "
             f"Objective('quality', tolerance=0.02); got tolerance={given['tolerance']!r}."
         )
-    if "dimension" in given:
-        raise InvalidInput(
-            "dimension follows from the features of the context: leave it out; got "
-            f"dimension={given['dimension']!r}."
-        )
-    known = sorted(settings_known(policy) - {*own, "tolerance", "dimension"})
+    for name in ("dimension", "layout"):
+        if name in given:
+            raise InvalidInput(
+                f"{name} follows from the features of the context: leave it out; got "
+                f"{name}={given[name]!r}."
+            )
+    known = sorted(settings_known(policy) - {*own, "tolerance", "dimension", "layout"})
     for name in given:
         if name not in known:
             raise UnknownName(

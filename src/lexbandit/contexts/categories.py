@@ -24,6 +24,7 @@ class Category(Feature):
     missing: Literal["refuse", "middle"] = field(default="middle", kw_only=True)
 
     kind: ClassVar[str] = "category"
+    layout_kind: ClassVar[str] = "category"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,6 +94,7 @@ class Flag(Feature):
     """
 
     kind: ClassVar[str] = "flag"
+    layout_kind: ClassVar[str] = "category"
 
     @property
     def values_in_cells(self) -> int:

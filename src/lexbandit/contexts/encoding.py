@@ -44,6 +44,11 @@ class Contexts:
             (name, feature.write, at, *feature.line) for name, feature, at in self._places
         ]
         self.dimension = max(1, sum(sizes))  # no policy can do with none
+        # What the coordinates are, as `make_policy` takes it; one that is always 0 without features.
+        self.layout = tuple(
+            (feature.layout_kind if smooth else "number", size)
+            for feature, size in zip(features, sizes, strict=True)
+        ) or (("category", 1),)
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def encode(self, context: Mapping[str, Any]) -> tuple[Floats, Notes]:

@@ -40,6 +40,8 @@ class Feature(ABC):
     outside: Literal["clip", "refuse"] = field(default="clip", kw_only=True)
 
     kind: ClassVar[str]
+    layout_kind: ClassVar[str] = "number"
+    """What its coordinates are to a policy on features: number, category or vector."""
 
     def __post_init__(self) -> None:
         named("context feature", self.name)

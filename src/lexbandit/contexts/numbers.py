@@ -153,6 +153,7 @@ class Vector(Feature):
     high: float = 1.0
 
     kind: ClassVar[str] = "vector"
+    layout_kind: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,6 +57,21 @@ class FeatureMap(ABC):
         second = features.T @ features / _SAMPLE
         return features.mean(axis=0), np.asarray(0.5 * (second + second.T))
 
+    def prior(self) -> Floats:
+        """Return what a model expects of the weights, float[3, F], before it has seen a reward.
+
+        The rows are their relative variances; blocks, numbered from 0, whose features share a
+        learned scale; and 1 for the constant feature, if there is one. By default all weights vary
+        alike, the constant's in a block of its own.
+        """
+        constant = self.constant
+        return np.array([np.ones(self.count), 1.0 - constant, constant])
+
+    @property
+    def constant(self) -> Floats:
+        """1 for the feature that is 1 in every context, 0 for the others; all 0 if none is."""
+        return np.zeros(self.count)
+
     @abstractmethod
     def parameters(self) -> tuple[float, ...]:
         """Return the numbers that, with dimension and count, define the map."""

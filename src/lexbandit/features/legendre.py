@@ -77,6 +77,11 @@ class Legendre(FeatureMap):
         mean[0] = 1.0
         return mean, np.diag(1.0 / (2.0 * degrees + 1.0).prod(axis=1))
 
+    @property
+    def constant(self) -> Floats:
+        """The first feature."""
+        return np.asarray(np.eye(1, self.count)[0])
+
     def parameters(self) -> tuple[float, ...]:
         """Return the degree."""
         return (float(self.degree),)

@@ -26,6 +26,11 @@ class Raw(FeatureMap):
         second[np.arange(1, self.count), np.arange(1, self.count)] = 1 / 3
         return mean, second
 
+    @property
+    def constant(self) -> Floats:
+        """The first feature."""
+        return np.asarray(np.eye(1, self.count)[0])
+
     def parameters(self) -> tuple[float, ...]:
         """Return nothing: the dimension says all."""
         return ()

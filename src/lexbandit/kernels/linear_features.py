@@ -13,7 +13,11 @@ from lexbandit.kernels.random import RandomState, normal, unit
 from lexbandit.kernels.statistics import Array
 
 # GIVEN: what is passed as the context is its features already, for maps written in Python.
-GIVEN, RAW, LEGENDRE, FOURIER = 0, 1, 2, 3
+GIVEN, RAW, LEGENDRE, FOURIER, MIXED = 0, 1, 2, 3, 4
+
+# What a mixed map keeps of each coordinate x: P_0 to P_4 of 2x − 1, and x itself.
+MIXED_DEGREE = 4
+MIXED_PLACES = 6
 
 
 @inlined
@@ -45,6 +49,33 @@ def write_legendre(
 
 
 @inlined
+def write_mixed(
+    contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
+) -> None:
+    """Write products of Legendre polynomials and indicators of contexts[t] to features[n].
+
+    table[f] are the places of the factors of feature f in `powers`, which has MIXED_PLACES numbers
+    a coordinate: P_0 to P_4 of 2x − 1, and x itself.
+    """
+    for j in range(contexts.shape[1]):
+        first = j * MIXED_PLACES
+        x = contexts[t, j]
+        z = 2.0 * x - 1.0
+        square = z * z
+        powers[first] = 1.0
+        powers[first + 1] = z
+        powers[first + 2] = 1.5 * square - 0.5
+        powers[first + 3] = z * (2.5 * square - 1.5)
+        powers[first + 4] = square * (4.375 * square - 3.75) + 0.375
+        powers[first + 5] = x
+    for f in range(table.shape[0]):
+        product = powers[int(table[f, 0])]
+        for k in range(1, table.shape[1]):
+            product *= powers[int(table[f, k])]
+        features[n, f] = product
+
+
+@inlined
 def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int) -> None:
     """Write √(2/F) cos(wᵀx + b) of x = contexts[t] to features[n]; table[f] is (w, b)."""
     dimension = contexts.shape[1]
@@ -59,6 +90,8 @@ def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int
 @inlined
 def room_for(kind: int, dimension: int, table: Array) -> Array:
     """Return room to work in for `write`."""
+    if kind == MIXED:
+        return np.empty(dimension * MIXED_PLACES)
     return np.empty(dimension * (table.shape[1] + 1) if kind == LEGENDRE else 0)
 
 
@@ -69,6 +102,8 @@ def write(
     """Write φ(x) of x = contexts[t] to features[n]."""
     if kind == LEGENDRE:
         write_legendre(contexts, t, table, powers, features, n)
+    elif kind == MIXED:
+        write_mixed(contexts, t, table, powers, features, n)
     elif kind == FOURIER:
         write_fourier(contexts, t, table, features, n)
     elif kind == RAW:

@@ -1,91 +1,77 @@
-"""LexThompson: LexLinUCB's levels, with a draw from the posterior where an arm is chosen."""
+"""LexThompson: posterior draws, learned noise, and a tolerance that binds. A chooser's default."""
 
-import math
 from typing import Any
 
-from lexbandit.checks import Booleans, Floats, Integers
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.decisions import Level
 from lexbandit.features import features_for
-from lexbandit.kernels import linear_thompson as kernel
-from lexbandit.kernels.statistics import WIDTH
-from lexbandit.policies.lex_linucb import LexLinearRule
+from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.wording import drawn, likely, listed, objective
+from lexbandit.policies.pooled_policy import Looks, PooledPolicy
+from lexbandit.policies.wording import listed, objective
+
+# How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
+# posterior; and how much wider the draws of the last objective are than those of the others.
+_BENEFIT = 1.15
+_LAST = 1.15
+# The band of an objective without a tolerance: this share of the noise, times t^(−1/3).
+_FLOOR = 0.5
 
 
-class LexThompsonRule(LexLinearRule):
-    """Candidates by confidence, as LexLinUCB has them; among them the highest posterior draw.
+class LexThompsonRule(PooledPolicy):
+    """Draw from the posterior, keep the arms within the tolerance of the best draw, level by level.
 
-    Levels, widths and τ_t are LexLinUCB's. The level that decides is the first whose top arm has
-    a width above τ_t, or the last one. Each candidate a of that level i draws
-    s_a ~ N(φᵀθ^i_a, w_a²), independently, and the highest draw is played. So while a level is not
-    known well enough, every arm still open at it is played as often as it may be the best; an arm
-    never observed in objective i comes first. Of arms tied at the top of a level all must be known
-    well enough, and the lowest floor of theirs holds: nothing but the draws is random.
+    With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
+    allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
+    C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ s_a ≥ z_h − band},
+    κ = 1.15/caution. The band is the objective's tolerance, or ½ σ t^(−1/3) if that is 0, which lets
+    exact ties resolve. In the last objective the arm of the highest draw is played, with draws of
+    deviation 1.15 · exploration · s.
 
-    The draws are those of linear Thompson sampling (Agrawal and Goyal, 2013, "Thompson sampling for
-    contextual bandits with linear payoffs", ICML), whose deviation also grows with sqrt(ln t);
-    levels are a derivation of this project. The probability of an arm is
-    ∫ (1/w_a) φ((s − m_a)/w_a) Π_{b≠a} Φ((s − m_b)/w_b) ds, computed to about 10⁻¹⁰.
+    A derivation of this project. With one objective and exploration 1 it is linear Thompson
+    sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha et
+    al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
-    _replay_by = staticmethod(kernel.replay)
+    rule = kernel.LEX_THOMPSON
 
-    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            self._kind,
-            point,
-            self._table,
-            ceilings,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-        )
-
-    def _select_many(
-        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
-    ) -> None:
-        memory = self._memory
-        kernel.select_many(
-            features,
-            ceilings,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-            propensities,
-        )
-
-    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
-        return kernel.shares(stats, ceilings, self.tau, self.tolerances, self.lam)
+    def __init__(self, *, caution: float, exploration: float, **parameters: Any) -> None:
+        self.caution = checks.positive("caution", caution)
+        self.exploration = checks.positive("exploration", exploration)
+        settings = np.zeros(kernel.SETTINGS)
+        settings[kernel.BENEFIT] = _BENEFIT / self.caution
+        settings[kernel.DRAWS] = self.exploration
+        settings[kernel.LAST_DRAWS] = _LAST * self.exploration
+        settings[kernel.FLOOR] = _FLOOR
+        super().__init__(settings=settings, **parameters)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
-    ) -> tuple[Booleans, str]:
-        level, left = kernel.candidates(stats, ceilings, self.tau, self.tolerances, self.lam)
-        where = f"in {objective(level)}"
-        unseen = [arm for arm in likely(shares) if stats[0, level, WIDTH, arm] == math.inf]
-        if unseen:
-            return left, f"{listed(unseen)}: not observed yet {where}{drawn(unseen)}."
-        told = self._told(self._levels(ceilings, stats))
-        arms = [int(arm) for arm in left.nonzero()[0]]
-        if len(arms) == 1:
-            return left, f"{told} To be played: {listed(arms)}, the only one left."
-        if level < self.objectives - 1:
-            told += (
-                f" No arm at the top {where} is known to within τ = {self.tau:.4g} yet, so "
-                f"{objective(level + 1)} is not considered."
+        self, looks: Looks, allowed: Booleans, shares: Floats
+    ) -> tuple[Booleans, tuple[Level, ...], str]:
+        left = allowed.copy()
+        levels, told = [], []
+        for i in range(self.objectives - 1):
+            means = np.where(left, looks.means[i], -np.inf)
+            top = int(means.argmax())
+            left &= looks.reaches[i] >= means[top] - looks.bands[i]
+            left[top] = True
+            levels.append(Level(top, tuple(np.flatnonzero(left).tolist())))
+            told.append(
+                f"The highest estimate in {objective(i)} is that of {listed([top])}. Within the "
+                f"band of {looks.bands[i]:.4g}, with the benefit of the doubt: "
+                f"{listed(np.flatnonzero(left).tolist())}."
             )
-        reason = f"{told} To be played: the highest posterior draw {where} among {listed(arms)}."
-        return left, reason.strip()
+        likely = np.flatnonzero(shares > 0)
+        order = likely[np.argsort(-shares[likely], kind="stable")]
+        last = np.where(left, looks.means[-1], -np.inf)
+        levels.append(Level(int(last.argmax()), tuple(np.flatnonzero(left).tolist())))
+        told.append(
+            f"The draws favour {listed([int(order[0])])}, with probability {shares[order[0]]:.3g}."
+        )
+        return left | (shares > 0), tuple(levels), " ".join(told)
 
 
 @REGISTRY.register("lex-thompson")
@@ -94,29 +80,22 @@ def lex_thompson(
     arms: int,
     dimension: int,
     objectives: int = 2,
-    features: Any = "legendre",
-    ridge: float = 0.1,
-    exploration: float = 0.1,
-    threshold: float = 2.5,
-    power: float = 1 / 3,
-    start: int = 20,
+    features: Any = "mixed",
+    layout: Any = (),
+    caution: float = 1.0,
+    exploration: float = 0.6,
     tolerance: Any = 0.0,
-    lam: float = 0.0,
-    scale: float = 1.0,
     seed: int = 0,
 ) -> LexThompsonRule:
-    """LexThompson: LexLinUCB with posterior draws among the candidates; anytime."""
+    """LexThompson: posterior draws with learned noise, and tolerances that bind; the default."""
+    if features == "mixed":
+        features = {"name": "mixed", "layout": layout}
     return LexThompsonRule(
         arms=arms,
         objectives=objectives,
         features=features_for(features, dimension=dimension),
-        ridge=ridge,
+        caution=caution,
         exploration=exploration,
-        threshold=threshold,
-        power=power,
-        start=start,
         tolerance=tolerance,
-        lam=lam,
-        scale=scale,
         seed=seed,
     )

@@ -1,0 +1,144 @@
+"""Numbers, categories and vectors together, with their interactions: what a chooser's contexts are."""
+
+from collections.abc import Sequence
+from itertools import combinations, combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.features.base import FeatureMap
+from lexbandit.features.making import REGISTRY
+from lexbandit.kernels import linear_features as kernel
+
+# Interactions and higher degrees are added block by block while there are at most this many
+# features, those of vectors not counted.
+MOST_FEATURES = 48
+
+# How much the weights of interactions and of degree 2 vary against those of single features; the
+# next two degrees have a half of that each time.
+_MIXED_VARIANCE = 0.06
+
+# Factors of a product, at most; a product is a list of (coordinate, degree), INDICATOR for x itself.
+_FACTORS = 4
+_INDICATOR = kernel.MIXED_PLACES - 1
+
+Product = list[tuple[int, int]]
+
+
+class Mixed(FeatureMap):
+    """φ(x) = a constant, indicators of categories, polynomials of numbers, and interactions.
+
+    `layout` says what the coordinates are, as pairs of a kind and a size: ("number", n) are n
+    numbers, ("category", n) the n indicators of one category, ("vector", n) n numbers that enter
+    linearly, such as an embedding. Always there: the constant, the indicators, P_1 of every number,
+    P_1 of every coordinate of a vector. Then, as blocks while they fit into 48 features: products
+    of two numbers, of a category and a number, of two categories, of three and of four numbers.
+    P_k is the Legendre polynomial of 2x − 1.
+    """
+
+    kind = kernel.MIXED
+
+    def __init__(self, *, dimension: int, layout: Sequence[tuple[str, int]]) -> None:
+        self.dimension = dimension
+        self.layout = tuple(layout) or (("number", dimension),)
+        blocks = self._blocks()
+        products = [product for block, _ in blocks for product in block]
+        self.count = len(products)
+        self.table = np.zeros((self.count, _FACTORS))
+        for f, product in enumerate(products):
+            for k, (coordinate, degree) in enumerate(product):
+                self.table[f, k] = coordinate * kernel.MIXED_PLACES + degree
+        self._variances = np.array([v for block, v in blocks for _ in block])
+        self._numbers = np.array([n for n, (block, _) in enumerate(blocks) for _ in block])
+
+    def _blocks(self) -> list[tuple[list[Product], float]]:
+        """Return blocks of products, each with the relative variance of its weights."""
+        numbers: list[int] = []
+        categories: list[list[int]] = []
+        vectors: list[list[int]] = []
+        at = 0
+        for kind, size in self.layout:
+            places = list(range(at, at + size))
+            at += size
+            if kind == "number":
+                numbers += places
+            else:
+                (categories if kind == "category" else vectors).append(places)
+        single: list[list[Product]] = [[[]]]
+        single += [[[(j, _INDICATOR)] for j in places] for places in categories]
+        single += [[[(j, 1)] for j in numbers]] if numbers else []
+        blocks = [(block, 1.0) for block in single]
+        used = sum(len(block) for block in single)
+        for block, variance in _interactions(numbers, categories):
+            if block and used + len(block) <= MOST_FEATURES:
+                blocks.append((block, variance))
+                used += len(block)
+        for places in vectors:
+            # A uniform vector's share of the variance is as large as that of one number.
+            blocks.append(([[(j, 1)] for j in places], 1.0 / len(places)))
+        return blocks
+
+    @property
+    def constant(self) -> Floats:
+        """The first feature."""
+        return np.asarray(np.eye(1, self.count)[0])
+
+    def prior(self) -> Floats:
+        """Return the relative variances, the blocks and the constant."""
+        return np.array([self._variances, self._numbers, self.constant])
+
+    def expectations(self) -> tuple[Floats, Floats]:
+        """Return E[φ] and E[φφᵀ] for numbers uniform on [0,1] and values of categories alike likely.
+
+        The average over 4,096 points that fill the space evenly, always the same ones.
+        """
+        points = kernel.spread_evenly(len(self.layout) + self.dimension, 4096)
+        contexts = points[:, len(self.layout) :].copy()
+        at = 0
+        for n, (kind, size) in enumerate(self.layout):
+            if kind == "category":
+                chosen = np.minimum((points[:, n] * size).astype(np.int64), size - 1)
+                contexts[:, at : at + size] = np.eye(size)[chosen] if size > 1 else 0.5
+            at += size
+        features = self.of_checked(contexts)
+        second = features.T @ features / len(features)
+        return features.mean(axis=0), np.asarray(0.5 * (second + second.T))
+
+    def parameters(self) -> tuple[float, ...]:
+        """Return the layout as numbers."""
+        kinds = ("number", "category", "vector")
+        return tuple(float(x) for kind, size in self.layout for x in (kinds.index(kind), size))
+
+
+def _interactions(
+    numbers: list[int], categories: list[list[int]]
+) -> list[tuple[list[Product], float]]:
+    """Return blocks of products of several coordinates, the most useful first."""
+
+    def powers(degree: int) -> list[Product]:
+        chosen = combinations_with_replacement(numbers, degree)
+        return [[(j, places.count(j)) for j in sorted(set(places))] for places in chosen]
+
+    indicators = [j for places in categories for j in places]
+    with_number: list[Product] = [[(c, _INDICATOR), (j, 1)] for c in indicators for j in numbers]
+    pairs: list[Product] = [
+        [(a, _INDICATOR), (b, _INDICATOR)]
+        for one, other in combinations(categories, 2)
+        for a in one
+        for b in other
+    ]
+    return [
+        (powers(2), _MIXED_VARIANCE),
+        (with_number, _MIXED_VARIANCE),
+        (pairs, _MIXED_VARIANCE),
+        (powers(3), _MIXED_VARIANCE / 2),
+        (powers(4), _MIXED_VARIANCE / 4),
+    ]
+
+
+@REGISTRY.register("mixed")
+def mixed(*, dimension: int, layout: Any = ()) -> Mixed:
+    """Numbers, categories and vectors with interactions; all are numbers without a layout."""
+    return Mixed(dimension=dimension, layout=checks.layout(layout, dimension))

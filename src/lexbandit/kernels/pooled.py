@@ -1,0 +1,437 @@
+"""Pooled regression: one linear model an arm and objective, drawn towards what all arms share.
+
+For objective i and arm a the mean reward at features φ is φᵀθ_a, with
+
+    θ_a ~ N(θ_0, diag(c)),    θ_0 ~ N(m_0 e, 20 diag(c)),    reward = φᵀθ_a + noise of variance σ²
+
+where e picks the constant feature and c[f] is the prior variance of feature f. With G = Σφφᵀ and
+b = Σrφ over the rewards of the arm and Λ = diag(σ²/c),
+
+    B_a = (Λ + G_a)⁻¹                                            posterior covariance over σ²
+    θ_0 = C_0 (Λ m_0 e/20 + Σ_a Λ B_a b_a)                       posterior mean, plugged in
+    C_0 = (Λ/20 + Σ_a (Λ − Λ B_a Λ))⁻¹
+    mean = φᵀB_a(b_a + Λθ_0),    deviation = σ_a sqrt(φᵀB_aφ)
+
+so an arm, a category or a region without data falls back to what all arms have in common. This is
+the hierarchical normal model of Lindley and Smith (1972, "Bayes estimates for the linear model",
+JRSS B 34), with known variances replaced by estimates (empirical Bayes):
+
+    noise      Q_a = Σr'² − b'ᵀB_ab', r' = r − φᵀθ_0, is σ² times a χ² of n_a degrees of freedom under
+               the model. σ² = (ν g + Σ_a Q_a)/(ν + Σ_a n_a) and σ_a² = (10 σ² + Q_a)/(10 + n_a), with
+               ν = 2 pseudo rewards of variance g = (1/16) min(1, 8/n), which fade.
+    binary     where every reward was 0 or 1, σ_a² = m̃(1 − m̃), with m̃ the estimate drawn to the mean
+               of all rewards by two pseudo rewards.
+    c          features share a scale by blocks: c_f = V v_f x_block, with V the square of
+               min(0.2, 0.8 S) (at least 0.4 S), S the deviation of all rewards, and x by one step of
+               the EM algorithm at each refresh: the mean of ((θ_a − θ_0)²_f + σ²B_a,ff)/(V v_f) over
+               the features of the block and the arms that were played, with one pseudo value of 1.
+
+A refresh computes everything anew from the sums, at counts that grow by half each time; in between
+inverses follow by the formula of Sherman and Morrison. When it happens depends on counts alone, so a
+replay and single steps agree to the last bit.
+
+    tallies[arm, i, field]        COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
+                                  the prior, which is part of COUNT and the sums
+    vectors[arm, i, field, F]     MOMENT = b, OWN = Bb
+    matrices[arm, i, field, F, F] GRAM = G, INVERSE = B
+    shared[i, field, F]           PENALTY = Λ, COMMON = θ_0, PULL = Λθ_0, WEIGHTED = ΛBb summed over
+                                  arms and Λm_0e/20, SCALE = x
+    common[i, F, F]               C_0
+    facts[i, field]               SEEN = Σ_a n_a, UNEXPLAINED = Σ_a Q_a, NOISE = σ², OTHER = how many
+                                  rewards were neither 0 nor 1, DUE = SEEN of the next refresh, CENTRE
+                                  = the mean of all rewards
+    prior[field, F]               VARIANCE = v, BLOCK = number of the block, CONSTANT = 1 for the
+                                  constant feature
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.statistics import Array
+
+COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
+MOMENT, OWN = 0, 1
+GRAM, INVERSE = 0, 1
+PENALTY, COMMON, PULL, WEIGHTED, SCALE = 0, 1, 2, 3, 4
+SEEN, UNEXPLAINED, NOISE, OTHER, DUE, CENTRE = 0, 1, 2, 3, 4, 5
+VARIANCE, BLOCK, CONSTANT = 0, 1, 2
+TALLIES, VECTORS, MATRICES, SHARED, FACTS, PRIORS = 6, 2, 2, 5, 6, 3
+
+# What a refresh begins with, before anything is seen: rewards that vary by a quarter.
+FIRST_NOISE = 1 / 16
+_PSEUDO_REWARDS = 2.0
+_FADING = 8.0
+# The pseudo rewards by which an arm's noise is drawn to that of all arms, and the chance of an arm's
+# binary rewards to the share of ones in all.
+_POOLED_NOISE = 10.0
+_POOLED_SHARE = 2.0
+# θ_0 varies by so much more than an arm does around it.
+COMMON_WIDTH = 20.0
+# The noise is at least this share of the mean square of the rewards, for rounding, and of the prior
+# variance, for the condition of the matrices.
+_ROUNDING = 1e-14
+_LEAST_NOISE = 1e-6
+# The learned scale of a block stays above this, and is learned once so many rewards are seen.
+_LEAST_SCALE = 0.0025
+_LEARN_FROM = 8.0
+# A refresh solves twice if the noise moved by more than this share.
+_SETTLED = 0.2
+# The counts of two refreshes differ by a half, and by no more than this.
+_MOST_APART = 16_384.0
+
+
+class Model(NamedTuple):
+    """The arrays of the model, as the module describes them."""
+
+    tallies: Array
+    vectors: Array
+    matrices: Array
+    shared: Array
+    common: Array
+    facts: Array
+    prior: Array
+
+
+@inlined
+def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> float:
+    """Return σ_a² of one arm at an estimate of this mean and leverage φᵀBφ."""
+    facts, tallies = model.facts, model.tallies
+    if facts[i, OTHER] == 0.0 and facts[i, SEEN] > 0.0:
+        inside = min(max(mean, 0.0), 1.0)
+        share = (inside + _POOLED_SHARE * leverage * facts[i, CENTRE]) / (
+            1.0 + _POOLED_SHARE * leverage
+        )
+        return float(share * (1.0 - share))
+    seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+    pooled = _POOLED_NOISE * facts[i, NOISE] + tallies[arm, i, RESIDUAL]
+    return float(max(pooled, 0.0) / (_POOLED_NOISE + seen))
+
+
+@inlined
+def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
+    """Write B·features[t] to `work` and return the leverage φᵀBφ."""
+    size = features.shape[1]
+    matrices = model.matrices
+    fours = size - size % 4
+    for k in range(size):
+        work[k] = 0.0
+    for j in range(0, fours, 4):
+        w, x = features[t, j], features[t, j + 1]
+        y, z = features[t, j + 2], features[t, j + 3]
+        for k in range(size):
+            first = matrices[arm, i, INVERSE, j, k] * w + matrices[arm, i, INVERSE, j + 1, k] * x
+            second = (
+                matrices[arm, i, INVERSE, j + 2, k] * y + matrices[arm, i, INVERSE, j + 3, k] * z
+            )
+            work[k] += first + second
+    for j in range(fours, size):
+        w = features[t, j]
+        for k in range(size):
+            work[k] += matrices[arm, i, INVERSE, j, k] * w
+    leverage = 0.0
+    for k in range(size):
+        leverage += work[k] * features[t, k]
+    return max(leverage, 0.0)
+
+
+@inlined
+def mean_at(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
+    """Return φᵀB(b + Λθ_0); `work` holds Bφ."""
+    mean = 0.0
+    for k in range(features.shape[1]):
+        own = model.vectors[arm, i, OWN, k] * features[t, k]
+        mean += own + model.shared[i, PULL, k] * work[k]
+    return mean
+
+
+@inlined
+def estimate(
+    model: Model, features: Array, t: int, work: Array, means: Array, deviations: Array
+) -> None:
+    """Write means[i, a] and deviations[i, a] of every objective and arm at φ = features[t]."""
+    for i in range(means.shape[0]):
+        for arm in range(means.shape[1]):
+            leverage = multiply(model, arm, i, features, t, work)
+            mean = mean_at(model, arm, i, features, t, work)
+            means[i, arm] = mean
+            deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
+
+
+@inlined
+def estimate_fully(
+    model: Model, features: Array, t: int, work: Array, means: Array, deviations: Array
+) -> None:
+    """As `estimate`, with what is not known of θ_0: the leverage grows by uᵀC_0u, u = ΛBφ."""
+    size = features.shape[1]
+    for i in range(means.shape[0]):
+        for arm in range(means.shape[1]):
+            leverage = multiply(model, arm, i, features, t, work)
+            mean = mean_at(model, arm, i, features, t, work)
+            for j in range(size):
+                part = 0.0
+                for k in range(size):
+                    part += model.common[i, j, k] * model.shared[i, PENALTY, k] * work[k]
+                leverage += model.shared[i, PENALTY, j] * work[j] * part
+            means[i, arm] = mean
+            deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
+
+
+@inlined
+def invert(factor: Array) -> None:
+    """Replace a symmetric positive definite matrix by its inverse, by Cholesky's decomposition.
+
+    Only the lower triangle is read. A pivot that rounding made too small counts as rounding, so the
+    result is finite whatever is given.
+    """
+    size = factor.shape[0]
+    for j in range(size):
+        pivot = factor[j, j]
+        least = 1e-15 * pivot
+        for k in range(j):
+            pivot -= factor[j, k] * factor[j, k]
+        pivot = math.sqrt(max(pivot, least))
+        factor[j, j] = pivot
+        for n in range(j + 1, size):
+            value = factor[n, j]
+            for k in range(j):
+                value -= factor[n, k] * factor[j, k]
+            factor[n, j] = value / pivot
+    # M = L⁻¹ in the upper triangle, transposed: factor[k, j] = M[j, k] for k < j.
+    for j in range(size):
+        factor[j, j] = 1.0 / factor[j, j]
+        for k in range(j):
+            value = factor[j, k] * factor[k, k]
+            for n in range(k + 1, j):
+                value += factor[j, n] * factor[k, n]
+            factor[k, j] = -value * factor[j, j]
+    # MᵀM, row by row into the lower triangle: row j is not read again after it is written.
+    for j in range(size):
+        for k in range(j + 1):
+            value = factor[j, j] * (factor[k, j] if k < j else factor[j, j])
+            for n in range(j + 1, size):
+                value += factor[j, n] * factor[k, n]
+            factor[j, k] = value
+    for j in range(size):
+        for k in range(j):
+            factor[k, j] = factor[j, k]
+
+
+@inlined
+def noise_now(seen: float, unexplained: float, square: float, variance: float) -> float:
+    """Return σ² from Σn, ΣQ, the sum of squares of all rewards and V."""
+    fading = FIRST_NOISE * min(1.0, _FADING / max(seen, 1.0))
+    noise = (_PSEUDO_REWARDS * fading + max(unexplained, 0.0)) / (_PSEUDO_REWARDS + seen)
+    return max(noise, _ROUNDING * square / max(seen, 1.0), _LEAST_NOISE * variance)
+
+
+@inlined
+def prior_variance(seen: float, total: float, square: float) -> float:
+    """Return V from the number, sum and sum of squares of all rewards of an objective."""
+    centred = square - total * total / max(seen, 1.0)
+    variance = (_PSEUDO_REWARDS * FIRST_NOISE + max(centred, 0.0)) / (_PSEUDO_REWARDS + seen)
+    deviation = math.sqrt(variance)
+    return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
+
+
+@inlined
+def learn_scales(model: Model, i: int, variance: float) -> None:
+    """Set the scale x of every block by one step of the EM algorithm from the present posterior."""
+    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
+    shared, prior, noise = model.shared, model.prior, model.facts[i, NOISE]
+    size = prior.shape[1]
+    blocks = int(prior[BLOCK].max()) + 1
+    found = np.ones(blocks)
+    weights = np.ones(blocks)
+    for arm in range(tallies.shape[0]):
+        if tallies[arm, i, COUNT] == 0.0:
+            continue
+        for j in range(size):
+            difference = vectors[arm, i, OWN, j] - shared[i, COMMON, j]
+            for k in range(size):
+                difference += matrices[arm, i, INVERSE, j, k] * shared[i, PULL, k]
+            block = int(prior[BLOCK, j])
+            square = difference * difference + noise * matrices[arm, i, INVERSE, j, j]
+            found[block] += square / (variance * prior[VARIANCE, j])
+            weights[block] += 1.0
+    for j in range(size):
+        block = int(prior[BLOCK, j])
+        shared[i, SCALE, j] = max(found[block] / weights[block], _LEAST_SCALE)
+
+
+@inlined
+def solve(model: Model, i: int, factor: Array) -> None:
+    """Compute inverses, own and common parts and residuals from the sums and penalties of i."""
+    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
+    shared, common, prior = model.shared, model.common, model.prior
+    size = prior.shape[1]
+    for j in range(size):
+        penalty = shared[i, PENALTY, j]
+        centre = model.facts[i, CENTRE] * prior[CONSTANT, j]
+        shared[i, WEIGHTED, j] = penalty / COMMON_WIDTH * centre
+        for k in range(size):
+            common[i, j, k] = 0.0
+        common[i, j, j] = penalty / COMMON_WIDTH
+    for arm in range(tallies.shape[0]):
+        for j in range(size):
+            for k in range(size):
+                factor[j, k] = matrices[arm, i, GRAM, j, k]
+            factor[j, j] += shared[i, PENALTY, j]
+        invert(factor)
+        for j in range(size):
+            own = 0.0
+            for k in range(size):
+                matrices[arm, i, INVERSE, j, k] = factor[j, k]
+                own += factor[j, k] * vectors[arm, i, MOMENT, k]
+            vectors[arm, i, OWN, j] = own
+        if tallies[arm, i, COUNT] == 0.0:
+            continue
+        for j in range(size):
+            penalty = shared[i, PENALTY, j]
+            shared[i, WEIGHTED, j] += penalty * vectors[arm, i, OWN, j]
+            for k in range(size):
+                common[i, j, k] -= penalty * factor[j, k] * shared[i, PENALTY, k]
+            common[i, j, j] += penalty
+    for j in range(size):
+        for k in range(size):
+            factor[j, k] = common[i, j, k]
+    invert(factor)
+    for j in range(size):
+        for k in range(size):
+            common[i, j, k] = factor[j, k]
+    place_common(model, i)
+    rest = np.empty(size)
+    unexplained = 0.0
+    for arm in range(tallies.shape[0]):
+        tallies[arm, i, RESIDUAL] = residual(model, arm, i, rest)
+        unexplained += tallies[arm, i, RESIDUAL]
+    model.facts[i, UNEXPLAINED] = unexplained
+
+
+@inlined
+def place_common(model: Model, i: int) -> None:
+    """Set θ_0 = C_0 · WEIGHTED and Λθ_0."""
+    size = model.prior.shape[1]
+    for j in range(size):
+        value = 0.0
+        for k in range(size):
+            value += model.common[i, j, k] * model.shared[i, WEIGHTED, k]
+        model.shared[i, COMMON, j] = value
+        model.shared[i, PULL, j] = model.shared[i, PENALTY, j] * value
+
+
+@inlined
+def residual(model: Model, arm: int, i: int, rest: Array) -> float:
+    """Return Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0 and b' = b − Gθ_0, from the sums."""
+    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
+    size = model.prior.shape[1]
+    if tallies[arm, i, COUNT] == 0.0:
+        return 0.0
+    total = tallies[arm, i, SQUARE]
+    for j in range(size):
+        predicted = 0.0
+        for k in range(size):
+            predicted += matrices[arm, i, GRAM, j, k] * model.shared[i, COMMON, k]
+        moment = vectors[arm, i, MOMENT, j]
+        rest[j] = moment - predicted
+        total -= model.shared[i, COMMON, j] * (moment + rest[j])
+    for j in range(size):
+        value = 0.0
+        for k in range(size):
+            value += matrices[arm, i, INVERSE, j, k] * rest[k]
+        total -= rest[j] * value
+    return float(max(total, 0.0))
+
+
+@kernel
+def refresh(model: Model, i: int, steps: int) -> None:
+    """Compute all that follows from the sums of objective i; `steps` of EM for the scales.
+
+    `steps` 1 goes on from the present scales; more begin anew from 1, so that the outcome depends
+    on the sums alone, as a merge needs.
+    """
+    tallies, shared, facts, prior = model.tallies, model.shared, model.facts, model.prior
+    size = prior.shape[1]
+    factor = np.empty((size, size))
+    seen = 0.0
+    total = 0.0
+    square = 0.0
+    for arm in range(tallies.shape[0]):
+        weight = tallies[arm, i, WEIGHT]
+        seen += tallies[arm, i, COUNT] - weight
+        total += tallies[arm, i, TOTAL]
+        square += tallies[arm, i, SQUARE]
+        if weight > 0.0:  # a prior is no reward: what its mean added is left out
+            mean = tallies[arm, i, MEAN]
+            total -= weight * mean
+            square -= weight * mean * mean
+    facts[i, SEEN] = seen
+    facts[i, CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
+    variance = prior_variance(seen, total, square)
+    if steps > 1:
+        for j in range(size):
+            shared[i, SCALE, j] = 1.0
+        facts[i, NOISE] = FIRST_NOISE
+    for step in range(steps):
+        if seen >= _LEARN_FROM and (step > 0 or steps == 1):
+            learn_scales(model, i, variance)
+        for _ in range(2):
+            noise = max(facts[i, NOISE], _LEAST_NOISE * variance)
+            for j in range(size):
+                scale = variance * prior[VARIANCE, j] * shared[i, SCALE, j]
+                shared[i, PENALTY, j] = noise / scale
+            solve(model, i, factor)
+            facts[i, NOISE] = noise_now(seen, facts[i, UNEXPLAINED], square, variance)
+            if abs(facts[i, NOISE] - noise) <= _SETTLED * noise:
+                break
+    facts[i, DUE] = seen + min(math.floor(0.5 * seen) + 1.0, _MOST_APART)
+
+
+@kernel
+def learn(
+    model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array, lift: Array
+) -> None:
+    """Add one reward of an arm at φ = features[t]; `work` and `lift` are room for F numbers."""
+    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
+    shared, common, facts = model.shared, model.common, model.facts
+    size = features.shape[1]
+    leverage = multiply(model, arm, i, features, t, work)
+    error = reward - mean_at(model, arm, i, features, t, work)
+    share = 1.0 / (1.0 + leverage)
+    own = 0.0
+    for k in range(size):
+        own += features[t, k] * vectors[arm, i, OWN, k]
+    gain = (reward - own) * share
+    tallies[arm, i, COUNT] += 1.0
+    tallies[arm, i, TOTAL] += reward
+    tallies[arm, i, SQUARE] += reward * reward
+    tallies[arm, i, RESIDUAL] += error * error * share
+    facts[i, SEEN] += 1.0
+    facts[i, OTHER] += reward not in (0.0, 1.0)
+    facts[i, UNEXPLAINED] += error * error * share
+    for j in range(size):
+        feature = features[t, j]
+        vectors[arm, i, MOMENT, j] += reward * feature
+        vectors[arm, i, OWN, j] += gain * work[j]
+        shared[i, WEIGHTED, j] += shared[i, PENALTY, j] * gain * work[j]
+        for k in range(size):
+            matrices[arm, i, GRAM, j, k] += feature * features[t, k]
+            matrices[arm, i, INVERSE, j, k] -= (work[j] * work[k]) * share
+    if facts[i, SEEN] >= facts[i, DUE]:
+        refresh(model, i, 1)
+        return
+    # Λ − ΛBΛ of the arm grew by uuᵀ/(1 + φᵀBφ), u = ΛBφ.
+    spread = 1.0 + leverage
+    for j in range(size):
+        value = 0.0
+        for k in range(size):
+            value += common[i, j, k] * shared[i, PENALTY, k] * work[k]
+        lift[j] = value
+        spread += value * shared[i, PENALTY, j] * work[j]
+    share = 1.0 / spread
+    for j in range(size):
+        for k in range(size):
+            common[i, j, k] -= (lift[j] * lift[k]) * share
+    place_common(model, i)

@@ -1,0 +1,388 @@
+"""Loops of the policies on a pooled regression: one loop for all, with a rule that says which arm.
+
+A rule is a number; `choose` is the only place that tells rules apart.
+"""
+
+import math
+
+import numpy as np
+
+from lexbandit.checks import LARGEST_REWARD
+from lexbandit.kernels import bands
+from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.linear_features import features_at
+from lexbandit.kernels.pooled import (
+    COUNT,
+    NOISE,
+    WEIGHT,
+    Model,
+    estimate,
+    estimate_fully,
+    learn,
+    refresh,
+)
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.statistics import Array
+from lexbandit.kernels.ties import ONLY_ROW, row_of
+
+# What an update answers.
+OUTSIDE, TOO_LARGE, NO_PLAY, DONE = 0, 1, 2, 3
+
+# The rules.
+LEX_THOMPSON = 0
+
+# The settings of a rule, in one array.
+BENEFIT, DRAWS, LAST_DRAWS, FLOOR = 0, 1, 2, 3
+SETTINGS = 4
+
+
+@inlined
+def prepare(
+    model: Model,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    means: Array,
+    deviations: Array,
+    spreads: Array,
+    reaches: Array,
+    widths: Array,
+) -> None:
+    """Write what the rule of bands reads: spreads of draws, reaches and bands of every level.
+
+    The band is the tolerance. An objective without one has floor · σ · t^(−1/3) instead, which lets
+    exact ties resolve.
+    """
+    last = means.shape[0] - 1
+    for i in range(last + 1):
+        draws = settings[LAST_DRAWS] if i == last else settings[DRAWS]
+        for arm in range(means.shape[1]):
+            spreads[i, arm] = draws * deviations[i, arm]
+            reaches[i, arm] = means[i, arm] + settings[BENEFIT] * deviations[i, arm]
+        widths[i] = tolerances[i]
+        if tolerances[i] == 0.0:
+            fall = (clock[0] + 1.0) ** (-1.0 / 3.0)
+            widths[i] = settings[FLOOR] * math.sqrt(model.facts[i, NOISE]) * fall
+
+
+@inlined
+def choose(
+    rule: int,
+    means: Array,
+    deviations: Array,
+    spreads: Array,
+    reaches: Array,
+    widths: Array,
+    ceilings: Array,
+    row: int,
+    random: RandomState,
+    members: Keys,
+    draws: Array,
+) -> int:
+    """Return the arm that a rule plays; `members` and `draws` are room for one number an arm."""
+    return bands.decide(means, spreads, reaches, widths, ceilings, row, random, members, draws)
+
+
+@inlined
+def chances(
+    rule: int,
+    means: Array,
+    deviations: Array,
+    spreads: Array,
+    reaches: Array,
+    widths: Array,
+    ceilings: Array,
+    row: int,
+    out: Array,
+) -> None:
+    """Write the exact probability of every arm to be the one that `choose` returns."""
+    bands.chances(means, spreads, reaches, widths, ceilings, row, out)
+
+
+@kernel
+def shares(
+    rule: int,
+    means: Array,
+    deviations: Array,
+    spreads: Array,
+    reaches: Array,
+    widths: Array,
+    ceilings: Array,
+) -> Array:
+    """Return the exact probability of every arm, given what `look` returned."""
+    out = np.empty(means.shape[1])
+    chances(rule, means, deviations, spreads, reaches, widths, ceilings, ONLY_ROW, out)
+    return out
+
+
+@kernel
+def look(
+    model: Model, features: Array, clock: Keys, settings: Array, tolerances: Array, fully: bool
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return means, deviations, spreads, reaches [D, K] and bands [D] at features[0]."""
+    arms, objectives = model.tallies.shape[0], model.tallies.shape[1]
+    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
+    spreads, reaches = np.empty((objectives, arms)), np.empty((objectives, arms))
+    widths = np.empty(objectives)
+    work = np.empty(features.shape[1])
+    if fully:
+        estimate_fully(model, features, 0, work, means, deviations)
+    else:
+        estimate(model, features, 0, work, means, deviations)
+    prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+    return means, deviations, spreads, reaches, widths
+
+
+@kernel
+def select(
+    rule: int,
+    kind: int,
+    point: Array,
+    table: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+    random: RandomState,
+) -> tuple[int, float]:
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    seen = look(model, features, clock, settings, tolerances, False)
+    means, deviations, spreads, reaches, widths = seen
+    arms = means.shape[1]
+    arm = choose(
+        rule,
+        means,
+        deviations,
+        spreads,
+        reaches,
+        widths,
+        ceilings,
+        ONLY_ROW,
+        random,
+        np.empty(arms, np.int64),
+        np.empty(arms),
+    )
+    return arm, shares(rule, means, deviations, spreads, reaches, widths, ceilings)[arm]
+
+
+@kernel
+def select_many(
+    rule: int,
+    features: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+    random: RandomState,
+    chosen: Keys,
+    propensities: Array,
+) -> None:
+    """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    arms, objectives = tallies.shape[0], tallies.shape[1]
+    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
+    spreads, reaches = np.empty((objectives, arms)), np.empty((objectives, arms))
+    widths, work = np.empty(objectives), np.empty(features.shape[1])
+    members, draws, out = np.empty(arms, np.int64), np.empty(arms), np.empty(arms)
+    for t in range(features.shape[0]):
+        row = row_of(ceilings, t)
+        estimate(model, features, t, work, means, deviations)
+        prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+        arm = choose(
+            rule,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+            ceilings,
+            row,
+            random,
+            members,
+            draws,
+        )
+        chances(rule, means, deviations, spreads, reaches, widths, ceilings, row, out)
+        chosen[t] = arm
+        propensities[t] = out[arm]
+
+
+@inlined
+def learn_all(
+    model: Model,
+    arm: int,
+    features: Array,
+    t: int,
+    outcomes: Array,
+    played: int,
+    work: Array,
+    lift: Array,
+) -> None:
+    """Learn the rewards outcomes[t, played] of an arm; NaN is "not observed"."""
+    for i in range(outcomes.shape[2]):
+        reward = outcomes[t, played, i]
+        if not math.isnan(reward):
+            learn(model, arm, i, features, t, reward, work, lift)
+
+
+@kernel
+def replay(
+    rule: int,
+    features: Array,
+    outcomes: Array,
+    ceilings: Array,
+    plays: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+    random: RandomState,
+    chosen: Keys,
+) -> None:
+    """Select, observe and update for each round in order; writes the arms played."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    arms, objectives = tallies.shape[0], tallies.shape[1]
+    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
+    spreads, reaches = np.empty((objectives, arms)), np.empty((objectives, arms))
+    widths, draws, members = np.empty(objectives), np.empty(arms), np.empty(arms, np.int64)
+    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
+    for t in range(features.shape[0]):
+        row = row_of(ceilings, t)
+        estimate(model, features, t, work, means, deviations)
+        prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+        arm = choose(
+            rule,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+            ceilings,
+            row,
+            random,
+            members,
+            draws,
+        )
+        chosen[t] = arm
+        plays[arm] += 1.0
+        clock[0] += 1
+        learn_all(model, arm, features, t, outcomes, arm, work, lift)
+
+
+@inlined
+def refused(rewards: Array) -> bool:
+    """Tell whether a reward is larger than any can be; NaN is not."""
+    found = False
+    for i in range(rewards.shape[0]):
+        found |= abs(rewards[i]) > LARGEST_REWARD
+    return found
+
+
+@kernel
+def update(
+    kind: int,
+    point: Array,
+    table: Array,
+    arm: int,
+    rewards: Array,
+    amends: bool,
+    plays: Array,
+    clock: Keys,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> int:
+    """Record the rewards[D] of one decision, or further ones of a decision told before (`amends`).
+
+    Nothing is done unless the answer is DONE. NO_PLAY if every play of the arm was told a reward in
+    one of these objectives.
+    """
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return OUTSIDE
+    if refused(rewards):
+        return TOO_LARGE
+    if amends:
+        for i in range(rewards.shape[0]):
+            told = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+            if not math.isnan(rewards[i]) and told >= plays[arm]:
+                return NO_PLAY
+    else:
+        plays[arm] += 1.0
+        clock[0] += 1
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
+    learn_all(model, arm, features, 0, outcomes, 0, work, lift)
+    return DONE
+
+
+@kernel
+def update_many(
+    features: Array,
+    arms: Keys,
+    rewards: Array,
+    plays: Array,
+    clock: Keys,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> None:
+    """Record checked rewards[n, D] of many decisions at features[n, F], in order."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
+    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
+    for t in range(features.shape[0]):
+        arm = arms[t]
+        plays[arm] += 1.0
+        clock[0] += 1
+        learn_all(model, arm, features, t, outcomes, 0, work, lift)
+
+
+@kernel
+def refresh_all(
+    steps: int,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> None:
+    """Compute all that follows from the sums, for every objective."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    for i in range(tallies.shape[1]):
+        refresh(model, i, steps)

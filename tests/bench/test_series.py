@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from bench.studies import SMALL, small
@@ -44,6 +45,13 @@ def test_a_series_changes_no_run(tmp_path: Path) -> None:
         ('[series]\nname = "x"', 8, ["needs a kind"]),
         ('[series]\nname = 3\nkind = "which"', 9, ["name must be text, got 3"]),
         ('[series]\nname = "x"\nkind = "which"\nlabel = ""', 11, ["label must be text"]),
+        ('[series]\nname = "x"\nkind = "frontier"', 8, ["needs a baseline"]),
+        (
+            '[series]\nname = "x"\nkind = "frontier"\nbaseline = "randm"',
+            11,
+            ["'randm'", "did you mean 'random'"],
+        ),
+        ('[series]\nname = "x"\nkind = "which"\nbaseline = "random"', 11, ["only a frontier"]),
     ],
 )
 def test_a_wrong_series_is_refused_with_its_line(
@@ -170,7 +178,7 @@ def test_nothing_is_proved_where_the_assumption_fails(
         "policies": {policy: {"-": point}},
         "best_scale": {policy: {"by_regret": "-"}},
     }
-    theory = series_in([(frozen, told)])["s"]["lines"][policy]["theory"]
+    theory = series_in([(frozen, told)], pl.DataFrame())["s"]["lines"][policy]["theory"]
     assert [text is not None for text in theory] == [proved] * objectives
 
 
@@ -193,7 +201,9 @@ def situation(
 
 def test_which_policy_when_names_the_lowest_and_the_unbeaten() -> None:
     regrets = {"a": [1.0, 9.0], "b": [2.0, -3.0], "c": [3.0, 4.0], "oracle": [0.0, -9.0]}
-    shown = series_in([situation("one", regrets), situation("two", {"a": [1.0, 1.0]})])
+    shown = series_in(
+        [situation("one", regrets), situation("two", {"a": [1.0, 1.0]})], pl.DataFrame()
+    )
     first, second = shown["s"]["situations"]
     assert first["label"] == "ONE"
     assert first["lowest"] == ["a", "b"]
@@ -211,4 +221,5 @@ def test_studies_of_another_kind_or_without_means_are_left_out() -> None:
         ({"name": "three"}, situation("three", {"a": [1.0, 2.0]})[1]),
         unknown,
     ]
-    assert [place["study"] for place in series_in(members)["s"]["situations"]] == ["one"]
+    shown = series_in(members, pl.DataFrame())["s"]["situations"]
+    assert [place["study"] for place in shown] == ["one"]

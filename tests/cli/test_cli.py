@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.studies import MINE, OWN, SMALL, written
+from bench.studies import MINE, OWN, SMALL, WORLDS, written
 from lexbandit.cli.main import VERBS, status_of
 from support import as_if_real
 
@@ -245,6 +245,16 @@ def test_a_name_may_stand_for_several_studies(
     assert said.err.count("2 of 2 runs") == 2
     assert "id='series-g'" in (out / "report.html").read_text()
     assert list(json.loads((out / "summary.json").read_text())["series"]) == ["g"]
+
+
+def test_a_frontier_is_shown_with_both_regrets(tmp_path: Path, capsys: Captured) -> None:
+    series = '[series]\nname = "f"\nkind = "frontier"\nbaseline = "random"\n'
+    path = written(tmp_path, WORLDS.replace("[environment]", f"{series}\n[environment]"))
+    out = ["--out", str(tmp_path / "out"), "--no-report"]
+    assert status_of(["run", str(path), *out]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "tolerance regret per 100 rounds" in said
+    assert "f: ratios to random, geometric mean over 1" in said
 
 
 def test_policies_stand_against_the_papers_six(tmp_path: Path, capsys: Captured) -> None:

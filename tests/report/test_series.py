@@ -11,7 +11,7 @@ from lexbandit.report import figures, write_report
 from lexbandit.report.layout import Figure, apart
 from lexbandit.report.reading import read_results
 from lexbandit.report.results import Results, StudyResults
-from lexbandit.report.series import series_figure, series_table, series_title
+from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.style import leading, looks_of
 from lexbandit.report.tables import against_table, results_table
 from lexbandit.report.trade_off import trade_off
@@ -103,7 +103,7 @@ def test_the_results_are_sorted_and_tell_the_memory(many: StudyResults) -> None:
 
 
 def test_a_growth_series_has_a_line_a_policy_and_its_exponents(results: Results) -> None:
-    figure = series_figure("growth", results.series["growth"])
+    (figure,) = series_figures("growth", results.series["growth"])
     assert len(figure.panels) == 2
     rows = [row for row in _rows(figure, 0) if "low" in row and "name" in row]
     assert {row["x"] for row in rows} == {10**4, 10**5, 10**6}
@@ -128,7 +128,7 @@ def test_series_of_a_kind_are_told_apart_by_their_names(results: Results) -> Non
 
 def test_which_policy_when_has_a_cell_for_each(results: Results) -> None:
     series = results.series["which"]
-    figure = series_figure("which", series)
+    (figure,) = series_figures("which", series)
     assert len(figure.panels) == 3  # one of the situations has three objectives
     rows = _rows(figure, 0)
     assert len(rows) == 4 * 13

@@ -2,25 +2,31 @@
 
 [series]
 name = "growth"        studies with the same name belong together
-kind = "growth"        or "which"
+kind = "growth"        or "which" or "frontier"
 label = "10^4 rounds"  what this study is called in it; by default its title
+baseline = "random"    for a frontier: the label of the policy that all are compared with
 
-growth  one environment and the same policies at several horizons: how final regret grows
-which   one situation a study, the same policies in each: which policy to use when
+growth    one environment and the same policies at several horizons: how final regret grows
+which     one situation a study, the same policies in each: which policy to use when
+frontier  one situation with tolerances a study, the same policies in each: what was lost beyond
+          tolerance against what was missed in the last objective
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import polars as pl
+
+from lexbandit.bench.frontier import frontier_of
 from lexbandit.bench.growth import growth_of
 from lexbandit.errors import InvalidInput, unknown_name
 
 Numbers = dict[str, Any]
 Refuse = Callable[[tuple[str | int, ...], Exception], NoReturn]
 
-KINDS = ("growth", "which")
-_KEYS = ("name", "kind", "label")
+KINDS = ("growth", "which", "frontier")
+_KEYS = ("name", "kind", "label", "baseline")
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Series:
     name: str
     kind: str
     label: str
+    baseline: str | None = None
 
 
 def series_from(given: Any, title: str, refuse: Refuse) -> Series:
@@ -40,7 +47,11 @@ def series_from(given: Any, title: str, refuse: Refuse) -> Series:
         if key not in _KEYS:
             refuse(("series", key), unknown_name("key of a series", key, _KEYS))
     values = {"label": title, **given}
-    for key in _KEYS:
+    wanted = [key for key in _KEYS if key != "baseline" or values.get("kind") == "frontier"]
+    for key in values:
+        if key not in wanted:
+            refuse(("series", key), InvalidInput(f"only a frontier has a {key}."))
+    for key in wanted:
         if key not in values:
             refuse(("series",), InvalidInput(f"a series needs a {key}."))
         if not isinstance(values[key], str) or not values[key]:
@@ -50,26 +61,36 @@ def series_from(given: Any, title: str, refuse: Refuse) -> Series:
     return Series(**values)
 
 
-def series_in(studies: Iterable[tuple[Numbers, Numbers]]) -> Numbers:
+def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) -> Numbers:
     """Return what the series show, by name, from frozen studies and their parts of the summary.
 
-    Studies without known means have no regret to show. In a series, studies of another kind than
-    the first are left out.
+    Studies without known means have no regret to show, and in a frontier those without tolerances
+    have none either. In a series, studies of another kind than the first are left out.
     """
     found: dict[str, list[tuple[Numbers, Numbers]]] = {}
     for frozen, told in studies:
         series = frozen.get("series")
-        known = all(best["by_regret"] is not None for best in told["best_scale"].values())
-        if series and known:
+        if series and _shown(series["kind"], told):
             members = found.setdefault(series["name"], [])
             if not members or members[0][0]["series"]["kind"] == series["kind"]:
                 members.append((frozen, told))
-    makers = {"growth": growth_of, "which": which_of}
     shown = {}
     for name, members in found.items():
         kind = members[0][0]["series"]["kind"]
-        shown[name] = {"kind": kind, **makers[kind](members)}
+        if kind == "frontier":
+            part = frontier_of(members, runs)
+        else:
+            part = growth_of(members) if kind == "growth" else which_of(members)
+        shown[name] = {"kind": kind, **part}
     return shown
+
+
+def _shown(kind: str, told: Numbers) -> bool:
+    """Tell whether a study has the regret that a kind of series shows."""
+    if kind == "frontier":
+        points = [point for points in told["policies"].values() for point in points.values()]
+        return all("tolerance_regret" in point for point in points)
+    return all(best["by_regret"] is not None for best in told["best_scale"].values())
 
 
 def which_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:

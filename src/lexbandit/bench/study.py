@@ -122,6 +122,11 @@ class _Reader:
         problem = {"objectives": len(objectives), "horizon": horizon}
         title = self._text(table, "title", name)
         series = series_from(table["series"], title, self._refuse) if "series" in table else None
+        entries = tuple(self._entries(table, problem))
+        labels = [entry.label for entry in entries]
+        if series and series.baseline is not None and series.baseline not in labels:
+            unknown = unknown_name("label of these policies", series.baseline, labels)
+            self._refuse(("series", "baseline"), unknown)
         return Study(
             name=name,
             title=title,
@@ -135,7 +140,7 @@ class _Reader:
             paper=paper,
             environment=environment,
             environment_parameters=parameters,
-            entries=tuple(self._entries(table, problem)),
+            entries=entries,
             series=series,
             tolerances=self._tolerances(table, len(objectives)),
             worlds_from=self._worlds_from(table, environment, parameters),

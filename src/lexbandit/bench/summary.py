@@ -46,7 +46,7 @@ def summarize(directory: Path) -> Numbers:
             claims += claims_of(study["paper"], told)
             told["claims_at_one_scale"] = held_at_one_scale(study["paper"], told)
     summary: Numbers = {"experiments": experiments, "claims": claims, "versions": versions()}
-    series = series_in(seen)
+    series = series_in(seen, runs)
     return summary | {key: part for key, part in (("studies", studies), ("series", series)) if part}
 
 

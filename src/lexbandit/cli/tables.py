@@ -83,7 +83,7 @@ def show_against(told: dict[str, Any], voice: Voice) -> None:
 
 
 def show_series(summary: dict[str, Any], voice: Voice) -> None:
-    """Print the exponents of growth series, and the lowest policies of situations."""
+    """Print exponents of growth series, lowest policies of situations, ratios of frontiers."""
     for name, series in summary.get("series", {}).items():
         if series["kind"] == "growth":
             rows = [
@@ -92,6 +92,8 @@ def show_series(summary: dict[str, Any], voice: Voice) -> None:
                 for i, objective in enumerate(series["objectives"])
             ]
             voice.table(f"{name}: exponents", ("policy", "objective", "fitted", "theory"), rows)
+        elif series["kind"] == "frontier":
+            _show_frontier(name, series, voice)
         else:
             found = [
                 (place["label"], ", ".join(place["lowest"]), ", ".join(place["unbeaten"]))
@@ -99,6 +101,26 @@ def show_series(summary: dict[str, Any], voice: Voice) -> None:
             ]
             head = ("situation", "lowest, by objective", "not beaten in every objective")
             voice.table(f"{name}: which policy when", head, found)
+
+
+def _show_frontier(name: str, series: dict[str, Any], voice: Voice) -> None:
+    """Print each policy's two ratios, overall, at every checkpoint."""
+    rows = [
+        [
+            label,
+            *(
+                "-" if place is None else f"{place['ratio']:.2f}"
+                for at in series["horizons"]
+                for place in at["overall"][label].values()
+            ),
+        ]
+        for label in series["policies"]
+    ]
+    head = ["policy"]
+    for at in series["horizons"]:
+        head += [f"loss, T = {at['horizon']:,}", "missed"]
+    title = f"{name}: ratios to {series['baseline']}, geometric mean over {len(series['labels'])}"
+    voice.table(title, head, rows)
 
 
 def _exponent(fit: dict[str, Any] | None) -> str:

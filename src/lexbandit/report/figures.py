@@ -20,15 +20,13 @@ _REFERENCE = Look("reference", "#7F7F7F", (2, 3), "stroke", 1.5)
 
 
 def figures_of(study: StudyResults) -> Iterator[Figure]:
-    """Yield every figure that the study's data allow."""
-    makers: list[Callable[[StudyResults], Figure | None]] = [
-        over_time,
-        growth,
-        theorem_bounds,
-        sensitivity,
-        trade_off,
-        _maps,
-    ]
+    """Yield every figure that the study's data allow.
+
+    A study of a frontier has the frontier to show what its policies trade; here it has its course.
+    """
+    makers: list[Callable[[StudyResults], Figure | None]] = [over_time, tolerance_over_time]
+    if (study.frozen.get("series") or {}).get("kind") != "frontier":
+        makers += [growth, theorem_bounds, sensitivity, trade_off, _maps]
     for make in makers:
         figure = make(study)
         if figure is not None:
@@ -78,6 +76,36 @@ def over_time(study: StudyResults) -> Figure:
         + faint_text(study)
     )
     return Figure("over-time", f"{what} over time", caption, panels)
+
+
+def tolerance_over_time(study: StudyResults) -> Figure | None:
+    """Return tolerance regret over time, where tolerances were given."""
+    if not study.has_tolerance_regret:
+        return None
+    looks = looks_of(study.policies)
+    named = leading(study.policies)
+    last = len(study.objectives) - 1
+    panels = []
+    for i in range(last + 1):
+        lines = []
+        for curve in (study.best(policy) for policy in study.policies):
+            assert curve.tolerance_regret is not None
+            rows = _rows(curve, curve.tolerance_regret, i, logarithmic=False)
+            faint = curve.policy not in named
+            lines.append(Line(curve.name, looks[curve.policy], rows, faint=faint))
+        what = "Missed" if i == last else "Lost beyond tolerance"
+        about = f"{what} over rounds, in {objective_phrase(study, i)}."
+        panels.append(
+            line_panel(objective_title(study, i), lines, Axis("Rounds"), Axis(what), about=about)
+        )
+    caption = (
+        "Lower is better. In every objective but the last: how far the arm played is below the "
+        "best arm inside all earlier bands, minus the tolerance. In the last: what was missed "
+        "against the best arm inside all bands. Neither is ever negative. Policies as above. "
+        + band_text(study)
+        + faint_text(study)
+    )
+    return Figure("tolerance", "Tolerance regret over time", caption, panels)
 
 
 def growth(study: StudyResults) -> Figure | None:

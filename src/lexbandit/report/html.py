@@ -45,11 +45,12 @@ class Page:
             "</details></section>"
         )
 
-    def add_series(self, name: str, series: dict[str, Any], figure: Figure) -> None:
+    def add_series(self, name: str, series: dict[str, Any], figures: list[Figure]) -> None:
         """Add the section of studies that are seen together; they come before the studies."""
+        first, *further = [self._figure(name, figure) for figure in figures] or [""]
         self._joint.append(
             f"<section id='series-{escape(name)}'><h2>{escape(series_title(name, series))}</h2>"
-            f"{self._figure(name, figure)}{series_table(series)}</section>"
+            f"{first}{series_table(series)}{''.join(further)}</section>"
         )
 
     def _figure(self, title: str, figure: Figure) -> str:

@@ -129,15 +129,18 @@ Box = tuple[float, float, float, float]
 
 
 def apart(
-    points: Sequence[tuple[float, float]], widths: Sequence[float], size: tuple[float, float]
+    points: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    size: tuple[float, float],
+    drawn: Sequence[Box] = (),
 ) -> list[tuple[float, float, int]]:
     """Return where names may begin, in pixels, and on which side of their points: 1 right, −1 left.
 
     Each name is put at the nearest of many places around its point where it covers neither another
-    name nor a point; where there is none, at the one that covers fewest. On the left of a point it
-    begins at its right end.
+    name nor a point nor what else is `drawn`; where there is none, at the one that covers fewest.
+    On the left of a point it begins at its right end.
     """
-    taken = [(x - 7, y - 7, x + 7, y + 7) for x, y in points]
+    taken = [*((x - 7, y - 7, x + 7, y + 7) for x, y in points), *drawn]
     found = []
     for (x, y), width in zip(points, widths, strict=True):
         box, side = min(

@@ -79,7 +79,7 @@ def _study(
 def _curves(frame: pl.DataFrame) -> list[Curve]:
     depth = int(frame["reward"].list.len().max() or 1)  # type: ignore[arg-type]
     columns: list[pl.Expr] = []
-    for name in ("regret", "reward"):
+    for name in ("regret", "reward", "tolerance_regret"):
         for i in range(depth):
             value = pl.col(name).cast(pl.List(pl.Float64)).list.get(i, null_on_oob=True)
             columns += [
@@ -123,6 +123,7 @@ def _curve(rows: pl.DataFrame, depth: int) -> Curve:
         reward=reward,
         regret=measure("regret", depth),
         pareto_regret=measure("pareto_regret", 1),
+        tolerance_regret=measure("tolerance_regret", depth),
         seconds=float(rows["seconds"][-1] or 0.0),
         state_bytes=rows["state_bytes"][-1],
     )

@@ -33,6 +33,7 @@ class Curve:
     pareto_regret: Measure | None
     seconds: float
     state_bytes: float | None = None
+    tolerance_regret: Measure | None = None
 
     def measure(self, *, regret: bool) -> Measure:
         """Return the regret or the reward; a regret must be known."""
@@ -118,6 +119,11 @@ class StudyResults:
     def has_regret(self) -> bool:
         """Whether the means were known."""
         return all(curve.regret is not None for curve in self.curves)
+
+    @property
+    def has_tolerance_regret(self) -> bool:
+        """Whether tolerances were given, and the means known."""
+        return all(curve.tolerance_regret is not None for curve in self.curves)
 
     @property
     def shows_regret(self) -> bool:

@@ -1,10 +1,11 @@
-"""Studies that are seen together: how regret grows with the horizon, and which policy when."""
+"""Studies that are seen together: how regret grows, which policy when, and the frontier."""
 
 import math
 from html import escape
 from typing import Any
 
 from lexbandit.report.drawing import heat_panel, line_panel
+from lexbandit.report.frontier import frontier_figures, frontier_table
 from lexbandit.report.layout import Axis, Figure, Line, Panel, Row
 from lexbandit.report.numbers import number_text, student_factor
 from lexbandit.report.style import in_order, looks_of, policy_name
@@ -16,7 +17,11 @@ Told = dict[str, Any]
 _BEND = 50.0
 
 
-_TITLES = {"growth": "How regret grows with the horizon", "which": "Which policy when"}
+_TITLES = {
+    "growth": "How regret grows with the horizon",
+    "which": "Which policy when",
+    "frontier": "The frontier",
+}
 
 
 def series_title(name: str, series: Told) -> str:
@@ -25,15 +30,19 @@ def series_title(name: str, series: Told) -> str:
     return title if name == series["kind"] else f"{title}: {name}"
 
 
-def series_figure(name: str, series: Told) -> Figure:
-    """Return the joint figure of a series."""
+def series_figures(name: str, series: Told) -> list[Figure]:
+    """Return the joint figures of a series."""
+    if series["kind"] == "frontier":
+        return frontier_figures(name, series)
     if series["kind"] == "growth":
-        return Figure(f"series-{name}", "Final regret against the horizon", *_growth(series))
-    return Figure(f"series-{name}", "Regret by situation and policy", *_which(series))
+        return [Figure(f"series-{name}", "Final regret against the horizon", *_growth(series))]
+    return [Figure(f"series-{name}", "Regret by situation and policy", *_which(series))]
 
 
 def series_table(series: Told) -> str:
     """Return the joint table of a series."""
+    if series["kind"] == "frontier":
+        return frontier_table(series)
     return _exponents(series) if series["kind"] == "growth" else _advice(series)
 
 

@@ -47,6 +47,15 @@ _BEYOND = {
     "staged-lex": Look("staged-lex", TEAL, (1, 0), "diamond", 2.2),
     "lex-tree": Look("lex-tree", OLIVE, (1, 0), "triangle-up", 2.2),
 }
+# Of bandits with cost subsidy, and what people write by hand.
+_RIVALS = {
+    "cs-ts": Look("cs-ts", ORANGE, (1, 0), "triangle-up"),
+    "cs-ucb": Look("cs-ucb", BLUE, (1, 0), "square"),
+    "cs-etc": Look("cs-etc", SKY, (4, 2), "triangle-down"),
+    "pe-cs": Look("pe-cs", GREEN, (1, 0), "diamond"),
+    "sum-thompson": Look("sum-thompson", VIOLET, (1, 0), _HEXAGON),
+    "thompson": Look("thompson", OLIVE, (1, 0), "triangle-right"),
+}
 _OTHERS = (
     (GREY, (1, 0), "triangle-right"),
     (ORANGE, (1, 0), "triangle-left"),
@@ -70,7 +79,7 @@ _VARIANTS: tuple[tuple[tuple[int, ...], str], ...] = (
 
 def looks_of(policies: list[str]) -> dict[str, Look]:
     """Return a look for each policy name: the known ones have fixed ones, others in turn."""
-    known = _PAPER | _BEYOND
+    known = _PAPER | _BEYOND | _RIVALS
     looks: dict[str, Look] = {}
     others = 0
     variants = 0

@@ -53,6 +53,9 @@ def results_table(study: StudyResults) -> str:
     heads = ["Policy", "Scale"]
     if study.has_regret:
         heads += [f"Regret, {name}" for name in study.objectives] + ["Pareto regret"]
+    if study.has_tolerance_regret:
+        *first, last = study.objectives
+        heads += [*(f"Beyond tolerance, {name}" for name in first), f"Missed, {last}"]
     heads += [f"Reward, {name}" for name in study.objectives] + ["Time a round", "Memory"]
     looks = looks_of(study.policies)
     rows = []
@@ -62,6 +65,8 @@ def results_table(study: StudyResults) -> str:
         if study.has_regret:
             cells += [_cell(curve.regret, i) for i in range(len(study.objectives))]
             cells.append(_cell(curve.pareto_regret, 0))
+        if study.has_tolerance_regret:
+            cells += [_cell(curve.tolerance_regret, i) for i in range(len(study.objectives))]
         cells += [_cell(curve.reward, i) for i in range(len(study.objectives))]
         cells.append(f"{1e9 * curve.seconds / study.horizon:,.0f} ns")
         cells.append(bytes_text(curve.state_bytes))

@@ -8,7 +8,7 @@ from lexbandit.report.html import Page
 from lexbandit.report.layout import Figure
 from lexbandit.report.reading import read_results
 from lexbandit.report.rendering import file_spec, to_png, to_svg
-from lexbandit.report.series import series_figure, series_title
+from lexbandit.report.series import series_figures, series_title
 from lexbandit.report.words import full_title
 
 
@@ -25,9 +25,10 @@ def write_report(directory: Path) -> Path:
     try:
         pictures.mkdir(exist_ok=True)
         for name, series in results.series.items():
-            joint = series_figure(name, series)
+            joint = series_figures(name, series)
             page.add_series(name, series, joint)
-            _draw(joint, f"{series_title(name, series)} – {joint.title}", pictures)
+            for figure in joint:
+                _draw(figure, f"{series_title(name, series)} – {figure.title}", pictures)
         for study in results.studies:
             figures = list(figures_of(study))
             page.add(study, figures)

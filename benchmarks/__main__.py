@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import bench, core, linear, policies, starting
+from benchmarks import bands, bench, core, linear, policies, starting
 
 console = Console(width=110)
 core.replay_and_step(console)
@@ -12,6 +12,7 @@ core.drawing(console)
 linear.against_twins(console)
 linear.by_rounds(console)
 linear.by_features(console)
+bands.probabilities(console)
 policies.every_policy(console)
 bench.whole_runs(console)
 bench.scaling(console)

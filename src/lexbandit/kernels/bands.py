@@ -66,7 +66,6 @@ _BLOCK = cast("int", np.int64(8))
 # With more of them than this, panels that follow the spreads are fewer.
 _MANY_STEPS = 150
 
-
 # Rows of what the functions below work in.
 MEMBER, ORDER, PLACE = 0, 1, 2
 THRESHOLD, MEAN, SPREAD, INVERSE, SUM = 0, 1, 2, 3, 4
@@ -229,7 +228,7 @@ def rate_of(start: float, stop: float, live: int, room: Room) -> float:
         if (begin < stop or begin <= start) and room.lines[MEAN, k] + wide > start:
             ratio = room.lines[INVERSE, k] / sharpest
             count += ratio * ratio
-    return sharpest * count**0.35
+    return float(sharpest * count**0.35)
 
 
 @inlined
@@ -370,7 +369,7 @@ def split(
         wide = _REACH * spread_of(means[i, arm], spreads[i, arm])
         low = max(low, means[i, arm] - wide)
         high = max(high, means[i, arm] + wide)
-    if thresholds[size - 1] >= high:
+    if size == 1 or thresholds[size - 1] >= high:
         inside[size] = 1.0
         return
     live, points = gather(means, spreads, i, size, low, room)
@@ -654,12 +653,12 @@ _FEW_SETS = cast("int", np.int64(16))
 
 
 class Sets(NamedTuple):
-    """Sets of arms with their masses, each set once: the first count[0] rows of `members`."""
+    """Sets of arms with their masses, each set once: the first used[0] rows of `members`."""
 
     members: Mask
     masses: Array
     slots: Keys  # by hash, the row of the set, or −1
-    count: Keys
+    used: Keys
 
 
 @kernel
@@ -693,7 +692,7 @@ def slot_of(sets: Sets, members: Mask) -> int:
     slot = np.int64(mix(code) & np.uint64(last))
     while sets.slots[slot] >= 0 and not same(sets.members[sets.slots[slot]], members):
         slot = (slot + 1) & last
-    return slot
+    return int(slot)
 
 
 @inlined
@@ -703,7 +702,7 @@ def put(sets: Sets, row: int, slot: int, members: Mask, mass: float) -> None:
         sets.members[row, arm] = members[arm]
     sets.masses[row] = mass
     sets.slots[slot] = row
-    sets.count[0] = row + 1
+    sets.used[0] = row + 1
 
 
 @kernel
@@ -716,7 +715,7 @@ def with_set(sets: Sets, members: Mask, mass: float) -> Sets:
     if row >= 0:
         sets.masses[row] += mass
         return sets
-    row = sets.count[0]
+    row = sets.used[0]
     if row == sets.masses.shape[0]:
         larger = sets_for(2 * row, members.shape[0])
         for k in range(row):
@@ -744,7 +743,7 @@ def next_sets(
 ) -> Sets:
     """Return the sets that level i may leave of these, with their masses."""
     following = sets_for(_FEW_SETS, means.shape[1])
-    for row in range(sets.count[0]):
+    for row in range(sets.used[0]):
         mass = sets.masses[row]
         size = list_members(sets.members[row], room)
         split(means, spreads, reaches, band, i, size, room)
@@ -772,7 +771,7 @@ def add_over_sets(
     sets = with_set(sets_for(_FEW_SETS, means.shape[1]), members, 1.0)
     for i in range(last - 1):
         sets = next_sets(means, spreads, reaches, bands[i], i, sets, room)
-    for k in range(sets.count[0]):
+    for k in range(sets.used[0]):
         size = list_members(sets.members[k], room)
         split(means, spreads, reaches, bands[last - 1], last - 1, size, room)
         finish(means, spreads, last, size, sets.masses[k], room, out)

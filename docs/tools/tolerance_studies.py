@@ -12,6 +12,7 @@ from lexbandit.environments.tolerance import KINDS
 STUDIES = Path(__file__).parents[2] / "studies"
 
 # Each is a [[policies]] table. What `Chooser` did by default in the first version is the baseline.
+# lex-thompson at caution 1 is its default with another seed: the two agree within their errors.
 POLICIES = """\
 [[policies]]
 name = "lex-linucb"
@@ -20,6 +21,11 @@ threshold = 0.5
 
 [[policies]]
 name = "lex-thompson"
+
+[[policies]]
+name = "lex-thompson"
+label = "lex-thompson (caution)"
+grid = { caution = ["1/4", "1/2", "1", "2", "4"] }
 """
 
 STUDY = """\

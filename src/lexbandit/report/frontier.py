@@ -12,6 +12,8 @@ Told = dict[str, Any]
 
 _X = Axis("Loss beyond tolerance (ratio, log)", "log")
 _Y = Axis("Missed in the last objective (ratio, log)", "log")
+# Fewer runs than this say little about rare bad ones, and so does the bootstrap from them.
+_FEW = 30
 _SHORT = (Axis("loss", "log"), Axis("missed", "log"))
 
 
@@ -27,6 +29,10 @@ def frontier_figures(name: str, series: Told) -> list[Figure]:
         f"one policy. Ratios under {floor:g} count as {floor:g}, and a situation counts only "
         "where the baseline loses something."
     )
+    if min(series["runs"]) < _FEW:
+        caption += (
+            f" With fewer than {_FEW} runs the bars are too short: a rare bad run may be in none."
+        )
     drawn = {at["horizon"]: _lines(at["overall"], series, looks) for at in series["horizons"]}
     limits = _limits([line for lines in drawn.values() for line in lines])
     overall = [

@@ -1,11 +1,13 @@
 """Points with error bars on two logarithmic axes, and the legend of many such panels."""
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import altair as alt
 
 from lexbandit.report.drawing.common import axis_of, data_of, scale_of, spec_of
-from lexbandit.report.layout import Axis, Line, Panel, Row, apart, pixels
+from lexbandit.report.layout import Axis, Box, Line, Panel, Row, apart, pixels
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
@@ -108,6 +110,14 @@ def legend_panel(lines: Sequence[Line]) -> Panel:
     return Panel("Policies", spec_of(chart, kept), about, width=_SMALL[0], square=True)
 
 
+def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
+    """Return small boxes that cover a straight line, one every 6 pixels."""
+    steps = max(1, round(math.dist(start, end) / 6))
+    shares = [n / steps for n in range(1, steps)]
+    points = [[a + share * (b - a) for a, b in zip(start, end, strict=True)] for share in shares]
+    return [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
+
+
 def _names(
     rows: Sequence[Row],
     across: alt.X,
@@ -129,6 +139,12 @@ def _names(
             drawn.append((next(ends), down - 1, next(ends), down + 1))
         if "ylow" in row:
             drawn.append((right - 1, from_top(row["yhigh"]), right + 1, from_top(row["ylow"])))
+    joined = [
+        pair
+        for pair in pairwise(zip(rows, points, strict=True))
+        if pair[0][0]["name"] == pair[1][0]["name"]
+    ]
+    drawn += [box for (_, start), (_, end) in joined for box in _along(start, end)]
     # Rows without a text take the place of their point only.
     order = sorted(range(len(rows)), key=lambda n: not rows[n]["text"])
     places = apart(

@@ -92,19 +92,27 @@ class Mixed(FeatureMap):
     def expectations(self) -> tuple[Floats, Floats]:
         """Return E[φ] and E[φφᵀ] for numbers uniform on [0,1] and values of categories alike likely.
 
-        The average over 4,096 points that fill the space evenly, always the same ones.
+        All are independent. E[P_j P_k] is 1/(2k + 1) for j = k, else 0; two indicators of a category
+        are never 1 together. A category of one indicator is a flag, true in half of the contexts.
         """
-        points = kernel.spread_evenly(len(self.layout) + self.dimension, 4096)
-        contexts = points[:, len(self.layout) :].copy()
+        degrees = np.zeros((self.count, self.dimension))
+        for column in self.table.T:
+            coordinates = (column // kernel.MIXED_PLACES).astype(np.int64)
+            degrees[np.arange(self.count), coordinates] += column % kernel.MIXED_PLACES
+        second = np.ones((self.count, self.count))
         at = 0
-        for n, (kind, size) in enumerate(self.layout):
-            if kind == "category":
-                chosen = np.minimum((points[:, n] * size).astype(np.int64), size - 1)
-                contexts[:, at : at + size] = np.eye(size)[chosen] if size > 1 else 0.5
+        for kind, size in self.layout:
+            part = degrees[:, at : at + size]
             at += size
-        features = self.of_checked(contexts)
-        second = features.T @ features / len(features)
-        return features.mean(axis=0), np.asarray(0.5 * (second + second.T))
+            same = (part[:, None] == part[None]).all(axis=2)
+            if kind == "category":
+                share = 1.0 / size if size > 1 else 0.5
+                without = (part == 0.0).all(axis=1)
+                one = without[:, None] ^ without[None]
+                second *= np.where(same & without, 1.0, np.where(same | one, share, 0.0))
+            else:
+                second *= same * np.prod(1.0 / (2.0 * part + 1.0), axis=1)
+        return second[0].copy(), second
 
     def parameters(self) -> tuple[float, ...]:
         """Return the layout as numbers."""

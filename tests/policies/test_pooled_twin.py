@@ -1,0 +1,193 @@
+"""lex-thompson against its plain twin: the same arms, and the same means and deviations."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexbandit
+from lexbandit.kernels import pooled, pooled_rules
+from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.rounds import Rounds
+from twins.pooled import Constants, LexThompson, Prior
+
+pytestmark = pytest.mark.compiled
+
+CONSTANTS = Constants(
+    first_noise=pooled.FIRST_NOISE,
+    pseudo_rewards=pooled._PSEUDO_REWARDS,
+    fading=pooled._FADING,
+    pooled_noise=pooled._POOLED_NOISE,
+    pooled_share=pooled._POOLED_SHARE,
+    common_width=pooled.COMMON_WIDTH,
+    rounding=pooled._ROUNDING,
+    least_noise=pooled._LEAST_NOISE,
+    least_scale=pooled._LEAST_SCALE,
+    learn_from=pooled._LEARN_FROM,
+    settled=pooled._SETTLED,
+    most_apart=pooled._MOST_APART,
+)
+
+LAYOUTS: dict[str, list[tuple[str, int]]] = {
+    "number": [("number", 1)],
+    "numbers": [("number", 2)],
+    "categories": [("category", 3), ("category", 2)],
+    "mixed": [("number", 1), ("category", 3)],
+    "vector": [("category", 2), ("vector", 4)],
+}
+
+
+def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, LexThompson]:
+    """A policy and its twin, which reads the policy's settings."""
+    policy = lexbandit.make_policy(
+        "lex-thompson",
+        arms=K,
+        objectives=D,
+        dimension=sum(size for _, size in layout),
+        layout=layout,
+        **settings,
+    )
+    assert isinstance(policy, PooledPolicy)
+    rule = policy._settings
+    twin = LexThompson(
+        K,
+        D,
+        policy.features.apply,
+        Prior(*policy.features.prior()),
+        CONSTANTS,
+        benefit=rule[pooled_rules.BENEFIT],
+        draws=rule[pooled_rules.DRAWS],
+        last_draws=rule[pooled_rules.LAST_DRAWS],
+        floor=rule[pooled_rules.FLOOR],
+        tolerances=policy.tolerances,
+        seed=settings.get("seed", 0),
+    )
+    return policy, twin
+
+
+def contexts_of(layout: Any, n: int, random: np.random.Generator) -> np.ndarray:
+    """Numbers in [0, 1], and one value of every category, sometimes none."""
+    parts = []
+    for kind, size in layout:
+        if kind == "category":
+            rows = np.vstack([np.eye(size), np.zeros(size)])
+            parts.append(rows[random.choice(size + 1, n, p=[*[0.95 / size] * size, 0.05])])
+        else:
+            parts.append(random.random((n, size)))
+    return np.hstack(parts)
+
+
+def rounds_of(
+    layout: Any, n: int, K: int, D: int, *, seed: int, binary: bool = False, hidden: float = 0.0
+) -> Rounds:
+    """Means that bend with the context; arms 0 and 1 are tied in all objectives but the last."""
+    random = np.random.default_rng(seed)
+    contexts = contexts_of(layout, n, random)
+    slopes = random.normal(0.0, 1.0, (D, K, contexts.shape[1]))
+    slopes[:-1, 1] = slopes[:-1, 0]
+    means = 0.5 + 0.4 * np.sin(np.einsum("nd,iad->nai", contexts, slopes) + np.arange(D))
+    drawn = random.random(means.shape)
+    outcomes = (drawn < means).astype(float) if binary else means + 0.4 * (drawn - 0.5)
+    outcomes[random.random(means.shape) < hidden] = np.nan
+    return Rounds(contexts, outcomes)
+
+
+def compare(policy: PooledPolicy, twin: LexThompson, rounds: Rounds, every: int = 50) -> None:
+    """The same arm in every round; now and then, the same means and both kinds of deviations."""
+    for t in range(len(rounds)):
+        context = rounds.contexts[t]
+        mask = None if rounds.allowed is None else rounds.allowed[t]
+        arm = policy.select(context, mask).arm
+        assert arm == twin.select(context, mask), t
+        policy.update(context, arm, rounds.outcomes[t, arm])
+        twin.update(context, arm, rounds.outcomes[t, arm])
+        if t % every == every - 1 or t < 12:
+            same_estimates(policy, twin, rounds.contexts[(t + 1) % len(rounds)])
+
+
+def same_estimates(policy: PooledPolicy, twin: LexThompson, context: np.ndarray) -> None:
+    means, deviations = policy.predict(context)
+    theirs, fully = twin.predict(context, fully=True)
+    np.testing.assert_allclose(means, theirs, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(deviations, fully, rtol=1e-8, atol=1e-8)
+    theirs, plainly = twin.predict(context, fully=False)
+    reaches = [report.index for report in policy.explain(context).arms]
+    np.testing.assert_allclose(reaches, theirs + twin.benefit * plainly, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "K", "D", "tolerance"),
+    [
+        ("number", 2, 1, 0.0),
+        ("numbers", 3, 2, 0.05),
+        ("mixed", 4, 3, [0.1, 0.0, 0.0]),
+        ("categories", 6, 2, 0.0),
+        ("vector", 5, 2, 0.1),
+    ],
+)
+def test_same_arms_and_estimates(layout: str, K: int, D: int, tolerance: Any, binary: bool) -> None:
+    policy, twin = pair(K, D, LAYOUTS[layout], tolerance=tolerance, seed=K)
+    compare(policy, twin, rounds_of(LAYOUTS[layout], 300, K, D, seed=D, binary=binary))
+
+
+@pytest.mark.parametrize("layout", ["numbers", "mixed"])
+def test_missing_rewards_and_masks(layout: str) -> None:
+    """Two thirds of the rewards are seen, and some arms are not allowed in every round."""
+    rounds = rounds_of(LAYOUTS[layout], 300, 4, 2, seed=7, hidden=0.33)
+    random = np.random.default_rng(8)
+    allowed = random.random((300, 4)) < 0.6
+    allowed[np.arange(300), random.integers(4, size=300)] = True
+    policy, twin = pair(4, 2, LAYOUTS[layout], tolerance=0.05, seed=2)
+    compare(policy, twin, Rounds(rounds.contexts, rounds.outcomes, allowed=allowed))
+
+
+def test_every_setting_counts() -> None:
+    """Away from the defaults: a setting that were ignored would show."""
+    own = {"caution": 3.0, "exploration": 1.4, "tolerance": 0.15, "seed": 5}
+    policy, twin = pair(3, 2, LAYOUTS["number"], **own)
+    usual, _ = pair(3, 2, LAYOUTS["number"], tolerance=0.15, seed=5)
+    assert (policy._settings != usual._settings)[: pooled_rules.FLOOR].all()
+    compare(policy, twin, rounds_of(LAYOUTS["number"], 300, 3, 2, seed=9))
+
+
+def test_rewards_that_stop_being_binary() -> None:
+    """From the first reward between 0 and 1 on, the noise is that of the residuals."""
+    policy, twin = pair(3, 2, LAYOUTS["number"], seed=1)
+    compare(policy, twin, rounds_of(LAYOUTS["number"], 100, 3, 2, seed=3, binary=True))
+    compare(policy, twin, rounds_of(LAYOUTS["number"], 100, 3, 2, seed=4))
+
+
+def test_an_arm_with_a_prior_and_one_without() -> None:
+    layout = LAYOUTS["mixed"]
+    policy, twin = pair(2, 2, layout, tolerance=0.05, seed=3)
+    expected = policy.features.expectations()
+    for K, (means, weight) in enumerate([([0.7, 0.2], 20), ([0.0, 0.0], 0)], start=2):
+        compare(policy, twin, rounds_of(layout, 80, K, 2, seed=K))
+        policy.add_arm((means, weight) if weight else None)
+        twin.add_arm(means, weight, *expected)
+        same_estimates(policy, twin, rounds_of(layout, 1, 2, 2, seed=0).contexts[0])
+    compare(policy, twin, rounds_of(layout, 80, 4, 2, seed=9))
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_merged(binary: bool) -> None:
+    """Everything is computed from the sums, and play goes on from there."""
+    layout = LAYOUTS["numbers"]
+    policies, twins = zip(*(pair(3, 2, layout, seed=seed) for seed in (1, 2)), strict=True)
+    for part, (policy, twin) in enumerate(zip(policies, twins, strict=True)):
+        compare(policy, twin, rounds_of(layout, 120, 3, 2, seed=part, binary=binary))
+    policies[0].merge(policies[1].state())
+    twins[0].merge(twins[1])
+    compare(policies[0], twins[0], rounds_of(layout, 120, 3, 2, seed=5, binary=binary))
+
+
+def test_the_comparison_reaches_the_last_level() -> None:
+    """It would say little if one level decided always, or if the estimates settled nothing."""
+    policy, _ = pair(4, 3, LAYOUTS["mixed"], tolerance=[0.1, 0.0, 0.0], seed=4)
+    rounds = rounds_of(LAYOUTS["mixed"], 600, 4, 3, seed=3)
+    policy.replay(rounds)
+    explanations = [policy.explain(context) for context in rounds.contexts[:100]]
+    left = np.array([[len(level.arms) for level in each.levels] for each in explanations])
+    assert (left[:, -1] > 1).mean() > 0.2
+    assert (left[:, 0] < 4).mean() > 0.2

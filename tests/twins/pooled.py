@@ -1,0 +1,293 @@
+"""A plain twin of the pooled regression and of the rule of bands, written from their formulas.
+
+Nothing here imports lexbandit. Posteriors are solved anew from the sums after every reward. What
+depends on when it was computed is kept: the noise, the penalties and the centre of the last
+refresh, residual sums that grow by e²/(1 + h) in between, and the posterior that a step of the EM
+algorithm begins from: that of the arms with all rewards, that of θ_0 without the latest.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from naive import Dice
+from twins.related_cells import normal
+
+Array = Any
+
+
+class Constants(NamedTuple):
+    """The numbers that the model leaves open."""
+
+    first_noise: float
+    pseudo_rewards: float
+    fading: float
+    pooled_noise: float
+    pooled_share: float
+    common_width: float
+    rounding: float
+    least_noise: float
+    least_scale: float
+    learn_from: float
+    settled: float
+    most_apart: float
+
+
+class Prior(NamedTuple):
+    """What is expected of the weights, one number a feature."""
+
+    variance: Array
+    block: Array
+    constant: Array
+
+
+@dataclass
+class Arm:
+    """What was seen of one arm in one objective, its prior included."""
+
+    gram: Array
+    moment: Array
+    count: float = 0.0
+    total: float = 0.0
+    square: float = 0.0
+    residual: float = 0.0
+    weight: float = 0.0
+    mean: float = 0.0
+    inverse: Array = None
+    own: Array = None
+
+    def add(self, phi: Array, second: Array, reward: float, times: float = 1.0) -> None:
+        """Add `times` rewards at features of mean `phi` and mean square `second`."""
+        self.gram = self.gram + times * second
+        self.moment = self.moment + times * reward * phi
+        self.count += times
+        self.total += times * reward
+        self.square += times * reward**2
+
+    def solve(self, penalties: Array) -> None:
+        """B = (Λ + G)⁻¹ and Bb."""
+        self.inverse = np.linalg.inv(np.diag(penalties) + self.gram)
+        self.own = self.inverse @ self.moment
+
+
+class Objective:
+    """The regressions of all arms in one objective."""
+
+    def __init__(self, K: int, prior: Prior, constants: Constants) -> None:
+        self.prior, self.constants = prior, constants
+        self.size = len(prior.variance)
+        self.arms: list[Arm] = []
+        self.seen, self.other = 0, 0
+        self.noise = constants.first_noise
+        self.scales = self.penalties = np.ones(self.size)
+        for _ in range(K):
+            self.add_arm()
+        self.refresh(1)
+
+    def add_arm(self) -> Arm:
+        arm = Arm(np.zeros((self.size, self.size)), np.zeros(self.size))
+        arm.solve(self.penalties)
+        self.arms.append(arm)
+        return arm
+
+    # What follows from the sums, the penalties and the centre.
+
+    def solve_common(self) -> None:
+        """C_0 and θ_0, with m_0 e the centre on the constant feature."""
+        penalty = np.diag(self.penalties)
+        width = self.constants.common_width
+        precision = penalty / width
+        weighted = penalty @ (self.centre * self.prior.constant) / width
+        for arm in self.arms:
+            precision = precision + penalty - penalty @ arm.inverse @ penalty
+            weighted = weighted + penalty @ arm.own
+        self.common_covariance = np.linalg.inv(precision)
+        self.common = self.common_covariance @ weighted
+
+    def weights(self, arm: Arm) -> Array:
+        """The posterior mean of θ: B(b + Λθ_0)."""
+        return arm.own + arm.inverse @ (self.penalties * self.common)
+
+    def estimate(self, arm: Arm, phi: Array, *, fully: bool = False) -> tuple[float, float]:
+        """Mean and deviation at φ; fully with what is not known of θ_0."""
+        leverage = phi @ arm.inverse @ phi
+        mean = float(phi @ self.weights(arm))
+        if fully:
+            u = self.penalties * (arm.inverse @ phi)
+            leverage += u @ self.common_covariance @ u
+        return mean, math.sqrt(self.variance_of(arm, mean, leverage) * leverage)
+
+    def variance_of(self, arm: Arm, mean: float, leverage: float) -> float:
+        """σ_a²: of a binary reward from its chance, else from residuals, drawn to all arms'."""
+        if self.seen > 0 and self.other == 0:
+            pull = self.constants.pooled_share * leverage
+            share = (min(max(mean, 0.0), 1.0) + pull * self.centre) / (1 + pull)
+            return share * (1 - share)
+        few = self.constants.pooled_noise
+        return (few * self.noise + arm.residual) / (few + arm.count - arm.weight)
+
+    # Learning.
+
+    def learn(self, arm: Arm, phi: Array, reward: float) -> None:
+        leverage = phi @ arm.inverse @ phi
+        error = reward - float(phi @ self.weights(arm))
+        arm.add(phi, np.outer(phi, phi), reward)
+        arm.solve(self.penalties)
+        arm.residual += error**2 / (1 + leverage)
+        self.seen += 1
+        self.other += reward not in (0.0, 1.0)
+        if self.seen >= self.due:
+            self.refresh(1)
+        else:
+            self.solve_common()
+
+    def refresh(self, steps: int) -> None:
+        """Noise, scales and penalties anew; several steps begin from the sums alone."""
+        c = self.constants
+        total = sum(arm.total - arm.weight * arm.mean for arm in self.arms)
+        square = sum(arm.square - arm.weight * arm.mean**2 for arm in self.arms)
+        pseudo = c.pseudo_rewards
+        self.centre = (pseudo * 0.5 + total) / (pseudo + self.seen)
+        centred = max(square - total**2 / max(self.seen, 1), 0.0)
+        S = math.sqrt((pseudo * c.first_noise + centred) / (pseudo + self.seen))
+        V = max(min(0.2, 0.8 * S), 0.4 * S) ** 2
+        if steps > 1:
+            self.scales, self.noise = np.ones(self.size), c.first_noise
+        for step in range(steps):
+            if self.seen >= c.learn_from and (step > 0 or steps == 1):
+                self.learn_scales(V)
+            for _ in range(2):
+                before = max(self.noise, c.least_noise * V)
+                self.penalties = before / (V * self.prior.variance * self.scales)
+                for arm in self.arms:
+                    arm.solve(self.penalties)
+                self.solve_common()
+                for arm in self.arms:
+                    arm.residual = self.unexplained(arm)
+                fading = c.first_noise * min(1.0, c.fading / max(self.seen, 1))
+                rest = sum(arm.residual for arm in self.arms)
+                self.noise = max(
+                    (pseudo * fading + rest) / (pseudo + self.seen),
+                    c.rounding * square / max(self.seen, 1),
+                    c.least_noise * V,
+                )
+                if abs(self.noise - before) <= c.settled * before:
+                    break
+        self.due = self.seen + min(self.seen // 2 + 1, c.most_apart)
+
+    def learn_scales(self, V: float) -> None:
+        """x of each block: the mean of ((θ_a − θ_0)² + σ²B_a,ff)/(V v_f) and one value of 1."""
+        played = [arm for arm in self.arms if arm.count > 0]
+        ratios = np.array(
+            [
+                ((self.weights(arm) - self.common) ** 2 + self.noise * np.diag(arm.inverse))
+                / (V * self.prior.variance)
+                for arm in played
+            ]
+        )
+        scales = np.empty(self.size)
+        for block in set(self.prior.block):
+            inside = self.prior.block == block
+            values = np.append(ratios[:, inside].ravel(), 1.0)
+            scales[inside] = max(values.mean(), self.constants.least_scale)
+        self.scales = scales
+
+    def unexplained(self, arm: Arm) -> float:
+        """Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0."""
+        t = self.common
+        moment = arm.moment - arm.gram @ t
+        squares = arm.square - 2 * t @ arm.moment + t @ arm.gram @ t
+        return max(float(squares - moment @ arm.inverse @ moment), 0.0)
+
+
+class LexThompson:
+    """In each objective a draw, and the arms within the band of the highest one go on."""
+
+    def __init__(
+        self,
+        K: int,
+        D: int,
+        phi: Callable[[Any], Array],
+        prior: Prior,
+        constants: Constants,
+        *,
+        benefit: float,
+        draws: float,
+        last_draws: float,
+        floor: float,
+        tolerances: Any,
+        seed: int = 0,
+    ) -> None:
+        self.K, self.D, self.phi = K, D, phi
+        self.objectives = [Objective(K, prior, constants) for _ in range(D)]
+        self.benefit, self.draws, self.last_draws, self.floor = benefit, draws, last_draws, floor
+        self.tolerances = tolerances
+        self.rounds = 0
+        self.dice = Dice(seed)
+
+    def select(self, context: Any, allowed: Any = None) -> int:
+        phi = self.phi(context)
+        left = [a for a in range(self.K) if allowed is None or allowed[a]]
+        for i, objective in enumerate(self.objectives):
+            if len(left) == 1:
+                break
+            scale = self.last_draws if i == self.D - 1 else self.draws
+            known = {a: objective.estimate(objective.arms[a], phi) for a in left}
+            z = {a: m + scale * s * normal(self.dice) for a, (m, s) in known.items()}
+            h = self.dice.one_of([a for a in left if z[a] == max(z.values())])
+            if i == self.D - 1:
+                return h
+            band = self.tolerances[i]
+            if band == 0:
+                band = self.floor * math.sqrt(objective.noise) * (self.rounds + 1) ** (-1 / 3)
+            reach = {a: m + self.benefit * s for a, (m, s) in known.items()}
+            left = [a for a in left if a == h or reach[a] >= z[h] - band]
+        return left[0]
+
+    def update(self, context: Any, arm: int, rewards: Any) -> None:
+        self.rounds += 1
+        phi = self.phi(context)
+        for objective, reward in zip(self.objectives, rewards, strict=True):
+            if not math.isnan(reward):
+                objective.learn(objective.arms[arm], phi, reward)
+
+    def predict(self, context: Any, *, fully: bool) -> tuple[Array, Array]:
+        """Means and deviations, [K, D] each."""
+        phi = self.phi(context)
+        found = np.array(
+            [
+                [
+                    objective.estimate(objective.arms[a], phi, fully=fully)
+                    for objective in self.objectives
+                ]
+                for a in range(self.K)
+            ]
+        )
+        return found[..., 0], found[..., 1]
+
+    def add_arm(self, means: Any, weight: float, first: Array, second: Array) -> None:
+        """Add an arm with a prior: `weight` rewards of `means` at φ of these two moments."""
+        self.K += 1
+        for objective, mean in zip(self.objectives, means, strict=True):
+            arm = objective.add_arm()
+            arm.weight, arm.mean = weight, mean if weight else 0.0
+            arm.add(first, second, mean, weight)
+            if weight:
+                objective.refresh(1)
+
+    def merge(self, other: "LexThompson") -> None:
+        """Add what another one saw; neither has priors."""
+        self.rounds += other.rounds
+        for mine, theirs in zip(self.objectives, other.objectives, strict=True):
+            mine.seen += theirs.seen
+            mine.other += theirs.other
+            for arm, more in zip(mine.arms, theirs.arms, strict=True):
+                arm.gram = arm.gram + more.gram
+                arm.moment = arm.moment + more.moment
+                arm.count += more.count
+                arm.total += more.total
+                arm.square += more.square
+            mine.refresh(12)

@@ -44,7 +44,7 @@ class Contexts:
             (name, feature.write, at, *feature.line) for name, feature, at in self._places
         ]
         self.dimension = max(1, sum(sizes))  # no policy can do with none
-        # What the coordinates are, as `make_policy` takes it; one that is always 0 without features.
+        # What the coordinates are, for `make_policy`; one that is always 0 without features.
         self.layout = tuple(
             (feature.layout_kind if smooth else "number", size)
             for feature, size in zip(features, sizes, strict=True)

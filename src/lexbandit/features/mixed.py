@@ -1,4 +1,4 @@
-"""Numbers, categories and vectors together, with their interactions: what a chooser's contexts are."""
+"""Numbers, categories and vectors with their interactions: what a chooser's contexts are."""
 
 from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
@@ -20,7 +20,7 @@ MOST_FEATURES = 48
 # next two degrees have a half of that each time.
 _MIXED_VARIANCE = 0.06
 
-# Factors of a product, at most; a product is a list of (coordinate, degree), INDICATOR for x itself.
+# A product is a list of (coordinate, degree), INDICATOR for x itself; it has so many at most.
 _FACTORS = 4
 _INDICATOR = kernel.MIXED_PLACES - 1
 
@@ -90,10 +90,11 @@ class Mixed(FeatureMap):
         return np.array([self._variances, self._numbers, self.constant])
 
     def expectations(self) -> tuple[Floats, Floats]:
-        """Return E[φ] and E[φφᵀ] for numbers uniform on [0,1] and values of categories alike likely.
+        """Return E[φ] and E[φφᵀ] for uniform numbers and equally likely values of categories.
 
-        All are independent. E[P_j P_k] is 1/(2k + 1) for j = k, else 0; two indicators of a category
-        are never 1 together. A category of one indicator is a flag, true in half of the contexts.
+        All are independent. E[P_j P_k] is 1/(2k + 1) for j = k, else 0; two indicators of one
+        category are never 1 together. A category of one indicator is a flag, true in half of the
+        contexts.
         """
         degrees = np.zeros((self.count, self.dimension))
         for column in self.table.T:

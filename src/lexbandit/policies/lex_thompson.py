@@ -27,13 +27,13 @@ class LexThompsonRule(PooledPolicy):
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
     allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
     C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ s_a ≥ z_h − band},
-    κ = 1.15/caution. The band is the objective's tolerance, or ½ σ t^(−1/3) if that is 0, which lets
-    exact ties resolve. In the last objective the arm of the highest draw is played, with draws of
-    deviation 1.15 · exploration · s.
+    κ = 1.15/caution. The band is the objective's tolerance, or ½ σ t^(−1/3) if that is 0, which
+    lets exact ties resolve. In the last objective the arm of the highest draw is played, with draws
+    of deviation 1.15 · exploration · s.
 
     A derivation of this project. With one objective and exploration 1 it is linear Thompson
-    sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha et
-    al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
+    sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
+    et al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
     rule = kernel.LEX_THOMPSON

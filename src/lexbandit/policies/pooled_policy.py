@@ -180,7 +180,7 @@ class PooledPolicy(Policy):
         return kernel.shares(self.rule, *looks, ceilings)
 
     def predict(self, context: Any) -> tuple[Floats, Floats]:
-        """Return what every arm is expected to give in `context`: means and deviations, float[K, D].
+        """Return the means that every arm is expected to have in `context`, and deviations: [K, D].
 
         The deviation is that of the posterior of the mean, with what is not known of the part that
         all arms share; a reward varies by the noise besides.
@@ -402,8 +402,8 @@ class PooledPolicy(Policy):
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add what another policy of the same definition learned on rounds of its own: its state().
 
-        Sums, counts, plays and clocks are added, priors counted once; noise, scales and inverses are
-        computed anew from the sums. The random state stays.
+        Sums, counts, plays and clocks are added, priors counted once; noise, scales and inverses
+        are computed anew from the sums. The random state stays.
         """
         arrays = self._checked(state)
         refuse_other_priors(self._priors(self._tallies), self._priors(arrays["tallies"]))

@@ -14,34 +14,34 @@ b = Σrφ over the rewards of the arm and Λ = diag(σ²/c),
 
 so an arm, a category or a region without data falls back to what all arms have in common. This is
 the hierarchical normal model of Lindley and Smith (1972, "Bayes estimates for the linear model",
-JRSS B 34), with known variances replaced by estimates (empirical Bayes):
+JRSS B 34), with its variances replaced by estimates (empirical Bayes):
 
-    noise      Q_a = Σr'² − b'ᵀB_ab', r' = r − φᵀθ_0, is σ² times a χ² of n_a degrees of freedom under
-               the model. σ² = (ν g + Σ_a Q_a)/(ν + Σ_a n_a) and σ_a² = (10 σ² + Q_a)/(10 + n_a), with
-               ν = 2 pseudo rewards of variance g = (1/16) min(1, 8/n), which fade.
-    binary     where every reward was 0 or 1, σ_a² = m̃(1 − m̃), with m̃ the estimate drawn to the mean
-               of all rewards by two pseudo rewards.
-    c          features share a scale by blocks: c_f = V v_f x_block, with V the square of
-               min(0.2, 0.8 S) (at least 0.4 S), S the deviation of all rewards, and x by one step of
-               the EM algorithm at each refresh: the mean of ((θ_a − θ_0)²_f + σ²B_a,ff)/(V v_f) over
-               the features of the block and the arms that were played, with one pseudo value of 1.
+    noise    Q_a = Σr'² − b'ᵀB_ab', with r' = r − φᵀθ_0 and b' = b − Gθ_0, is σ² times a χ² of n_a
+             degrees of freedom under the model. σ² = (2g + Σ_a Q_a)/(2 + Σ_a n_a): two pseudo
+             rewards of variance g = min(1, 8/n)/16, which fade. σ_a² = (10σ² + Q_a)/(10 + n_a).
+    binary   Where every reward was 0 or 1, σ_a² = p(1 − p) instead, with p the estimate drawn to
+             the mean of all rewards by two pseudo rewards.
+    c        c_f = V v_f x_f. V is the square of min(0.2, 0.8 S), at least 0.4 S, with S the
+             deviation of all rewards. v are the relative variances of the feature map. x is shared
+             by the features of a block, and learned by the EM algorithm, a step at each refresh:
+             the mean of ((θ_a − θ_0)_f² + σ²B_a,ff)/(V v_f) over the features of the block and the
+             arms that were observed, with one pseudo value of 1.
 
 A refresh computes everything anew from the sums, at counts that grow by half each time; in between
-inverses follow by the formula of Sherman and Morrison. When it happens depends on counts alone, so a
-replay and single steps agree to the last bit.
+inverses follow by the formula of Sherman and Morrison. When it happens depends on counts alone, so
+a replay and single steps agree to the last bit.
 
-    tallies[arm, i, field]        COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
-                                  the prior, which is part of COUNT and the sums
-    vectors[arm, i, field, F]     MOMENT = b, OWN = Bb
-    matrices[arm, i, field, F, F] GRAM = G, INVERSE = B
-    shared[i, field, F]           PENALTY = Λ, COMMON = θ_0, PULL = Λθ_0, WEIGHTED = ΛBb summed over
-                                  arms and Λm_0e/20, SCALE = x
-    common[i, F, F]               C_0
-    facts[i, field]               SEEN = Σ_a n_a, UNEXPLAINED = Σ_a Q_a, NOISE = σ², OTHER = how many
-                                  rewards were neither 0 nor 1, DUE = SEEN of the next refresh, CENTRE
-                                  = the mean of all rewards
-    prior[field, F]               VARIANCE = v, BLOCK = number of the block, CONSTANT = 1 for the
-                                  constant feature
+    tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
+                                   the prior, which is part of COUNT and the sums
+    vectors[arm, i, field, F]      MOMENT = b, OWN = Bb
+    matrices[arm, i, field, F, F]  GRAM = G, INVERSE = B
+    shared[i, field, F]            PENALTY = Λ, COMMON = θ_0, PULL = Λθ_0, WEIGHTED = Λm_0e/20 and
+                                   ΛBb of all arms, SCALE = x
+    common[i, F, F]                C_0
+    facts[i, field]                SEEN = Σ_a n_a, UNEXPLAINED = Σ_a Q_a, NOISE = σ², OTHER = how
+                                   many rewards were neither 0 nor 1, DUE = SEEN of the next
+                                   refresh, CENTRE = m_0, the mean of all rewards
+    prior[field, F]                VARIANCE = v, BLOCK = number of the block, CONSTANT = e
 """
 
 import math
@@ -64,8 +64,8 @@ TALLIES, VECTORS, MATRICES, SHARED, FACTS, PRIORS = 6, 2, 2, 5, 6, 3
 FIRST_NOISE = 1 / 16
 _PSEUDO_REWARDS = 2.0
 _FADING = 8.0
-# The pseudo rewards by which an arm's noise is drawn to that of all arms, and the chance of an arm's
-# binary rewards to the share of ones in all.
+# The pseudo rewards by which an arm's noise is drawn to that of all arms, and the chance of a
+# binary reward to the share of ones in all.
 _POOLED_NOISE = 10.0
 _POOLED_SHARE = 2.0
 # θ_0 varies by so much more than an arm does around it.
@@ -179,7 +179,7 @@ def estimate_fully(
             deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
 
 
-@inlined
+@kernel
 def invert(factor: Array) -> None:
     """Replace a symmetric positive definite matrix by its inverse, by Cholesky's decomposition.
 
@@ -236,7 +236,7 @@ def prior_variance(seen: float, total: float, square: float) -> float:
     return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
 
 
-@inlined
+@kernel
 def learn_scales(model: Model, i: int, variance: float) -> None:
     """Set the scale x of every block by one step of the EM algorithm from the present posterior."""
     tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
@@ -262,38 +262,45 @@ def learn_scales(model: Model, i: int, variance: float) -> None:
 
 
 @inlined
-def solve(model: Model, i: int, factor: Array) -> None:
-    """Compute inverses, own and common parts and residuals from the sums and penalties of i."""
-    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
-    shared, common, prior = model.shared, model.common, model.prior
-    size = prior.shape[1]
+def solve_arm(model: Model, arm: int, i: int, factor: Array) -> None:
+    """Compute B and Bb of an arm, and add its part to C_0⁻¹ and to WEIGHTED."""
+    vectors, matrices, shared, common = model.vectors, model.matrices, model.shared, model.common
+    size = model.prior.shape[1]
+    for j in range(size):
+        for k in range(size):
+            factor[j, k] = matrices[arm, i, GRAM, j, k]
+        factor[j, j] += shared[i, PENALTY, j]
+    invert(factor)
+    for j in range(size):
+        own = 0.0
+        for k in range(size):
+            matrices[arm, i, INVERSE, j, k] = factor[j, k]
+            own += factor[j, k] * vectors[arm, i, MOMENT, k]
+        vectors[arm, i, OWN, j] = own
+    if model.tallies[arm, i, COUNT] == 0.0:
+        return
     for j in range(size):
         penalty = shared[i, PENALTY, j]
-        centre = model.facts[i, CENTRE] * prior[CONSTANT, j]
+        shared[i, WEIGHTED, j] += penalty * vectors[arm, i, OWN, j]
+        for k in range(size):
+            common[i, j, k] -= penalty * factor[j, k] * shared[i, PENALTY, k]
+        common[i, j, j] += penalty
+
+
+@kernel
+def solve(model: Model, i: int, factor: Array) -> None:
+    """Compute inverses, own and common parts and residuals from the sums and penalties of i."""
+    shared, common = model.shared, model.common
+    size = model.prior.shape[1]
+    for j in range(size):
+        penalty = shared[i, PENALTY, j]
+        centre = model.facts[i, CENTRE] * model.prior[CONSTANT, j]
         shared[i, WEIGHTED, j] = penalty / COMMON_WIDTH * centre
         for k in range(size):
             common[i, j, k] = 0.0
         common[i, j, j] = penalty / COMMON_WIDTH
-    for arm in range(tallies.shape[0]):
-        for j in range(size):
-            for k in range(size):
-                factor[j, k] = matrices[arm, i, GRAM, j, k]
-            factor[j, j] += shared[i, PENALTY, j]
-        invert(factor)
-        for j in range(size):
-            own = 0.0
-            for k in range(size):
-                matrices[arm, i, INVERSE, j, k] = factor[j, k]
-                own += factor[j, k] * vectors[arm, i, MOMENT, k]
-            vectors[arm, i, OWN, j] = own
-        if tallies[arm, i, COUNT] == 0.0:
-            continue
-        for j in range(size):
-            penalty = shared[i, PENALTY, j]
-            shared[i, WEIGHTED, j] += penalty * vectors[arm, i, OWN, j]
-            for k in range(size):
-                common[i, j, k] -= penalty * factor[j, k] * shared[i, PENALTY, k]
-            common[i, j, j] += penalty
+    for arm in range(model.tallies.shape[0]):
+        solve_arm(model, arm, i, factor)
     for j in range(size):
         for k in range(size):
             factor[j, k] = common[i, j, k]
@@ -304,9 +311,9 @@ def solve(model: Model, i: int, factor: Array) -> None:
     place_common(model, i)
     rest = np.empty(size)
     unexplained = 0.0
-    for arm in range(tallies.shape[0]):
-        tallies[arm, i, RESIDUAL] = residual(model, arm, i, rest)
-        unexplained += tallies[arm, i, RESIDUAL]
+    for arm in range(model.tallies.shape[0]):
+        model.tallies[arm, i, RESIDUAL] = residual(model, arm, i, rest)
+        unexplained += model.tallies[arm, i, RESIDUAL]
     model.facts[i, UNEXPLAINED] = unexplained
 
 

@@ -27,9 +27,11 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              the mean of ((θ_a − θ_0)_f² + σ²B_a,ff)/(V v_f) over the features of the block and the
              arms that were observed, with one pseudo value of 1.
 
-A refresh computes everything anew from the sums, at counts that grow by half each time; in between
-inverses follow by the formula of Sherman and Morrison. When it happens depends on counts alone, so
-a replay and single steps agree to the last bit.
+A refresh computes everything anew from the sums, at counts that grow by half each time. In between
+the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm that was
+played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by e²/(1 + φᵀBφ), with e
+the error of the prediction. When a refresh happens depends on counts alone, so a replay and single
+steps agree to the last bit.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
@@ -398,18 +400,17 @@ def refresh(model: Model, i: int, steps: int) -> None:
 
 @kernel
 def learn(
-    model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array, lift: Array
+    model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array
 ) -> None:
-    """Add one reward of an arm at φ = features[t]; `work` and `lift` are room for F numbers."""
-    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
-    shared, common, facts = model.shared, model.common, model.facts
+    """Add one reward of an arm at φ = features[t]; `work` is room for F numbers."""
+    tallies, vectors, matrices, facts = model.tallies, model.vectors, model.matrices, model.facts
     size = features.shape[1]
     leverage = multiply(model, arm, i, features, t, work)
     error = reward - mean_at(model, arm, i, features, t, work)
-    share = 1.0 / (1.0 + leverage)
     own = 0.0
     for k in range(size):
         own += features[t, k] * vectors[arm, i, OWN, k]
+    share = 1.0 / (1.0 + leverage)
     gain = (reward - own) * share
     tallies[arm, i, COUNT] += 1.0
     tallies[arm, i, TOTAL] += reward
@@ -417,28 +418,13 @@ def learn(
     tallies[arm, i, RESIDUAL] += error * error * share
     facts[i, SEEN] += 1.0
     facts[i, OTHER] += reward not in (0.0, 1.0)
-    facts[i, UNEXPLAINED] += error * error * share
     for j in range(size):
         feature = features[t, j]
+        part = work[j]
         vectors[arm, i, MOMENT, j] += reward * feature
-        vectors[arm, i, OWN, j] += gain * work[j]
-        shared[i, WEIGHTED, j] += shared[i, PENALTY, j] * gain * work[j]
+        vectors[arm, i, OWN, j] += gain * part
         for k in range(size):
             matrices[arm, i, GRAM, j, k] += feature * features[t, k]
-            matrices[arm, i, INVERSE, j, k] -= (work[j] * work[k]) * share
+            matrices[arm, i, INVERSE, j, k] -= (part * work[k]) * share
     if facts[i, SEEN] >= facts[i, DUE]:
         refresh(model, i, 1)
-        return
-    # Λ − ΛBΛ of the arm grew by uuᵀ/(1 + φᵀBφ), u = ΛBφ.
-    spread = 1.0 + leverage
-    for j in range(size):
-        value = 0.0
-        for k in range(size):
-            value += common[i, j, k] * shared[i, PENALTY, k] * work[k]
-        lift[j] = value
-        spread += value * shared[i, PENALTY, j] * work[j]
-    share = 1.0 / spread
-    for j in range(size):
-        for k in range(size):
-            common[i, j, k] -= (lift[j] * lift[k]) * share
-    place_common(model, i)

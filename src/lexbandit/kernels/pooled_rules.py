@@ -178,6 +178,58 @@ def select(
 
 
 @kernel
+def propensities(
+    rule: int,
+    kind: int,
+    point: Array,
+    table: Array,
+    ceilings: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> Array:
+    """Return the exact probability of every arm in a context; an empty array if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return np.empty(0)
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    seen = look(model, features, clock, settings, tolerances, False)
+    means, deviations, spreads, reaches, widths = seen
+    return shares(rule, means, deviations, spreads, reaches, widths, ceilings)
+
+
+@kernel
+def predict(
+    kind: int,
+    point: Array,
+    table: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> tuple[Array, Array]:
+    """Return posterior means and deviations [K, D] in a context; empty if it is outside."""
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return np.empty((0, 0)), np.empty((0, 0))
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    arms, objectives = tallies.shape[0], tallies.shape[1]
+    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
+    estimate_fully(model, features, 0, np.empty(features.shape[1]), means, deviations)
+    return means.T.copy(), deviations.T.copy()
+
+
+@kernel
 def select_many(
     rule: int,
     features: Array,
@@ -234,13 +286,12 @@ def learn_all(
     outcomes: Array,
     played: int,
     work: Array,
-    lift: Array,
 ) -> None:
     """Learn the rewards outcomes[t, played] of an arm; NaN is "not observed"."""
     for i in range(outcomes.shape[2]):
         reward = outcomes[t, played, i]
         if not math.isnan(reward):
-            learn(model, arm, i, features, t, reward, work, lift)
+            learn(model, arm, i, features, t, reward, work)
 
 
 @kernel
@@ -269,7 +320,7 @@ def replay(
     means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
     spreads, reaches = np.empty((objectives, arms)), np.empty((objectives, arms))
     widths, draws, members = np.empty(objectives), np.empty(arms), np.empty(arms, np.int64)
-    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
+    work = np.empty(features.shape[1])
     for t in range(features.shape[0]):
         row = row_of(ceilings, t)
         estimate(model, features, t, work, means, deviations)
@@ -290,7 +341,7 @@ def replay(
         chosen[t] = arm
         plays[arm] += 1.0
         clock[0] += 1
-        learn_all(model, arm, features, t, outcomes, arm, work, lift)
+        learn_all(model, arm, features, t, outcomes, arm, work)
 
 
 @inlined
@@ -340,8 +391,8 @@ def update(
         clock[0] += 1
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
     outcomes = rewards.reshape((1, 1, rewards.shape[0]))
-    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
-    learn_all(model, arm, features, 0, outcomes, 0, work, lift)
+    work = np.empty(features.shape[1])
+    learn_all(model, arm, features, 0, outcomes, 0, work)
     return DONE
 
 
@@ -363,12 +414,12 @@ def update_many(
     """Record checked rewards[n, D] of many decisions at features[n, F], in order."""
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
     outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
-    work, lift = np.empty(features.shape[1]), np.empty(features.shape[1])
+    work = np.empty(features.shape[1])
     for t in range(features.shape[0]):
         arm = arms[t]
         plays[arm] += 1.0
         clock[0] += 1
-        learn_all(model, arm, features, t, outcomes, 0, work, lift)
+        learn_all(model, arm, features, t, outcomes, 0, work)
 
 
 @kernel

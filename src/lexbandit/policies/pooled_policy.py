@@ -165,11 +165,33 @@ class PooledPolicy(Policy):
 
     def propensities(self, context: Any, allowed: Any = None) -> Floats:
         """Return the exact probability of every arm to be selected in `context` now."""
-        features, ceilings = self._features(context), self._ceilings(allowed)
-        return self._shares(self._look(features), ceilings)
+        point = self._context(context) if self._known else self._features(context)[0]
+        shares = self._propensities(point, self._ceilings(allowed))
+        if len(shares) == 0:
+            checks.in_unit_cube("context", point)
+        return shares
 
     def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
         return self.propensities(point, allowed)
+
+    def _propensities(self, point: Floats, ceilings: Floats) -> Floats:
+        return kernel.propensities(
+            self.rule,
+            self._kind,
+            point,
+            self._table,
+            ceilings,
+            self._clock,
+            self._settings,
+            self.tolerances,
+            self._tallies,
+            self._vectors,
+            self._matrices,
+            self._shared,
+            self._common,
+            self._facts,
+            self._expected,
+        )
 
     def _look(self, features: Floats, *, fully: bool = False) -> Looks:
         return Looks(
@@ -185,8 +207,25 @@ class PooledPolicy(Policy):
         The deviation is that of the posterior of the mean, with what is not known of the part that
         all arms share; a reward varies by the noise besides.
         """
-        looks = self._look(self._features(context), fully=True)
-        return looks.means.T.copy(), looks.deviations.T.copy()
+        point = self._context(context) if self._known else self._features(context)[0]
+        found = self._predict_checked(point)
+        if len(found[0]) == 0:
+            checks.in_unit_cube("context", point)
+        return found
+
+    def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
+        return kernel.predict(
+            self._kind,
+            point,
+            self._table,
+            self._tallies,
+            self._vectors,
+            self._matrices,
+            self._shared,
+            self._common,
+            self._facts,
+            self._expected,
+        )
 
     # Learn.
 

@@ -27,11 +27,11 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              the mean of ((θ_a − θ_0)_f² + σ²B_a,ff)/(V v_f) over the features of the block and the
              arms that were observed, with one pseudo value of 1.
 
-A refresh computes everything anew from the sums, at counts that grow by half each time. In between
-the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm that was
-played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by e²/(1 + φᵀBφ), with e
-the error of the prediction. When a refresh happens depends on counts alone, so a replay and single
-steps agree to the last bit.
+A refresh computes everything anew from the sums, at counts that grow by a quarter each time. In
+between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
+that was played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by
+e²/(1 + φᵀBφ), with e the error of the prediction. When a refresh happens depends on counts alone,
+so a replay and single steps agree to the last bit.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
@@ -81,7 +81,8 @@ _LEAST_SCALE = 0.0025
 _LEARN_FROM = 8.0
 # A refresh solves twice if the noise moved by more than this share.
 _SETTLED = 0.2
-# The counts of two refreshes differ by a half, and by no more than this.
+# The counts of two refreshes differ by a quarter, and by no more than this.
+_GROWTH = 0.25
 _MOST_APART = 16_384.0
 
 
@@ -395,7 +396,7 @@ def refresh(model: Model, i: int, steps: int) -> None:
             facts[i, NOISE] = noise_now(seen, facts[i, UNEXPLAINED], square, variance)
             if abs(facts[i, NOISE] - noise) <= _SETTLED * noise:
                 break
-    facts[i, DUE] = seen + min(math.floor(0.5 * seen) + 1.0, _MOST_APART)
+    facts[i, DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
 
 
 @kernel

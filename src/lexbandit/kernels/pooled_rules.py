@@ -15,6 +15,7 @@ from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import (
     COUNT,
     NOISE,
+    SEEN,
     WEIGHT,
     Model,
     estimate,
@@ -33,7 +34,7 @@ OUTSIDE, TOO_LARGE, NO_PLAY, DONE = 0, 1, 2, 3
 LEX_THOMPSON = 0
 
 # The settings of a rule, in one array.
-BENEFIT, DRAWS, LAST_DRAWS, FLOOR = 0, 1, 2, 3
+BENEFIT, DRAWS, FLOOR, NEGLECT = 0, 1, 2, 3
 SETTINGS = 4
 
 
@@ -51,17 +52,25 @@ def prepare(
 ) -> None:
     """Write what the rule of bands reads: spreads of draws, reaches and bands of every level.
 
-    The band is the tolerance. An objective without one has floor · σ · t^(−1/3) instead, which lets
-    exact ties resolve.
+    The reach of an arm is m + κs, with κ = benefit · ln(2 + t) in the round t; the band is the
+    tolerance. An objective before the last that has none has the band floor · σ · t^(−1/3), which
+    lets exact ties resolve, and there arms that were neglected count as less known: with n of the
+    N rewards of K arms, s² grows by the factor 1 + neglect · ln⁺(N/(K(n + 1))).
     """
     last = means.shape[0] - 1
+    arms = means.shape[1]
+    benefit = settings[BENEFIT] * math.log(clock[0] + 3.0)
     for i in range(last + 1):
-        draws = settings[LAST_DRAWS] if i == last else settings[DRAWS]
-        for arm in range(means.shape[1]):
-            spreads[i, arm] = draws * deviations[i, arm]
-            reaches[i, arm] = means[i, arm] + settings[BENEFIT] * deviations[i, arm]
+        exact = i < last and tolerances[i] == 0.0
+        for arm in range(arms):
+            deviation = deviations[i, arm]
+            if exact:
+                ratio = model.facts[i, SEEN] / (arms * (model.tallies[arm, i, COUNT] + 1.0))
+                deviation *= math.sqrt(1.0 + settings[NEGLECT] * math.log(max(ratio, 1.0)))
+            spreads[i, arm] = settings[DRAWS] * deviation
+            reaches[i, arm] = means[i, arm] + benefit * deviation
         widths[i] = tolerances[i]
-        if tolerances[i] == 0.0:
+        if exact:
             fall = (clock[0] + 1.0) ** (-1.0 / 3.0)
             widths[i] = settings[FLOOR] * math.sqrt(model.facts[i, NOISE]) * fall
 

@@ -13,12 +13,13 @@ from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.pooled_policy import Looks, PooledPolicy
 from lexbandit.policies.wording import listed, objective
 
-# How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior; and how much wider the draws of the last objective are than those of the others.
-_BENEFIT = 1.15
-_LAST = 1.15
-# The band of an objective without a tolerance: this share of the noise, times t^(−1/3).
-_FLOOR = 0.5
+# How far above its estimate an arm has the benefit of the doubt at caution 1: this times ln(2 + t)
+# deviations of the posterior.
+BENEFIT = 0.18
+# For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and how
+# much less known an arm counts that was tried less than others.
+FLOOR = 0.7
+NEGLECT = 1.5
 
 
 class LexThompsonRule(PooledPolicy):
@@ -27,9 +28,12 @@ class LexThompsonRule(PooledPolicy):
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
     allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
     C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ s_a ≥ z_h − band},
-    κ = 1.15/caution. The band is the objective's tolerance, or ½ σ t^(−1/3) if that is 0, which
-    lets exact ties resolve. In the last objective the arm of the highest draw is played, with draws
-    of deviation 1.15 · exploration · s.
+    κ = 0.18 ln(2 + t)/caution in the round t. In the last objective the arm of the highest draw is
+    played. κ grows, so that an arm that was left out by bad luck is tried again.
+
+    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
+    resolve, and an arm that was neglected counts as less known: with n of the N rewards of K arms
+    s² is multiplied by 1 + 1.5 ln⁺(N/(K(n + 1))).
 
     A derivation of this project. With one objective and exploration 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
@@ -42,10 +46,10 @@ class LexThompsonRule(PooledPolicy):
         self.caution = checks.positive("caution", caution)
         self.exploration = checks.positive("exploration", exploration)
         settings = np.zeros(kernel.SETTINGS)
-        settings[kernel.BENEFIT] = _BENEFIT / self.caution
+        settings[kernel.BENEFIT] = BENEFIT / self.caution
         settings[kernel.DRAWS] = self.exploration
-        settings[kernel.LAST_DRAWS] = _LAST * self.exploration
-        settings[kernel.FLOOR] = _FLOOR
+        settings[kernel.FLOOR] = FLOOR
+        settings[kernel.NEGLECT] = NEGLECT
         super().__init__(settings=settings, **parameters)
 
     def _reason(

@@ -1,5 +1,6 @@
 """The propensity is the exact probability of what was done."""
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -82,3 +83,84 @@ def test_the_same_seed_gives_the_same_choices(make: Make) -> None:
 
     assert run(1) == run(1)
     assert run(1) != run(2)
+
+
+CONTEXTS = [{**CONTEXT, "tokens": 8000.0 * n / 40, "task": "maths"} for n in range(40)]
+
+
+def adaptive(make: Make, **settings: Any) -> lb.Chooser:
+    """Learned from what it chose itself; four arms, one of them retired."""
+    chooser = make(arms=["small", "medium", "large", "gone"], **settings)
+    for n in range(60):
+        context = CONTEXTS[n % 40]
+        decision = chooser.choose(context)
+        level = {"small": 0.6, "medium": 0.85, "large": 0.86, "gone": 0.5}[decision.arm]
+        chooser.reward(decision, quality=level + 0.1 * (n % 3), cost=0.01 * (n % 4))
+    chooser.retire_arm("gone")
+    return chooser
+
+
+@pytest.mark.parametrize("explore", [0.0, 0.1])
+@pytest.mark.parametrize("allowed", [None, ["small", "large"], ["medium"]])
+def test_the_probabilities_of_all_arms(
+    make: Make, explore: float, allowed: list[str] | None
+) -> None:
+    chooser = adaptive(make, explore=explore)
+    for context in CONTEXTS[::8]:
+        told = chooser.propensities(context, allowed)
+        assert tuple(told) == chooser.arms == ("small", "medium", "large")
+        assert sum(told.values()) == pytest.approx(1.0, abs=1e-9)
+        for arm, share in told.items():
+            if allowed is not None and arm not in allowed:
+                assert share == 0.0
+            else:
+                assert share >= explore / len(allowed or told) - 1e-12
+        decision = chooser.choose(context, allowed)
+        assert decision.propensity == pytest.approx(told[decision.arm], abs=1e-9)
+
+
+def test_the_probabilities_of_all_arms_are_the_frequencies(make: Make) -> None:
+    chooser = adaptive(make, explore=0.05)
+    told = chooser.propensities(CONTEXT)
+    seen = Counter(chooser.choose(CONTEXT).arm for _ in range(N))
+    chi = sum((seen[arm] - N * p) ** 2 / (N * p) for arm, p in told.items())
+    assert chi <= LIMIT[2]
+
+
+def test_the_probabilities_of_many_contexts(make: Make) -> None:
+    chooser = adaptive(make, explore=0.05)
+    masks = [None, ["small", "large"], ["medium"], None] * 10
+    for allowed in (None, ["small", "medium"], masks):
+        shares = chooser.propensities_many(CONTEXTS, allowed)
+        assert shares.shape == (40, 3)
+        for row, context in enumerate(CONTEXTS):
+            own = allowed[row] if allowed is masks else allowed
+            single = chooser.propensities(context, own)  # type: ignore[arg-type]
+            assert shares[row].tolist() == list(single.values())
+    assert chooser.propensities_many([], None).shape == (0, 3)
+
+
+def test_asking_for_probabilities_changes_nothing(make: Make) -> None:
+    chooser = adaptive(make)
+    digest = chooser.digest()
+    chooser.propensities({**CONTEXT, "task": "poetry"})
+    chooser.propensities_many(CONTEXTS)
+    assert chooser.digest() == digest
+
+
+def test_no_closed_form_is_nan_and_what_is_not_allowed_is_0(make: Make) -> None:
+    chooser = make(policy="pareto-ts", horizon=1000, explore=0.1)
+    told = chooser.propensities(CONTEXT, ["small", "large"])
+    assert told["medium"] == 0.0
+    assert math.isnan(told["small"])
+    assert math.isnan(told["large"])
+
+
+@pytest.mark.parametrize("policy", ["lex-linucb", "moc-mab", "lex-tree", "random", "epoch-greedy"])
+def test_other_policies_have_the_probabilities_of_all_arms(make: Make, policy: str) -> None:
+    chooser = taught(make, policy=policy, horizon=10_000, explore=0.1)
+    told = chooser.propensities(CONTEXT, ["small", "medium"])
+    assert sum(told.values()) == pytest.approx(1.0, abs=1e-9)
+    for _ in range(20):
+        decision = chooser.choose(CONTEXT, ["small", "medium"])
+        assert decision.propensity == pytest.approx(told[decision.arm], abs=1e-9)

@@ -68,6 +68,19 @@ def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integ
     return arms, Proposals([names[k] for k in arms.tolist()], propensities, points, masks, notes)
 
 
+def propensities_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Floats:
+    """Return the probability of every arm that is not retired, for every context of a frame."""
+    arms = chooser._arms
+    columns = columns_of(contexts, chooser.contexts.names)
+    n = length_of(columns, contexts)
+    table = _table(arms, _masks(chooser, allowed, n), n)
+    points, _ = chooser.contexts.encode_many(columns, n)
+    shares = np.empty((n, len(arms)))
+    for row, point in enumerate(points):
+        shares[row] = chooser._propensities(point, None if table is None else table[row])
+    return np.ascontiguousarray(shares[:, arms.active])
+
+
 def proposals(
     chooser: "Chooser", arms: Any, propensities: Any, contexts: Any, allowed: Any
 ) -> Proposals:

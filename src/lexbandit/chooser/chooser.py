@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lexbandit.checks import Floats
 from lexbandit.chooser import batches, learning, merging, proposals, saving, storing
 from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.core import ChooserCore
@@ -124,6 +125,29 @@ class Chooser(ChooserCore):
             ledger.tell(waiting, ledger.fresh(waiting, told))
         finally:
             lock.release()
+
+    def propensities(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> dict[str, float]:
+        """Return the exact probability of every arm to be chosen in `context` now, by name.
+
+        All of `chooser.arms` are there, in that order; one that is not allowed has 0. What
+        `explore` adds is counted. NaN where the policy knows no closed form of its probabilities.
+        """
+        with self._lock:
+            arms = self._arms
+            mask = arms.standing if allowed is None else arms.mask(allowed)
+            shares = self._propensities(self.contexts.encode(context)[0], mask).tolist()
+            return {name: shares[arms.places[name]] for name in self.arms}
+
+    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
+        """Return the exact probabilities of many contexts as float[n, K].
+
+        A row for each context, a column for each of `chooser.arms`, in that order. `contexts` and
+        `allowed` are those of `choose_many`.
+        """
+        with self._lock:
+            return batches.propensities_many(self, contexts, allowed)
 
     def explain(
         self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None

@@ -248,6 +248,14 @@ class ChooserCore:
             propensity = float(self.policy._propensities_checked(point, mask)[arm])
         return arm, (1.0 - self.explore) * propensity + self.explore / len(allowed)
 
+    def _propensities(self, point: Floats, mask: Booleans | None) -> Floats:
+        """Return the exact probability of every arm, retired ones too; NaN where none is known."""
+        shares = self.policy._propensities_checked(point, mask)
+        allowed = self._arms.active if mask is None else mask
+        if self.explore > 0.0:
+            shares = (1.0 - self.explore) * shares + self.explore / allowed.sum()
+        return np.where(allowed, shares, 0.0)
+
     def _explored_many(
         self, points: Floats, masks: Booleans | None, arms: Integers, propensities: Floats
     ) -> tuple[Integers, Floats]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import pooled
-from lexbandit.policies import Policy
+from lexbandit.policies.pooled_policy import PooledPolicy
 from support import assert_same_state
 
 MIXED = (("number", 1), ("category", 3))
@@ -21,8 +21,10 @@ MIXED = (("number", 1), ("category", 3))
 Stream = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def make(*, arms: int = 4, layout: Any = MIXED, objectives: int = 2, **settings: Any) -> Policy:
-    return lexbandit.make_policy(
+def make(
+    *, arms: int = 4, layout: Any = MIXED, objectives: int = 2, **settings: Any
+) -> PooledPolicy:
+    policy = lexbandit.make_policy(
         "lex-thompson",
         arms=arms,
         objectives=objectives,
@@ -30,6 +32,8 @@ def make(*, arms: int = 4, layout: Any = MIXED, objectives: int = 2, **settings:
         layout=layout,
         **settings,
     )
+    assert isinstance(policy, PooledPolicy)
+    return policy
 
 
 def stream(n: int, *, seed: int = 0, arms: int = 4, binary: bool = False) -> Stream:
@@ -58,16 +62,15 @@ def points(n: int = 10) -> Iterator[np.ndarray]:
     yield np.array([0.3, 0.0, 0.0, 0.0])
 
 
-def assert_same_estimates(one: Policy, other: Policy, rtol: float = 1e-9) -> None:
+def assert_same_estimates(one: PooledPolicy, other: PooledPolicy, rtol: float = 1e-9) -> None:
     for point in points():
-        for mine, theirs in zip(one.predict(point), other.predict(point), strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(one.predict(point), other.predict(point), rtol=rtol, atol=rtol)
         for mine, theirs in zip(one.explain(point).arms, other.explain(point).arms, strict=True):
             assert (mine.plays, mine.observations) == (theirs.plays, theirs.observations)
             np.testing.assert_allclose(mine.index, theirs.index, rtol=rtol, atol=rtol)
 
 
-def learned(data: Stream, **settings: Any) -> Policy:
+def learned(data: Stream, **settings: Any) -> PooledPolicy:
     policy = make(**settings)
     policy.update_many(*data)
     return policy
@@ -266,12 +269,20 @@ DAMAGED = {
     "penalty of 0": (damage("shared", (0, pooled.PENALTY, 2), lambda _: 0.0), "above 0"),
     "negative scale": (damage("shared", (1, pooled.SCALE, 1), lambda x: -x), "above 0"),
     "other penalty": (damage("shared", (0, pooled.PENALTY), lambda x: 3 * x), "inverse of its sum"),
+    "other own part": (damage("vectors", (0, 1, pooled.OWN), lambda x: 1.001 * x), "from the sums"),
+    "other moment": (damage("vectors", (0, 1, pooled.MOMENT), lambda x: 1.1 * x), "from the sums"),
+    "other common": (damage("common", EVERY, lambda x: 1.001 * x), "from the sums"),
+    "negative common": (damage("common", EVERY, lambda x: -x), "covariances are not negative"),
+    "other weighted": (damage("shared", (0, pooled.WEIGHTED), lambda x: x + 0.1), "from the sums"),
+    "other mean of all": (damage("shared", (0, pooled.COMMON), lambda x: x + 0.1), "from the sums"),
+    "other pull": (damage("shared", (1, pooled.PULL, 0), lambda x: x + 0.1), "from the sums"),
     "too many counts": (damage("tallies", (0, 0, pooled.COUNT), lambda x: x + 1000), "counts"),
     "negative counts": (damage("tallies", (0, 1, pooled.COUNT), lambda x: -x), "counts"),
     "half a count": (damage("tallies", (0, 0, pooled.COUNT), lambda x: x - 0.5), "counts"),
     "another count": (damage("tallies", (0, 0, pooled.COUNT), lambda x: x - 1), "counts"),
     "sums of nothing": (damage("tallies", (0, 0, pooled.COUNT), lambda _: 0), "without counts"),
-    "negative squares": (damage("tallies", (0, 0, pooled.SQUARE), lambda x: -x), "at least 0"),
+    "negative squares": (damage("tallies", (0, 0, pooled.SQUARE), lambda x: -x), "mean square"),
+    "too small squares": (damage("tallies", (0, 0, pooled.SQUARE), lambda x: x / 9), "mean square"),
     "negative residual": (damage("tallies", (0, 0, pooled.RESIDUAL), lambda _: -1.0), "at least 0"),
     "negative weight": (damage("tallies", np.s_[0, :, pooled.WEIGHT], lambda _: -1.0), "weights"),
     "a weight in one": (damage("tallies", (0, 1, pooled.WEIGHT), lambda _: 1.0), "counts are"),
@@ -282,6 +293,7 @@ DAMAGED = {
     "more other": (damage("facts", (0, pooled.OTHER), lambda x: x + 1000), "all arms together"),
     "negative other": (damage("facts", (0, pooled.OTHER), lambda _: -1.0), "all arms together"),
     "due before": (damage("facts", (0, pooled.DUE), lambda _: 1.0), "all arms together"),
+    "due never": (damage("facts", (0, pooled.DUE), lambda _: 1e9), "all arms together"),
     "more plays": (damage("plays", 0, lambda x: x + 1), "every round plays one arm"),
     "negative plays": (damage("plays", 0, lambda _: -1), "at least 0"),
     "negative rounds": (damage("rounds", EVERY, lambda x: -x), "at least 0"),
@@ -352,7 +364,7 @@ def test_a_prior_does_not_lower_the_noise(weight: int) -> None:
     policy = learned(stream(300), arms=4)
     before = policy.state()["facts"][:, pooled.NOISE]
     policy.add_arm(([0.5, 0.5], weight))
-    assert (policy.state()["facts"][:, pooled.NOISE] >= 0.98 * before).all()
+    assert (policy.state()["facts"][:, pooled.NOISE] >= 0.9 * before).all()
 
 
 @pytest.mark.xfail(strict=True, reason="what a prior leaves unexplained counts as noise")
@@ -407,7 +419,7 @@ def test_a_rare_category_is_drawn_to_what_is_common() -> None:
     policy.update_many(contexts, random.integers(4, size=400), rewards)
     rare = [0.5, 0, 0, 1]
     found = []
-    for _ in range(12):
+    for _ in range(120):
         policy.update(rare, 0, [0.2, 0.2])
         found.append(policy.predict(rare)[0][0, 0])
     assert 0.25 < found[0] < 0.8

@@ -25,6 +25,7 @@ CONSTANTS = Constants(
     least_scale=pooled._LEAST_SCALE,
     learn_from=pooled._LEARN_FROM,
     settled=pooled._SETTLED,
+    growth=pooled._GROWTH,
     most_apart=pooled._MOST_APART,
 )
 
@@ -57,8 +58,8 @@ def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, Le
         CONSTANTS,
         benefit=rule[pooled_rules.BENEFIT],
         draws=rule[pooled_rules.DRAWS],
-        last_draws=rule[pooled_rules.LAST_DRAWS],
         floor=rule[pooled_rules.FLOOR],
+        neglect=rule[pooled_rules.NEGLECT],
         tolerances=policy.tolerances,
         seed=settings.get("seed", 0),
     )
@@ -107,12 +108,12 @@ def compare(policy: PooledPolicy, twin: LexThompson, rounds: Rounds, every: int 
 
 def same_estimates(policy: PooledPolicy, twin: LexThompson, context: np.ndarray) -> None:
     means, deviations = policy.predict(context)
-    theirs, fully = twin.predict(context, fully=True)
+    theirs, fully = twin.predict(context)
     np.testing.assert_allclose(means, theirs, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(deviations, fully, rtol=1e-8, atol=1e-8)
-    theirs, plainly = twin.predict(context, fully=False)
     reaches = [report.index for report in policy.explain(context).arms]
-    np.testing.assert_allclose(reaches, theirs + twin.benefit * plainly, rtol=1e-8, atol=1e-8)
+    expected = [twin.reaches(i, twin.phi(context)) for i in range(twin.D)]
+    np.testing.assert_allclose(np.transpose(reaches), expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("binary", [False, True])
@@ -147,7 +148,8 @@ def test_every_setting_counts() -> None:
     own = {"caution": 3.0, "exploration": 1.4, "tolerance": 0.15, "seed": 5}
     policy, twin = pair(3, 2, LAYOUTS["number"], **own)
     usual, _ = pair(3, 2, LAYOUTS["number"], tolerance=0.15, seed=5)
-    assert (policy._settings != usual._settings)[: pooled_rules.FLOOR].all()
+    for place in (pooled_rules.BENEFIT, pooled_rules.DRAWS):
+        assert policy._settings[place] != usual._settings[place]
     compare(policy, twin, rounds_of(LAYOUTS["number"], 300, 3, 2, seed=9))
 
 

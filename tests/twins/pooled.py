@@ -1,9 +1,8 @@
 """A plain twin of the pooled regression and of the rule of bands, written from their formulas.
 
-Nothing here imports lexbandit. Posteriors are solved anew from the sums after every reward. What
-depends on when it was computed is kept: the noise, the penalties and the centre of the last
-refresh, residual sums that grow by e²/(1 + h) in between, and the posterior that a step of the EM
-algorithm begins from: that of the arms with all rewards, that of θ_0 without the latest.
+Nothing here imports lexbandit. Posteriors of arms are solved anew from their sums after every
+reward. What depends on when it was computed is kept: the noise, the penalties, the centre and θ_0
+of the last refresh, and residual sums that grow by e²/(1 + h) in between.
 """
 
 import math
@@ -33,6 +32,7 @@ class Constants(NamedTuple):
     least_scale: float
     learn_from: float
     settled: float
+    growth: float
     most_apart: float
 
 
@@ -141,8 +141,6 @@ class Objective:
         self.other += reward not in (0.0, 1.0)
         if self.seen >= self.due:
             self.refresh(1)
-        else:
-            self.solve_common()
 
     def refresh(self, steps: int) -> None:
         """Noise, scales and penalties anew; several steps begin from the sums alone."""
@@ -176,7 +174,7 @@ class Objective:
                 )
                 if abs(self.noise - before) <= c.settled * before:
                     break
-        self.due = self.seen + min(self.seen // 2 + 1, c.most_apart)
+        self.due = self.seen + min(math.floor(c.growth * self.seen) + 1, c.most_apart)
 
     def learn_scales(self, V: float) -> None:
         """x of each block: the mean of ((θ_a − θ_0)² + σ²B_a,ff)/(V v_f) and one value of 1."""
@@ -216,17 +214,37 @@ class LexThompson:
         *,
         benefit: float,
         draws: float,
-        last_draws: float,
         floor: float,
+        neglect: float,
         tolerances: Any,
         seed: int = 0,
     ) -> None:
         self.K, self.D, self.phi = K, D, phi
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
-        self.benefit, self.draws, self.last_draws, self.floor = benefit, draws, last_draws, floor
+        self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
         self.tolerances = tolerances
         self.rounds = 0
         self.dice = Dice(seed)
+
+    def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
+        """Means and deviations of all arms; wider for neglected ones where ties must be exact."""
+        objective = self.objectives[i]
+        found = []
+        for arm in objective.arms:
+            m, s = objective.estimate(arm, phi)
+            if self.exact(i):
+                ratio = objective.seen / (self.K * (arm.count + 1))
+                s *= math.sqrt(1 + self.neglect * math.log(max(ratio, 1.0)))
+            found.append((m, s))
+        return found
+
+    def exact(self, i: int) -> bool:
+        return i < self.D - 1 and self.tolerances[i] == 0
+
+    def reaches(self, i: int, phi: Array) -> list[float]:
+        """m + κs with κ = benefit · ln(2 + t)."""
+        kappa = self.benefit * math.log(self.rounds + 3)
+        return [m + kappa * s for m, s in self.known(i, phi)]
 
     def select(self, context: Any, allowed: Any = None) -> int:
         phi = self.phi(context)
@@ -234,16 +252,15 @@ class LexThompson:
         for i, objective in enumerate(self.objectives):
             if len(left) == 1:
                 break
-            scale = self.last_draws if i == self.D - 1 else self.draws
-            known = {a: objective.estimate(objective.arms[a], phi) for a in left}
-            z = {a: m + scale * s * normal(self.dice) for a, (m, s) in known.items()}
+            known = self.known(i, phi)
+            z = {a: known[a][0] + self.draws * known[a][1] * normal(self.dice) for a in left}
             h = self.dice.one_of([a for a in left if z[a] == max(z.values())])
             if i == self.D - 1:
                 return h
             band = self.tolerances[i]
-            if band == 0:
+            if self.exact(i):
                 band = self.floor * math.sqrt(objective.noise) * (self.rounds + 1) ** (-1 / 3)
-            reach = {a: m + self.benefit * s for a, (m, s) in known.items()}
+            reach = self.reaches(i, phi)
             left = [a for a in left if a == h or reach[a] >= z[h] - band]
         return left[0]
 
@@ -254,13 +271,13 @@ class LexThompson:
             if not math.isnan(reward):
                 objective.learn(objective.arms[arm], phi, reward)
 
-    def predict(self, context: Any, *, fully: bool) -> tuple[Array, Array]:
-        """Means and deviations, [K, D] each."""
+    def predict(self, context: Any) -> tuple[Array, Array]:
+        """Means and deviations, [K, D] each, with what is not known of θ_0."""
         phi = self.phi(context)
         found = np.array(
             [
                 [
-                    objective.estimate(objective.arms[a], phi, fully=fully)
+                    objective.estimate(objective.arms[a], phi, fully=True)
                     for objective in self.objectives
                 ]
                 for a in range(self.K)

@@ -27,8 +27,9 @@ _CHUNK = 2**20
 # Steps of the EM algorithm when everything is computed from the sums alone.
 _STEPS = 12
 
-# How far B(Λ + G) may be from the identity, in units of the condition number: rounding, not damage.
-_RESIDUE = 1e-7
+# How far what was computed may be from what follows from the sums, as a share of the numbers that
+# it was computed from: rounding comes to some 10⁻¹⁴, and more is damage.
+_RESIDUE = 1e-10
 
 _ARRAYS = ("tallies", "vectors", "matrices", "shared", "common", "facts")
 
@@ -479,6 +480,7 @@ class PooledPolicy(Policy):
             checks.refuse_first(f"state[{name!r}]", array, ~np.isfinite(array), "all are finite")
         self._check_tallies(arrays["tallies"], arrays["plays"], arrays["facts"])
         self._check_matrices(arrays)
+        self._check_solved(arrays)
         return arrays
 
     def _check_tallies(self, tallies: Floats, plays: Integers, facts: Floats) -> None:
@@ -496,14 +498,19 @@ class PooledPolicy(Policy):
             values = tallies[:, :, field]
             wrong = (tallies[:, :, pooled.COUNT] == 0) & (values != 0)
             checks.refuse_first("state['tallies']", values, wrong, "0 without counts")
-        for field in (pooled.SQUARE, pooled.RESIDUAL):
-            values = tallies[:, :, field]
-            checks.refuse_first("state['tallies']", values, values < 0, "squares are at least 0")
+        counts, totals, squares = np.moveaxis(tallies[:, :, : pooled.SQUARE + 1], 2, 0)
+        wrong = (squares < 0) | (squares * counts < (1.0 - 1e-9) * totals**2)
+        checks.refuse_first(
+            "state['tallies']", squares, wrong, "the mean square is at least the square of the mean"
+        )
+        values = tallies[:, :, pooled.RESIDUAL]
+        checks.refuse_first("state['tallies']", values, values < 0, "residuals are at least 0")
         counted = facts[:, [pooled.SEEN, pooled.OTHER, pooled.DUE]]
         wrong = (counted < 0) | (counted % 1 != 0)
         wrong[:, 0] |= counted[:, 0] != seen.sum(axis=0)
         wrong[:, 1] |= counted[:, 1] > counted[:, 0]
         wrong[:, 2] |= counted[:, 2] <= counted[:, 0]
+        wrong[:, 2] |= counted[:, 2] > counted[:, 0] + counted[:, 0] // 2 + 1
         checks.refuse_first("state['facts']", counted, wrong, "counts of all arms together")
         noise = facts[:, pooled.NOISE]
         checks.refuse_first("state['facts']", noise, noise <= 0, "noise is above 0")
@@ -527,9 +534,10 @@ class PooledPolicy(Policy):
             lowest < -1e-9 * np.maximum(highest, 1e-300),
             "sums of squares are not negative",
         )
-        size = self.features.count
-        whole = grams + shared[None, :, pooled.PENALTY, :, None] * np.eye(size)
-        residue = np.abs(inverses @ whole - np.eye(size)).max(axis=(2, 3))
+        diagonal = np.arange(self.features.count)
+        whole = grams.copy()
+        whole[:, :, diagonal, diagonal] += shared[:, pooled.PENALTY]
+        residue = np.abs(inverses @ whole - np.eye(len(diagonal))).max(axis=(2, 3))
         condition = np.linalg.norm(inverses, axis=(2, 3)) * np.linalg.norm(whole, axis=(2, 3))
         checks.refuse_first(
             "state['matrices'][:, :, 1] times Λ + state['matrices'][:, :, 0], less the identity,",
@@ -537,3 +545,42 @@ class PooledPolicy(Policy):
             residue > _RESIDUE * condition,
             "each must be the inverse of its sum",
         )
+
+    def _check_solved(self, arrays: dict[str, np.ndarray]) -> None:
+        """Refuse estimates that do not follow from the sums and the inverses."""
+        inverses = arrays["matrices"][:, :, pooled.INVERSE]
+        vectors, shared, common = arrays["vectors"], arrays["shared"], arrays["common"]
+        moments, own = vectors[:, :, pooled.MOMENT], vectors[:, :, pooled.OWN]
+        unseen = (arrays["tallies"][:, :, pooled.COUNT] == 0)[:, :, None]
+        checks.refuse_first(
+            "state['vectors'][:, :, 0]", moments, unseen & (moments != 0), "0 without counts"
+        )
+        _refuse_other(
+            "state['vectors'][:, :, 1]",
+            own,
+            np.einsum("aijk,aik->aij", inverses, moments),
+            np.einsum("aijk,aik->aij", np.abs(inverses), np.abs(moments)),
+        )
+        lowest, highest = (values := np.linalg.eigvalsh(common))[:, 0], values[:, -1]
+        checks.refuse_first(
+            "the least eigenvalue of state['common']",
+            lowest,
+            lowest < -1e-9 * highest,
+            "covariances are not negative",
+        )
+        weighted = shared[:, pooled.WEIGHTED]
+        _refuse_other(
+            f"state['shared'][:, {pooled.COMMON}]",
+            shared[:, pooled.COMMON],
+            np.einsum("ijk,ik->ij", common, weighted),
+            np.einsum("ijk,ik->ij", np.abs(common), np.abs(weighted)),
+        )
+        pull = shared[:, pooled.PENALTY] * shared[:, pooled.COMMON]
+        _refuse_other(f"state['shared'][:, {pooled.PULL}]", shared[:, pooled.PULL], pull, abs(pull))
+
+
+def _refuse_other(name: str, given: Floats, wanted: Floats, sizes: Floats) -> None:
+    """Refuse numbers that are not those wanted, up to rounding of numbers of these sizes."""
+    size = sizes.max(axis=-1, keepdims=True)
+    wrong = np.abs(given - wanted) > _RESIDUE * size
+    checks.refuse_first(name, given, wrong, "each must follow from the sums")

@@ -21,6 +21,13 @@ OWN: dict[str, dict[str, Any]] = {
     # Not needed, but quick also without the JIT; the defaults have tests of their own.
     "lex-linucb": {"features": "raw"},
     "lex-thompson": {"features": "raw"},
+    "thompson": {"features": "raw"},
+    "sum-thompson": {"features": "raw"},
+    "cs-ts": {"features": "raw"},
+    # Widths of learned noise: a tenth of them would be no exploration.
+    "cs-ucb": {"features": "raw", "scale": 1.0},
+    "cs-etc": {"features": "raw", "scale": 1.0},
+    "pe-cs": {"features": "raw", "scale": 1.0},
 }
 
 

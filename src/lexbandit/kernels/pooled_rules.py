@@ -1,6 +1,6 @@
 """Loops of the policies on a pooled regression: one loop for all, with a rule that says which arm.
 
-A rule is a number; `choose` is the only place that tells rules apart.
+A rule is a number; `prepare`, `choose` and `chances` are the only places that tell rules apart.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
-from lexbandit.kernels import bands
+from lexbandit.kernels import bands, rivals
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
@@ -30,17 +30,19 @@ from lexbandit.kernels.ties import ONLY_ROW, row_of
 # What an update answers.
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE = 0, 1, 2, 3
 
-# The rules.
+# The rules; those of `rivals` go on from 1.
 LEX_THOMPSON = 0
 
-# The settings of a rule, in one array.
+# The settings of lex-thompson, in one array; `rivals` has those of its rules.
 BENEFIT, DRAWS, FLOOR, NEGLECT = 0, 1, 2, 3
 SETTINGS = 4
 
 
 @inlined
 def prepare(
+    rule: int,
     model: Model,
+    plays: Array,
     clock: Keys,
     settings: Array,
     tolerances: Array,
@@ -50,13 +52,29 @@ def prepare(
     reaches: Array,
     widths: Array,
 ) -> None:
-    """Write what the rule of bands reads: spreads of draws, reaches and bands of every level.
+    """Write what rules read: spreads of draws, reaches and bands of every level.
 
-    The reach of an arm is m + κs, with κ = benefit · ln(2 + t) in the round t; the band is the
-    tolerance. An objective before the last that has none has the band floor · σ · t^(−1/3), which
-    lets exact ties resolve, and there arms that were neglected count as less known: with n of the
-    N rewards of K arms, s² grows by the factor 1 + neglect · ln⁺(N/(K(n + 1))).
+    For lex-thompson the reach of an arm is m + κs, with κ = benefit · ln(2 + t) in the round t; the
+    band is the tolerance. An objective before the last that has none has the band
+    floor · σ · t^(−1/3), which lets exact ties resolve, and there arms that were neglected count as
+    less known: with n of the N rewards of K arms, s² grows by the factor
+    1 + neglect · ln⁺(N/(K(n + 1))).
     """
+    if rule != LEX_THOMPSON:
+        rivals.prepare(
+            rule,
+            model.facts,
+            plays,
+            clock,
+            settings,
+            tolerances,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+        )
+        return
     last = means.shape[0] - 1
     arms = means.shape[1]
     benefit = settings[BENEFIT] * math.log(clock[0] + 3.0)
@@ -90,7 +108,21 @@ def choose(
     draws: Array,
 ) -> int:
     """Return the arm that a rule plays; `members` and `draws` are room for one number an arm."""
-    return bands.decide(means, spreads, reaches, widths, ceilings, row, random, members, draws)
+    if rule == LEX_THOMPSON:
+        return bands.decide(means, spreads, reaches, widths, ceilings, row, random, members, draws)
+    return rivals.decide(
+        rule,
+        means,
+        deviations,
+        spreads,
+        reaches,
+        widths,
+        ceilings,
+        row,
+        random,
+        members,
+        draws,
+    )
 
 
 @inlined
@@ -106,7 +138,10 @@ def chances(
     out: Array,
 ) -> None:
     """Write the exact probability of every arm to be the one that `choose` returns."""
-    bands.chances(means, spreads, reaches, widths, ceilings, row, out)
+    if rule == LEX_THOMPSON:
+        bands.chances(means, spreads, reaches, widths, ceilings, row, out)
+    else:
+        rivals.chances(rule, means, deviations, spreads, reaches, widths, ceilings, row, out)
 
 
 @kernel
@@ -127,7 +162,14 @@ def shares(
 
 @kernel
 def look(
-    model: Model, features: Array, clock: Keys, settings: Array, tolerances: Array, fully: bool
+    rule: int,
+    model: Model,
+    features: Array,
+    plays: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    fully: bool,
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Return means, deviations, spreads, reaches [D, K] and bands [D] at features[0]."""
     arms, objectives = model.tallies.shape[0], model.tallies.shape[1]
@@ -139,7 +181,19 @@ def look(
         estimate_fully(model, features, 0, work, means, deviations)
     else:
         estimate(model, features, 0, work, means, deviations)
-    prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+    prepare(
+        rule,
+        model,
+        plays,
+        clock,
+        settings,
+        tolerances,
+        means,
+        deviations,
+        spreads,
+        reaches,
+        widths,
+    )
     return means, deviations, spreads, reaches, widths
 
 
@@ -150,6 +204,7 @@ def select(
     point: Array,
     table: Array,
     ceilings: Array,
+    plays: Array,
     clock: Keys,
     settings: Array,
     tolerances: Array,
@@ -167,7 +222,7 @@ def select(
     if not features_at(kind, point, table, features):
         return -1, 0.0
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    seen = look(model, features, clock, settings, tolerances, False)
+    seen = look(rule, model, features, plays, clock, settings, tolerances, False)
     means, deviations, spreads, reaches, widths = seen
     arms = means.shape[1]
     arm = choose(
@@ -193,6 +248,7 @@ def propensities(
     point: Array,
     table: Array,
     ceilings: Array,
+    plays: Array,
     clock: Keys,
     settings: Array,
     tolerances: Array,
@@ -209,7 +265,7 @@ def propensities(
     if not features_at(kind, point, table, features):
         return np.empty(0)
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    seen = look(model, features, clock, settings, tolerances, False)
+    seen = look(rule, model, features, plays, clock, settings, tolerances, False)
     means, deviations, spreads, reaches, widths = seen
     return shares(rule, means, deviations, spreads, reaches, widths, ceilings)
 
@@ -243,6 +299,7 @@ def select_many(
     rule: int,
     features: Array,
     ceilings: Array,
+    plays: Array,
     clock: Keys,
     settings: Array,
     tolerances: Array,
@@ -267,7 +324,19 @@ def select_many(
     for t in range(features.shape[0]):
         row = row_of(ceilings, t)
         estimate(model, features, t, work, means, deviations)
-        prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+        prepare(
+            rule,
+            model,
+            plays,
+            clock,
+            settings,
+            tolerances,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+        )
         arm = choose(
             rule,
             means,
@@ -333,7 +402,19 @@ def replay(
     for t in range(features.shape[0]):
         row = row_of(ceilings, t)
         estimate(model, features, t, work, means, deviations)
-        prepare(model, clock, settings, tolerances, means, deviations, spreads, reaches, widths)
+        prepare(
+            rule,
+            model,
+            plays,
+            clock,
+            settings,
+            tolerances,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+        )
         arm = choose(
             rule,
             means,

@@ -7,10 +7,9 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
-from lexbandit.features import features_for
 from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.pooled_policy import Looks, PooledPolicy
+from lexbandit.policies.pooled_policy import Looks, PooledPolicy, pooled_features
 from lexbandit.policies.wording import listed, objective
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1: this times ln(2 + t)
@@ -92,12 +91,10 @@ def lex_thompson(
     seed: int = 0,
 ) -> LexThompsonRule:
     """LexThompson: posterior draws with learned noise, and tolerances that bind; the default."""
-    if features == "mixed":
-        features = {"name": "mixed", "layout": layout}
     return LexThompsonRule(
         arms=arms,
         objectives=objectives,
-        features=features_for(features, dimension=dimension),
+        features=pooled_features(features, layout=layout, dimension=dimension),
         caution=caution,
         exploration=exploration,
         tolerance=tolerance,

@@ -10,7 +10,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import ArmReport, Decision, Explanation, Level, Reason
 from lexbandit.errors import InvalidInput
-from lexbandit.features import FeatureMap
+from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import pooled
 from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.kernels.linear_features import GIVEN
@@ -34,8 +34,18 @@ _RESIDUE = 1e-10
 _ARRAYS = ("tallies", "vectors", "matrices", "shared", "common", "facts")
 
 
+def pooled_features(features: Any, *, layout: Any, dimension: int) -> FeatureMap:
+    """Return the feature map that `features` names; "mixed" is made for the layout."""
+    if features == "mixed":
+        features = {"name": "mixed", "layout": layout}
+    return features_for(features, dimension=dimension)
+
+
 class Looks(NamedTuple):
-    """What a rule sees in one context: float[D, K] each, and the bands float[D]."""
+    """What a rule sees in one context: float[D, K] each, and the bands float[D].
+
+    A weighted sum has the weights in place of the bands.
+    """
 
     means: Floats
     deviations: Floats
@@ -132,6 +142,7 @@ class PooledPolicy(Policy):
             point,
             self._table,
             ceilings,
+            self._plays,
             self._clock,
             self._settings,
             self.tolerances,
@@ -154,6 +165,7 @@ class PooledPolicy(Policy):
                 self.rule,
                 self.features.of_checked(points[part]),
                 self._no_ceiling if masks is None else ceilings_of(masks[part]),
+                self._plays,
                 self._clock,
                 self._settings,
                 self.tolerances,
@@ -182,6 +194,7 @@ class PooledPolicy(Policy):
             point,
             self._table,
             ceilings,
+            self._plays,
             self._clock,
             self._settings,
             self.tolerances,
@@ -196,7 +209,16 @@ class PooledPolicy(Policy):
 
     def _look(self, features: Floats, *, fully: bool = False) -> Looks:
         return Looks(
-            *kernel.look(self._model, features, self._clock, self._settings, self.tolerances, fully)
+            *kernel.look(
+                self.rule,
+                self._model,
+                features,
+                self._plays,
+                self._clock,
+                self._settings,
+                self.tolerances,
+                fully,
+            )
         )
 
     def _shares(self, looks: Looks, ceilings: Floats) -> Floats:

@@ -26,6 +26,26 @@ name = "lex-thompson"
 name = "lex-thompson"
 label = "lex-thompson (caution)"
 grid = { caution = ["1/4", "1/2", "1", "2", "4"] }
+
+[[policies]]
+name = "cs-ts"
+
+[[policies]]
+name = "cs-ucb"
+
+[[policies]]
+name = "cs-etc"
+
+[[policies]]
+name = "pe-cs"
+
+[[policies]]
+name = "thompson"
+
+[[policies]]
+name = "sum-thompson"
+label = "sum-thompson (price)"
+grid = { price = ["0.1", "0.3", "1", "3"] }
 """
 
 STUDY = """\

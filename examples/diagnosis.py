@@ -57,6 +57,7 @@ OBJECTIVES = (
     lb.Objective("correct", range=(0, 1), tolerance=0.02),
     lb.Objective("found", range=(0, 1)),
 )
+NAMES = [objective.name for objective in OBJECTIVES]
 
 
 def make_chooser(seed: int) -> lb.Chooser:
@@ -66,8 +67,6 @@ def make_chooser(seed: int) -> lb.Chooser:
         arms=ARMS,
         context=[lb.Number("radius", 6, 29), lb.Number("concavity", 0, 0.43)],
         seed=seed,
-        threshold=0.5,
-        exploration=0.05,
     )
 
 
@@ -115,7 +114,7 @@ def play(chooser: lb.Chooser, who: Floats, outcomes: Floats) -> Floats:
 
 def run(*, rounds: int = 5_000, seeds: int = 8, out: Path | str) -> Comparison:
     """Compare the chooser with every expert alone, and draw whom it asks."""
-    comparison = Comparison(OBJECTIVES, units=("share", "share of the ill"), decimals=(3, 3))
+    comparison = Comparison(NAMES, units=("share", "share of the ill"), decimals=(3, 3))
     radii, chosen = [], []
     for seed in range(seeds):
         who, outcomes = visits(rounds, seed)
@@ -141,7 +140,12 @@ def _draw(comparison: Comparison, radii: Floats, chosen: Floats, out: Path | str
         x="ill patients found (share)",
         y="correct diagnoses (share)",
         without=["lexbandit, second half"],
-        sides={"always bayes": "left", "always shape": "below", "random": "left"},
+        sides={
+            "lexbandit": "above",
+            "always bayes": "left",
+            "always shape": "below",
+            "random": "left",
+        },
     )
     edges = [0, 11, 13, 15, 17, 40]
     names = ["below 11", "11–13", "13–15", "15–17", "above 17"]

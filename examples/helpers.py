@@ -1,6 +1,7 @@
 """What the examples share: a comparison of strategies over several seeds, and the command line."""
 
 import argparse
+import logging
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,35 +16,36 @@ Floats = np.ndarray
 
 @dataclass
 class Comparison:
-    """What each strategy received on average, per seed: values[strategy][seed] = one an objective.
+    """What each strategy received on average, per seed: values[strategy][seed] = one a column.
 
-    `lines` are further sentences that an example prints below its table.
+    `columns` are the objectives' names, and whatever else an example measures. `lines` are further
+    sentences that it prints below its table.
     """
 
-    objectives: Sequence[lb.Objective]
+    columns: Sequence[str]
     units: Sequence[str]
     decimals: Sequence[int]
     values: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
 
     def add(self, strategy: str, rewards: Floats) -> None:
-        """Take the rewards[n, objectives] of a strategy with one more seed; NaN is not observed."""
+        """Take the rewards[n, columns] of a strategy with one more seed; NaN is not observed."""
         means = tuple(float(mean) for mean in np.nanmean(rewards, axis=0))
         self.values.setdefault(strategy, []).append(means)
 
-    def mean(self, strategy: str, objective: int) -> float:
-        """Return what a strategy received of an objective, on average over the seeds."""
-        return statistics.fmean(means[objective] for means in self.values[strategy])
+    def mean(self, strategy: str, column: int) -> float:
+        """Return what a strategy received in a column, on average over the seeds."""
+        return statistics.fmean(means[column] for means in self.values[strategy])
 
-    def spread(self, strategy: str, objective: int) -> float:
+    def spread(self, strategy: str, column: int) -> float:
         """Return the standard deviation over the seeds."""
-        values = [means[objective] for means in self.values[strategy]]
+        values = [means[column] for means in self.values[strategy]]
         return statistics.stdev(values) if len(values) > 1 else 0.0
 
     def __str__(self) -> str:
         names = [
-            f"{objective.name} ({unit})" if unit else objective.name
-            for objective, unit in zip(self.objectives, self.units, strict=True)
+            f"{name} ({unit})" if unit else name
+            for name, unit in zip(self.columns, self.units, strict=True)
         ]
         rows = [["strategy", *names]]
         for strategy in self.values:
@@ -93,5 +95,7 @@ def main(
     for option, text in further:
         parser.add_argument(option, help=text)
     given = {k: v for k, v in vars(parser.parse_args()).items() if v is not None}
+    # A chooser warns of its first reward outside a range; here every seed has a chooser.
+    logging.getLogger("lexbandit").setLevel(logging.ERROR)
     print(run(**given))
     print(f"The picture: {given['out']}")

@@ -38,9 +38,11 @@ def trade_off(
     joined: Sequence[str] = (),
     labels: dict[str, str] | None = None,
     height: int = 300,
+    standard_errors: bool = False,
 ) -> Any:
     """Return one point a strategy: the second objective across, the first upwards.
 
+    Bars are the standard deviations between the seeds, or the `standard_errors` of the means.
     `sides` says on which side of its point a name stands (right, left, above, below); `joined`
     strategies are joined by a line, in this order; `labels` are other names for some. Those of
     `without` are in the table only.
@@ -48,15 +50,17 @@ def trade_off(
     rows: Rows = []
     for name in (name for name in comparison.values if name not in without):
         second, first = comparison.mean(name, 1), comparison.mean(name, 0)
+        share = len(comparison.values[name]) ** -0.5 if standard_errors else 1.0
+        across_by, up_by = share * comparison.spread(name, 1), share * comparison.spread(name, 0)
         rows.append(
             {
                 "name": (labels or {}).get(name, name),
                 "x": second,
                 "y": first,
-                "left": second - comparison.spread(name, 1),
-                "right": second + comparison.spread(name, 1),
-                "low": first - comparison.spread(name, 0),
-                "high": first + comparison.spread(name, 0),
+                "left": second - across_by,
+                "right": second + across_by,
+                "low": first - up_by,
+                "high": first + up_by,
                 "ours": name in ours,
                 "side": (sides or {}).get(name, "right"),
                 "order": list(joined).index(name) if name in joined else -1,
@@ -193,8 +197,9 @@ def _arm_scale(names: Sequence[str], colours: Sequence[str]) -> alt.Scale:
 
 
 def _arm_colours(
-    names: Sequence[str], colours: Sequence[str] = COLOURS, columns: int = 3
+    names: Sequence[str], colours: Sequence[str] = COLOURS, columns: int | None = None
 ) -> alt.Color:
+    columns = columns or (2 if len(names) == 4 else 3)
     legend = alt.Legend(orient="bottom", columns=columns, labelLimit=220)
     return alt.Color("arm:N", title=None, scale=_arm_scale(names, colours), legend=legend)
 

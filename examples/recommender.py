@@ -26,6 +26,7 @@ OBJECTIVES = (
     lb.Objective("liked", range=(0, 1), tolerance=0.02),
     lb.Objective("novelty", range=(0, 12)),
 )
+NAMES = [objective.name for objective in OBJECTIVES]
 
 # 1. The catalogue. 600 items, each a point in a space of tastes. The n-th is known to 0.5/n^0.8 of
 #    the people: the first to every second, the last to one in 330.
@@ -72,8 +73,6 @@ def make_chooser(seed: int) -> lb.Chooser:
             lb.Number("mainstream", 0, 1),
         ],
         seed=seed,
-        threshold=0.5,
-        exploration=0.05,
     )
 
 
@@ -96,7 +95,7 @@ def play(chooser: lb.Chooser, purchases: Floats, mainstream: Floats, outcomes: F
 
 def run(*, rounds: int = 10_000, seeds: int = 5, out: Path | str) -> Comparison:
     """Compare the chooser with single strategies and with one that only counts likes."""
-    comparison = Comparison(OBJECTIVES, units=("share", "bits"), decimals=(3, 2))
+    comparison = Comparison(NAMES, units=("share", "bits"), decimals=(3, 2))
     bought, chosen = [], []
     late = slice(rounds // 2, None)
     for seed in range(seeds):
@@ -127,7 +126,6 @@ def _likes_only(seed: int, purchases: Floats, mainstream: Floats, outcomes: Floa
             lb.Number("mainstream", 0, 1),
         ],
         seed=seed,
-        exploration=0.05,
     )
     shown = []
     for bought, follows, outcome in zip(

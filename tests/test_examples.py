@@ -1,5 +1,6 @@
 """Every example runs, in a short form, keeps its promise and draws its picture."""
 
+import ast
 import importlib
 import io
 import re
@@ -43,7 +44,7 @@ def test_no_name_hides_an_error_bar() -> None:
     """Names stand beyond the bars, and what is white behind them is drawn before the bars."""
     from examples.pictures import trade_off
 
-    comparison = Comparison(example("radio").OBJECTIVES, ("", ""), (3, 3))
+    comparison = Comparison(["throughput", "delivered"], ("", ""), (3, 3))
     for seed in range(3):
         comparison.add("lexbandit", np.array([[0.2 + 0.1 * seed, 0.5]]))
         comparison.add("random", np.array([[0.1, 0.3 + 0.1 * seed]]))
@@ -63,20 +64,32 @@ def test_no_name_hides_an_error_bar() -> None:
         assert (fields["x"]["field"], fields["y"]["field"]) == (across, up)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_setting_is_picked(name: str) -> None:
+    """A chooser is made of what is to be chosen, and of a seed: everything else is the default."""
+    tree = ast.parse(Path(str(example(name).__file__)).read_text())
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    choosers = [call for call in calls if ast.unparse(call.func) == "lb.Chooser"]
+    assert choosers
+    for made in choosers:
+        given = {keyword.arg for keyword in made.keywords}
+        assert given == {"objectives", "arms", "context", "seed"}
+
+
 def test_radio_keeps_throughput_and_delivers_more(tmp_path: Path) -> None:
     radio, out = example("radio"), tmp_path / "radio.svg"
-    got = radio.run(rounds=5000, seeds=1, out=out)
+    got = radio.run(rounds=5000, seeds=2, out=out)
     assert is_picture(out)
     # Far above the best single arm in the first objective, and above the throughput oracle in the
-    # second. After 5,000 messages it is still learning: 0.07 from the best, 0.03 in the long form.
-    assert got.mean("lexbandit, second half", 0) > got.mean("best fixed arm", 0) + 0.02
-    assert got.mean("oracle, throughput only", 0) - got.mean("lexbandit, second half", 0) < 0.07
+    # second. After 5,000 messages it is still learning: 0.05 from the best, 0.03 in the long form.
+    assert got.mean("lexbandit, second half", 0) > got.mean("best fixed arm", 0) + 0.03
+    assert got.mean("oracle, throughput only", 0) - got.mean("lexbandit, second half", 0) < 0.05
     assert got.mean("lexbandit, second half", 1) > got.mean("oracle, throughput only", 1) + 0.05
 
 
 def test_diagnosis_is_right_and_finds_more_of_the_ill(tmp_path: Path) -> None:
     diagnosis, out = example("diagnosis"), tmp_path / "diagnosis.svg"
-    got = diagnosis.run(rounds=2500, seeds=3, out=out)
+    got = diagnosis.run(rounds=2500, seeds=4, out=out)
     assert is_picture(out)
     best = max((f"always {arm}" for arm in diagnosis.ARMS), key=lambda name: got.mean(name, 0))
     assert got.mean("lexbandit", 0) > got.mean(best, 0) - diagnosis.OBJECTIVES[0].tolerance
@@ -98,11 +111,11 @@ def test_found_is_missing_for_the_healthy_and_never_zero() -> None:
 
 def test_recommender_keeps_likes_and_shows_more_that_is_new(tmp_path: Path) -> None:
     recommender, out = example("recommender"), tmp_path / "recommender.svg"
-    got = recommender.run(rounds=4000, seeds=2, out=out)
+    got = recommender.run(rounds=4000, seeds=4, out=out)
     assert is_picture(out)
     tolerance = recommender.OBJECTIVES[0].tolerance
     assert got.mean("lexbandit", 0) > got.mean("likes only", 0) - tolerance
-    assert got.mean("lexbandit", 1) > got.mean("likes only", 1) + 0.2
+    assert got.mean("lexbandit", 1) > got.mean("likes only", 1) + 0.5
 
 
 def test_network_keeps_energy_and_saves_time(tmp_path: Path) -> None:
@@ -111,8 +124,8 @@ def test_network_keeps_energy_and_saves_time(tmp_path: Path) -> None:
     assert is_picture(out)
     tolerance = network.OBJECTIVES[0].tolerance
     best = got.mean("oracle, energy only", 0)
-    assert got.mean("lexbandit", 0) < best + tolerance
-    assert got.mean("lexbandit", 1) < 0.8 * got.mean("oracle, energy only", 1)
+    assert got.mean("lexbandit", 0) < best + tolerance / 2
+    assert got.mean("lexbandit", 1) < 0.75 * got.mean("oracle, energy only", 1)
     # The way through the town is taken in the morning, and not in the evening when it is slow.
     told = "\n".join(got.lines)
     assert "at 7 h" in told
@@ -126,28 +139,31 @@ def test_network_learns_the_hours() -> None:
     large = (contexts[:, 0] > 500) & (np.arange(5000) > 2500)
     town = taken == network.ARMS.index("through the town")
     hour = contexts[:, 2]
-    assert town[large & (hour > 5) & (hour < 10)].mean() > 0.3
-    assert town[large & (hour > 17) & (hour < 21)].mean() < 0.15
+    assert town[large & (hour > 5) & (hour < 10)].mean() > 0.5
+    assert town[large & (hour > 17) & (hour < 21)].mean() < 0.1
 
 
 def test_language_models_on_the_stand_in(tmp_path: Path) -> None:
     models, out = example("language_models"), tmp_path / "models.svg"
-    got = models.run(seeds=2, out=out, data=tmp_path, prices=(10,))
+    got = models.run(seeds=4, out=out, data=tmp_path, prices=(10,))
     assert is_picture(out)
     assert "generated stand-in" in "\n".join(got.lines)
-    saves(got, most_lost=0.04, least_saved=0.75)
+    saves(got, most_lost=0.02, least_saved=0.6)
 
 
 def test_language_models_on_the_recorded_prompts(tmp_path: Path) -> None:
     models, out = example("language_models"), tmp_path / "models.svg"
     if models.data_file() is None:
         pytest.skip("llm_routing.jsonl is not here: set LEXBANDIT_DATA to its folder")
-    got = models.run(seeds=2, out=out, prices=(10,))
+    got = models.run(seeds=20, out=out, prices=(10,))
     assert is_picture(out)
     assert "recorded prompts, 1,785" in "\n".join(got.lines)
-    saves(got, most_lost=models.OBJECTIVES[0].tolerance + 0.005, least_saved=0.8)
-    # What the page admits: a weighted sum with the right price does at least as well here.
+    saves(got, most_lost=models.OBJECTIVES[0].tolerance, least_saved=0.6)
+    assert got.mean("lexbandit", 2) < 4  # beyond the tolerance, for 1,000 prompts
+    assert got.mean("random", 2) > 40
+    # What the page admits: a weighted sum with the right price is cheaper here, and about as good.
     assert got.mean("sum, price 10", 0) > got.mean("lexbandit", 0) - 0.005
+    assert got.mean("sum, price 10", 1) < got.mean("lexbandit", 1)
 
 
 def saves(got: Comparison, *, most_lost: float, least_saved: float) -> None:
@@ -156,6 +172,19 @@ def saves(got: Comparison, *, most_lost: float, least_saved: float) -> None:
     assert got.mean("lexbandit", 1) < (1 - least_saved) * got.mean(best, 1)
     assert got.mean("lexbandit", 0) > got.mean("random", 0) + 0.02
     assert got.mean("lexbandit", 0) > got.mean("always llama-3.1-8b", 0) + 0.1
+
+
+def test_loss_beyond_the_tolerance_by_hand() -> None:
+    models = example("language_models")
+    contexts = [{"kind": "code"}, {"kind": "code"}, {"kind": "maths"}]
+    outcomes = np.zeros((3, 3, 2))
+    outcomes[:, :, 0] = [[0.8, 0.9, 1.0], [0.6, 0.9, 0.8], [0.5, 0.51, 0.5]]
+    means = models.means_by_kind(contexts, outcomes)
+    assert means[:2, :, 0] == pytest.approx(np.array([[0.7, 0.9, 0.9]] * 2))
+    got = models.measured(outcomes, means, np.array([0, 2, 0]))
+    # The first is 0.2 below the best of its kind, 0.18 beyond the tolerance of 0.02.
+    assert got[:, 2] == pytest.approx([180, 0, 0])
+    assert got[:, 0].tolist() == [0.8, 0.8, 0.5]
 
 
 def test_features_of_a_prompt() -> None:
@@ -183,7 +212,7 @@ def test_oracle_by_hand() -> None:
 
 
 def test_comparison_prints_means_and_spreads() -> None:
-    comparison = Comparison([lb.Objective("likes")], units=("share",), decimals=(2,))
+    comparison = Comparison(["likes"], units=("share",), decimals=(2,))
     comparison.add("ours", np.array([[0.0], [1.0], [np.nan]]))
     comparison.add("ours", np.array([[1.0], [1.0]]))
     assert comparison.mean("ours", 0) == 0.75
@@ -196,9 +225,7 @@ def test_comparison_prints_means_and_spreads() -> None:
 
 def test_pictures_are_svg_or_png(tmp_path: Path) -> None:
     pictures = importlib.import_module("examples.pictures")
-    comparison = Comparison(
-        [lb.Objective("likes"), lb.Objective("novelty")], units=("", ""), decimals=(2, 2)
-    )
+    comparison = Comparison(["likes", "novelty"], units=("", ""), decimals=(2, 2))
     comparison.add("lexbandit", np.array([[0.5, 0.5]]))
     panel = pictures.trade_off(comparison, title="t", x="x", y="y")
     assert pictures.save("t", [panel], tmp_path / "new" / "a.png").read_bytes()[1:4] == b"PNG"

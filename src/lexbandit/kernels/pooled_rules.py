@@ -34,8 +34,8 @@ OUTSIDE, TOO_LARGE, NO_PLAY, DONE = 0, 1, 2, 3
 LEX_THOMPSON = 0
 
 # The settings of lex-thompson, in one array; `rivals` has those of its rules.
-BENEFIT, DRAWS, FLOOR, NEGLECT = 0, 1, 2, 3
-SETTINGS = 4
+BENEFIT, FEW, DRAWS, FLOOR, NEGLECT = 0, 1, 2, 3, 4
+SETTINGS = 5
 
 
 @inlined
@@ -54,8 +54,8 @@ def prepare(
 ) -> None:
     """Write what rules read: spreads of draws, reaches and bands of every level.
 
-    For lex-thompson the reach of an arm is m + κs, with κ = benefit · ln(2 + t) in the round t; the
-    band is the tolerance. An objective before the last that has none has the band
+    For lex-thompson the reach of an arm is m + κs, with κ = benefit · ln(2 + t) · (1 + few/(n + 1))
+    in the round t for an arm with n rewards; the band is the tolerance. An objective before the last that has none has the band
     floor · σ · t^(−1/3), which lets exact ties resolve, and there arms that were neglected count as
     less known: with n of the N rewards of K arms, s² grows by the factor
     1 + neglect · ln⁺(N/(K(n + 1))).
@@ -86,7 +86,8 @@ def prepare(
                 ratio = model.facts[i, SEEN] / (arms * (model.tallies[arm, i, COUNT] + 1.0))
                 deviation *= math.sqrt(1.0 + settings[NEGLECT] * math.log(max(ratio, 1.0)))
             spreads[i, arm] = settings[DRAWS] * deviation
-            reaches[i, arm] = means[i, arm] + benefit * deviation
+            few = 1.0 + settings[FEW] / (model.tallies[arm, i, COUNT] + 1.0)
+            reaches[i, arm] = means[i, arm] + benefit * few * deviation
         widths[i] = tolerances[i]
         if exact:
             fall = (clock[0] + 1.0) ** (-1.0 / 3.0)

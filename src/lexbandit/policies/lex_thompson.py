@@ -12,9 +12,10 @@ from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.pooled_policy import Looks, PooledPolicy, pooled_features
 from lexbandit.policies.wording import listed, objective
 
-# How far above its estimate an arm has the benefit of the doubt at caution 1: this times ln(2 + t)
-# deviations of the posterior.
-BENEFIT = 0.18
+# How far above its estimate an arm has the benefit of the doubt at caution 1: BENEFIT · ln(2 + t)
+# deviations of the posterior, times 1 + FEW/(n + 1) for an arm with n rewards.
+BENEFIT = 0.16
+FEW = 8.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and how
 # much less known an arm counts that was tried less than others.
 FLOOR = 0.7
@@ -27,8 +28,9 @@ class LexThompsonRule(PooledPolicy):
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
     allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
     C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ s_a ≥ z_h − band},
-    κ = 0.18 ln(2 + t)/caution in the round t. In the last objective the arm of the highest draw is
-    played. κ grows, so that an arm that was left out by bad luck is tried again.
+    κ = 0.16 ln(2 + t) (1 + 8/(n_a + 1))/caution in the round t for an arm with n_a rewards. In the
+    last objective the arm of the highest draw is played. κ grows, and is large for arms that were
+    hardly tried, so that one left out by bad luck is tried again.
 
     The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
     resolve, and an arm that was neglected counts as less known: with n of the N rewards of K arms
@@ -46,6 +48,7 @@ class LexThompsonRule(PooledPolicy):
         self.exploration = checks.positive("exploration", exploration)
         settings = np.zeros(kernel.SETTINGS)
         settings[kernel.BENEFIT] = BENEFIT / self.caution
+        settings[kernel.FEW] = FEW
         settings[kernel.DRAWS] = self.exploration
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.NEGLECT] = NEGLECT

@@ -1,0 +1,220 @@
+"""What the default keeps of its promise: each complaint about the first version, measured again.
+
+Not a speed. `python -m benchmarks.promises` prints the figures of docs/policies/lex-thompson.md, all
+by the public `Chooser` with its defaults; the recorded prompts need their file, see
+examples/language_models.py. A few minutes.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import lexbandit as lb
+from examples import language_models
+from lexbandit.checks import Floats, Integers
+from lexbandit.metrics import tolerance_regret
+
+FORMER: dict[str, object] = {"policy": "lex-linucb", "threshold": 0.5}
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class World:
+    """Arms of constant means without a context; `draw` returns one reward of every objective."""
+
+    name: str
+    means: Floats
+    tolerances: tuple[float, ...]
+    draw: Callable[[np.random.Generator, Floats], Floats]
+    rounds: int
+
+
+def bernoulli_first(random: np.random.Generator, means: Floats) -> Floats:
+    """Return a Bernoulli reward, then Gaussian ones of deviation 0.05, kept in [0, 1]."""
+    rest = means[1:] + 0.05 * random.standard_normal(len(means) - 1)
+    return np.array([float(random.random() < means[0]), *np.clip(rest, 0.0, 1.0)])
+
+
+def gaussian(random: np.random.Generator, means: Floats) -> Floats:
+    """Return Gaussian rewards of deviation 0.1, kept in [0, 1]."""
+    return np.clip(means + 0.1 * random.standard_normal(len(means)), 0.0, 1.0)
+
+
+def exact(random: np.random.Generator, means: Floats) -> Floats:
+    """Return the means: no noise at all."""
+    return means
+
+
+EMAILS = World(
+    "five e-mails",
+    np.array([[0.030, 0.2], [0.028, 0.4], [0.020, 0.6], [0.012, 0.9], [0.025, 0.5]]),
+    (0.003, 0.0),
+    bernoulli_first,
+    20_000,
+)
+THREE = World(
+    "three metrics",
+    np.array([[0.6, 0.5, 0.2], [0.59, 0.7, 0.4], [0.58, 0.69, 0.8], [0.5, 0.9, 0.9]]),
+    (0.03, 0.03, 0.0),
+    gaussian,
+    20_000,
+)
+TWO = World(
+    "two metrics, Gaussian",
+    np.array([[0.60, 0.3], [0.59, 0.6], [0.50, 0.8]]),
+    (0.03, 0.0),
+    gaussian,
+    10_000,
+)
+QUIET = World(
+    "no noise", np.array([[0.7, 0.98], [0.91, 0.9], [0.92, 0.4]]), (0.02, 0.0), exact, 2_000
+)
+
+
+def chooser_for(world: World, seed: int, **more: object) -> lb.Chooser:
+    """Return a chooser for a world; its objectives are called o0, o1, ..."""
+    return lb.Chooser(
+        objectives=[lb.Objective(f"o{i}", tolerance=t) for i, t in enumerate(world.tolerances)],
+        arms=[f"a{arm}" for arm in range(len(world.means))],
+        seed=seed,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def played(
+    world: World, chooser: lb.Chooser, seed: int, *, rounds: int, delay: int = 0
+) -> Integers:
+    """Let a chooser decide `rounds` times, its rewards `delay` decisions late; return the arms."""
+    random = np.random.default_rng(seed)
+    arms = np.empty(rounds, np.int64)
+    late: deque[tuple[lb.Choice, dict[str, float]]] = deque()
+    for t in range(rounds):
+        choice = chooser.choose()
+        arms[t] = int(choice.arm[1:])
+        rewards = world.draw(random, world.means[arms[t]])
+        late.append((choice, {f"o{i}": float(r) for i, r in enumerate(rewards)}))
+        if len(late) > delay:
+            told, values = late.popleft()
+            chooser.reward(told, values)
+    return arms
+
+
+def regrets(world: World, arms: Integers) -> Floats:
+    """Return the tolerance regret of a run: loss beyond tolerance, and missed in the last."""
+    means = np.broadcast_to(world.means, (len(arms), *world.means.shape))
+    found = tolerance_regret(means, arms, world.tolerances)
+    return np.array([found[:-1].sum(), found[-1]])
+
+
+def losses(console: Console) -> None:
+    """Print losses of the default, of the former default and of random choice."""
+    table = Table(title=f"Loss beyond tolerance and missed in the last objective, {RUNS} runs")
+    for column in ("world", "chooser", "first objective", "loss", "missed"):
+        table.add_column(column)
+    makers: dict[str, Callable[[World, int], lb.Chooser]] = {
+        "default": lambda world, seed: chooser_for(world, seed),
+        "former default": lambda world, seed: chooser_for(world, seed, **FORMER),
+        "random": lambda world, seed: chooser_for(world, seed, policy="random"),
+    }
+    for world in (EMAILS, THREE):
+        for name, make in makers.items():
+            found, first = [], []
+            for seed in range(RUNS):
+                arms = played(world, make(world, seed), 1000 + seed, rounds=world.rounds)
+                found.append(regrets(world, arms))
+                first.append(world.means[arms, 0].mean())
+            mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / RUNS**0.5
+            table.add_row(
+                world.name,
+                name,
+                f"{np.mean(first):.4f}",
+                f"{mean[0]:.0f} ± {error[0]:.0f}",
+                f"{mean[1]:.0f} ± {error[1]:.0f}",
+            )
+    console.print(table)
+
+
+def delays(console: Console) -> None:
+    """Print wrong plays of 10,000 with rewards at once and 2,000 decisions late."""
+    wrong = {}
+    for delay in (0, 2_000):
+        counts = []
+        for seed in range(RUNS):
+            arms = played(TWO, chooser_for(TWO, seed), 2000 + seed, rounds=10_000, delay=delay)
+            counts.append((arms != 1).sum())  # arm 1 is within 0.03 of the best, and cheaper
+        wrong[delay] = np.mean(counts)
+    console.print(
+        f"Late rewards: {wrong[0]:.0f} wrong plays of 10,000 with rewards at once, "
+        f"{wrong[2_000]:.0f} with rewards 2,000 decisions late: "
+        f"{wrong[2_000] / wrong[0]:.1f} times."
+    )
+
+
+def coverage(console: Console) -> None:
+    """Print how often the intervals of `explain` hold the truth after 1,500 decisions."""
+    table = Table(title="Intervals of explain that hold the truth, 100 runs of 1,500 decisions")
+    for column in ("world", "share"):
+        table.add_column(column)
+    for world in (EMAILS, TWO, QUIET, THREE):
+        held = []
+        for seed in range(100):
+            chooser = chooser_for(world, seed)
+            played(world, chooser, 3000 + seed, rounds=1_500)
+            for arm, told in enumerate(chooser.explain().arms):
+                for i, estimate in enumerate(told.estimates.values()):
+                    if estimate.low is not None and estimate.high is not None:
+                        held.append(estimate.low <= world.means[arm, i] <= estimate.high)
+        table.add_row(world.name, f"{np.mean(held):.3f}")
+    console.print(table)
+
+
+def readme(console: Console) -> None:
+    """Print how often the README's example chooses `medium`."""
+    models = {"small": (0.70, 0.001), "medium": (0.91, 0.004), "large": (0.92, 0.03)}
+    chooser = lb.Chooser(
+        objectives=[
+            lb.Objective("quality", tolerance=0.02),
+            lb.Objective("cost", goal="min", range=(0, 0.05)),
+        ],
+        arms=list(models),
+        context=[lb.Number("tokens", 0, 8000), lb.Category("task", ["code", "chat"])],
+    )
+    chosen = 0
+    for tokens in range(0, 8000, 4):
+        decision = chooser.choose({"tokens": tokens, "task": "code"})
+        quality, cost = models[decision.arm]
+        chooser.reward(decision, quality=quality, cost=cost)
+        chosen += decision.arm == "medium"
+    console.print(f"README's example: {chosen / 2000:.1%} of 2,000 requests go to medium.")
+
+
+def prompts(console: Console) -> None:
+    """Print quality and cost on the recorded prompts, if they are there."""
+    path = language_models.data_file()
+    if path is None:
+        console.print("Recorded prompts: not measured, their file is not here.")
+        return
+    contexts, outcomes = language_models.recorded(path)
+    found = []
+    for seed in range(100):
+        order = np.random.default_rng(seed).permutation(len(contexts))
+        asked = language_models.route([contexts[i] for i in order], outcomes[order], seed)
+        found.append(outcomes[order, asked].mean(axis=0))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / 10
+    console.print(
+        f"Recorded prompts, 100 orders: quality {mean[0]:.4f} ± {error[0]:.4f} at "
+        f"${mean[1]:.5f} ± {error[1]:.5f} a prompt."
+    )
+
+
+if __name__ == "__main__":
+    out = Console(width=110)
+    readme(out)
+    losses(out)
+    delays(out)
+    coverage(out)
+    prompts(out)

@@ -1,7 +1,7 @@
 """What the default keeps of its promise: each complaint about the first version, measured again.
 
-Not a speed. `python -m benchmarks.promises` prints the figures of docs/policies/lex-thompson.md, all
-by the public `Chooser` with its defaults; the recorded prompts need their file, see
+Not a speed. `python -m benchmarks.promises` prints the figures of docs/policies/lex-thompson.md,
+all by the public `Chooser` with its defaults; the recorded prompts need their file, see
 examples/language_models.py. A few minutes.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from examples import language_models
 from rich.console import Console
 from rich.table import Table
 
 import lexbandit as lb
-from examples import language_models
 from lexbandit.checks import Floats, Integers
 from lexbandit.metrics import tolerance_regret
 
@@ -44,7 +44,7 @@ def gaussian(random: np.random.Generator, means: Floats) -> Floats:
     return np.clip(means + 0.1 * random.standard_normal(len(means)), 0.0, 1.0)
 
 
-def exact(random: np.random.Generator, means: Floats) -> Floats:
+def exact(_: np.random.Generator, means: Floats) -> Floats:
     """Return the means: no noise at all."""
     return means
 
@@ -116,7 +116,7 @@ def losses(console: Console) -> None:
     for column in ("world", "chooser", "first objective", "loss", "missed"):
         table.add_column(column)
     makers: dict[str, Callable[[World, int], lb.Chooser]] = {
-        "default": lambda world, seed: chooser_for(world, seed),
+        "default": chooser_for,
         "former default": lambda world, seed: chooser_for(world, seed, **FORMER),
         "random": lambda world, seed: chooser_for(world, seed, policy="random"),
     }

@@ -55,10 +55,10 @@ def prepare(
     """Write what rules read: spreads of draws, reaches and bands of every level.
 
     For lex-thompson the reach of an arm is m + κs, with κ = benefit · ln(2 + t) · (1 + few/(n + 1))
-    in the round t for an arm with n rewards; the band is the tolerance. An objective before the last that has none has the band
-    floor · σ · t^(−1/3), which lets exact ties resolve, and there arms that were neglected count as
-    less known: with n of the N rewards of K arms, s² grows by the factor
-    1 + neglect · ln⁺(N/(K(n + 1))).
+    in the round t for an arm with n rewards; the band is the tolerance. An objective before the
+    last that has none has the band floor · σ · t^(−1/3), which lets exact ties resolve, and there
+    arms that were neglected count as less known: with n of the N rewards of K arms, s² grows by the
+    factor 1 + neglect · ln⁺(N/(K(n + 1))).
     """
     if rule != LEX_THOMPSON:
         rivals.prepare(

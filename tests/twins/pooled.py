@@ -213,6 +213,7 @@ class LexThompson:
         constants: Constants,
         *,
         benefit: float,
+        few: float,
         draws: float,
         floor: float,
         neglect: float,
@@ -222,7 +223,7 @@ class LexThompson:
         self.K, self.D, self.phi = K, D, phi
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
         self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
-        self.tolerances = tolerances
+        self.few, self.tolerances = few, tolerances
         self.rounds = 0
         self.dice = Dice(seed)
 
@@ -242,9 +243,13 @@ class LexThompson:
         return i < self.D - 1 and self.tolerances[i] == 0
 
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κs with κ = benefit · ln(2 + t)."""
+        """m + κs with κ = benefit · ln(2 + t) · (1 + few/(n + 1))."""
         kappa = self.benefit * math.log(self.rounds + 3)
-        return [m + kappa * s for m, s in self.known(i, phi)]
+        counts = [arm.count for arm in self.objectives[i].arms]
+        return [
+            m + kappa * (1 + self.few / (n + 1)) * s
+            for n, (m, s) in zip(counts, self.known(i, phi), strict=True)
+        ]
 
     def select(self, context: Any, allowed: Any = None) -> int:
         phi = self.phi(context)

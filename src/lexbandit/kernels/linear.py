@@ -122,6 +122,24 @@ def look(
 
 
 @kernel
+def expect(
+    kind: int, point: Array, table: Array, arm: int, weights: Array, features: Array, means: Array
+) -> bool:
+    """Write φ(x) of a context to features[0], and the expected rewards φᵀθ of an arm to means[D].
+
+    Returns False, and writes nothing of use, if the context is outside [0,1]^d.
+    """
+    if not features_at(kind, point, table, features):
+        return False
+    for i in range(means.shape[0]):
+        mean = 0.0
+        for k in range(features.shape[1]):
+            mean += features[0, k] * weights[arm, i, k]
+        means[i] = mean
+    return True
+
+
+@kernel
 def invert(grams: Array, inverses: Array, row: int, g: int, factor: Array) -> bool:
     """Compute A⁻¹ from A by Cholesky's decomposition A = LLᵀ, in `factor`.
 

@@ -69,7 +69,7 @@ _FADING = 8.0
 # The pseudo rewards by which an arm's noise is drawn to that of all arms, and the chance of a
 # binary reward to the share of ones in all.
 _POOLED_NOISE = 10.0
-_POOLED_SHARE = 2.0
+POOLED_SHARE = 2.0
 # θ_0 varies by so much more than an arm does around it.
 COMMON_WIDTH = 20.0
 # The noise is at least this share of the mean square of the rewards, for rounding, and of the prior
@@ -104,8 +104,8 @@ def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> fl
     facts, tallies = model.facts, model.tallies
     if facts[i, OTHER] == 0.0 and facts[i, SEEN] > 0.0:
         inside = min(max(mean, 0.0), 1.0)
-        share = (inside + _POOLED_SHARE * leverage * facts[i, CENTRE]) / (
-            1.0 + _POOLED_SHARE * leverage
+        share = (inside + POOLED_SHARE * leverage * facts[i, CENTRE]) / (
+            1.0 + POOLED_SHARE * leverage
         )
         return float(share * (1.0 - share))
     seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
@@ -402,12 +402,16 @@ def refresh(model: Model, i: int, steps: int) -> None:
 @kernel
 def learn(
     model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array
-) -> None:
-    """Add one reward of an arm at φ = features[t]; `work` is room for F numbers."""
+) -> float:
+    """Add one reward of an arm at φ = features[t]; returns what was expected of it before.
+
+    `work` is room for F numbers.
+    """
     tallies, vectors, matrices, facts = model.tallies, model.vectors, model.matrices, model.facts
     size = features.shape[1]
     leverage = multiply(model, arm, i, features, t, work)
-    error = reward - mean_at(model, arm, i, features, t, work)
+    mean = mean_at(model, arm, i, features, t, work)
+    error = reward - mean
     own = 0.0
     for k in range(size):
         own += features[t, k] * vectors[arm, i, OWN, k]
@@ -429,3 +433,4 @@ def learn(
             matrices[arm, i, INVERSE, j, k] -= (part * work[k]) * share
     if facts[i, SEEN] >= facts[i, DUE]:
         refresh(model, i, 1)
+    return mean

@@ -461,13 +461,15 @@ def update(
     common: Array,
     facts: Array,
     prior: Array,
+    features: Array,
+    means: Array,
 ) -> int:
     """Record the rewards[D] of one decision, or further ones of a decision told before (`amends`).
 
-    Nothing is done unless the answer is DONE. NO_PLAY if every play of the arm was told a reward in
-    one of these objectives.
+    Nothing is done unless the answer is DONE; then features[0] has φ of the context, and means[D]
+    what was expected of these rewards before, NaN where there is none. NO_PLAY if every play of the
+    arm was told a reward in one of these objectives.
     """
-    features = np.empty((1, table.shape[0]))
     if not features_at(kind, point, table, features):
         return OUTSIDE
     if refused(rewards):
@@ -481,9 +483,12 @@ def update(
         plays[arm] += 1.0
         clock[0] += 1
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
     work = np.empty(features.shape[1])
-    learn_all(model, arm, features, 0, outcomes, 0, work)
+    for i in range(rewards.shape[0]):
+        reward = rewards[i]
+        means[i] = math.nan
+        if not math.isnan(reward):
+            means[i] = learn(model, arm, i, features, 0, reward, work)
     return DONE
 
 

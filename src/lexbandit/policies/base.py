@@ -42,6 +42,16 @@ class Policy(ABC):
         self.arms = arms
         self._no_ceiling = np.full((1, arms), np.inf)
 
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether `predict` tells how uncertain its means are."""
+        return False
+
+    @property
+    def model_features(self) -> int:
+        """How many features φ(x) the means are linear in; 1, a constant, without such a model."""
+        return 1
+
     @abstractmethod
     def select(self, context: Any, allowed: Any = None) -> Decision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
@@ -74,6 +84,17 @@ class Policy(ABC):
         space evenly. A policy that cannot take a prior says so.
         """
 
+    def predict(self, context: Any) -> tuple[Floats, Floats]:
+        """Return every arm's expected rewards in `context`, and their standard deviations.
+
+        Both are float[K, D], in the units that rewards are told in; a deviation is that of what is
+        believed of the mean, without the noise of a reward. They are NaN where a policy does not
+        know them: all of them if it has no linear model.
+        """
+        point = self._context(context)
+        checks.in_unit_cube("context", point)
+        return self._predict_checked(point)
+
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn further rewards of a play that was told by `update`; NaN means "not these".
 
@@ -95,6 +116,25 @@ class Policy(ABC):
         """Return the exact probability of every arm; NaN where it has no closed form."""
         return np.array([report.propensity for report in self.explain(point, allowed).arms])
 
+    def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
+        nothing = np.full((self.arms, self.objectives), np.nan)
+        return nothing, nothing.copy()
+
+    def _expect_checked(self, point: Floats, arm: int) -> tuple[Floats, Floats]:
+        """Return φ(x) and the expected rewards of one arm, float[D]; NaN without a linear model.
+
+        Both may be overwritten by the next call.
+        """
+        return np.ones(1), np.full(self.objectives, np.nan)
+
+    def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
+        """Return the means θᵀφ and their deviations, float[K, D], at averages[K, D, F] of features.
+
+        NaN where they are not known.
+        """
+        nothing = np.full((self.arms, self.objectives), np.nan)
+        return nothing, nothing
+
     def _update_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:
@@ -104,6 +144,18 @@ class Policy(ABC):
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:
         self.amend(point, arm, rewards, allowed)
+
+    def _learn_checked(
+        self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None, amends: bool
+    ) -> tuple[Floats, Floats]:
+        """Learn by `_amend_checked` or `_update_checked`; return `_expect_checked` of before.
+
+        Means are needed where there are rewards only. Both may be overwritten by the next call.
+        """
+        expected = self._expect_checked(point, arm)
+        learn = self._amend_checked if amends else self._update_checked
+        learn(point, arm, rewards, allowed)
+        return expected
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add what another policy of the same definition learned on rounds of its own: its state().

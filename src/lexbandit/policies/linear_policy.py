@@ -80,6 +80,31 @@ class LinearPolicy(LinearState):
                 return decision
         return self.select(point, allowed)
 
+    @property
+    def model_features(self) -> int:
+        """How many features φ(x) the means are linear in; 1, a constant, with several stages."""
+        return self.features.count if self.stages == 1 else 1
+
+    def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
+        shape = (self.arms, self.objectives, self.features.count)
+        return self._predict_averages(np.broadcast_to(self._features(point)[0], shape))
+
+    def _expect_checked(self, point: Floats, arm: int) -> tuple[Floats, Floats]:
+        if self.stages > 1:
+            return super()._expect_checked(point, arm)
+        features, means = self._expected
+        at = point if self._known else self._features(point)[0]
+        weights = self._memory.weights
+        if not kernel.expect(self._kind, at, self._table, arm, weights, features, means):
+            checks.in_unit_cube("context", point)
+        return features[0], means
+
+    def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
+        if self.stages > 1:
+            return super()._predict_averages(averages)
+        means = np.einsum("kif,kif->ki", self._memory.weights, averages)
+        return means, np.full_like(means, np.nan)
+
     def _update_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:

@@ -63,6 +63,8 @@ class LinearState(Policy):
         self._kind = features.kind
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((features.count, 0))
+        # Room for the features of a context, and for what an arm is expected to give there.
+        self._expected: tuple[Floats, Floats] = np.empty((1, features.count)), np.empty(objectives)
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm; returns its number. Nothing is known of it: its Gram matrix is the ridge.

@@ -11,7 +11,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import ArmReport, Decision, Explanation, Level, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
-from lexbandit.kernels import pooled
+from lexbandit.kernels import pooled, pooled_prediction
 from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.random import seeded
@@ -93,6 +93,8 @@ class PooledPolicy(Policy):
         self._kind = features.kind
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
+        # Room for the features of a context, and for what an arm is expected to give there.
+        self._room: tuple[Floats, Floats] = np.empty((1, size)), np.empty(objectives)
         self._refresh(1)
 
     @abstractmethod
@@ -250,6 +252,37 @@ class PooledPolicy(Policy):
             self._expected,
         )
 
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether `predict` tells how uncertain its means are: it does."""
+        return True
+
+    @property
+    def model_features(self) -> int:
+        """How many features φ(x) the means are linear in."""
+        return self.features.count
+
+    def _expect_checked(self, point: Floats, arm: int) -> tuple[Floats, Floats]:
+        features, means = self._room
+        if not pooled_prediction.expect(
+            self._kind,
+            point if self._known else self._features(point)[0],
+            self._table,
+            arm,
+            self._vectors,
+            self._matrices,
+            self._shared,
+            features,
+            means,
+        ):
+            checks.in_unit_cube("context", point)
+        return features[0], means
+
+    def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
+        means, deviations = np.empty((2, self.arms, self.objectives))
+        pooled_prediction.predict_averages(self._model, averages, means, deviations)
+        return means, deviations
+
     # Learn.
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
@@ -289,6 +322,14 @@ class PooledPolicy(Policy):
         if not (self._known and self._update(point, arm, rewards, True) == kernel.DONE):
             self.amend(point, arm, rewards, allowed)
 
+    def _learn_checked(
+        self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None, amends: bool
+    ) -> tuple[Floats, Floats]:
+        if self._known and self._update(point, arm, rewards, amends) == kernel.DONE:
+            features, means = self._room
+            return features[0], means
+        return super()._learn_checked(point, arm, rewards, allowed, amends)
+
     def _update(self, point: Floats, arm: int, rewards: Floats, amends: bool) -> int:
         return kernel.update(
             self._kind,
@@ -306,6 +347,7 @@ class PooledPolicy(Policy):
             self._common,
             self._facts,
             self._expected,
+            *self._room,
         )
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:

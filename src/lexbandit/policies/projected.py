@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import Decision, Explanation
 from lexbandit.errors import InvalidInput
 from lexbandit.policies.base import Policy, Prior
@@ -29,6 +29,32 @@ class ProjectedPolicy(Policy):
         point = self._context(context)
         checks.in_unit_cube("context", point)
         return np.asarray(point[self.visible])
+
+    @property
+    def model_features(self) -> int:
+        """How many features the inner policy's means are linear in."""
+        return self.inner.model_features
+
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether the inner policy tells how uncertain its means are."""
+        return self.inner.knows_deviations
+
+    def predict(self, context: Any) -> tuple[Floats, Floats]:
+        """Return what the inner policy expects of every arm, and the deviations."""
+        return self.inner.predict(self._seen(context))
+
+    def _expect_checked(self, point: Floats, arm: int) -> tuple[Floats, Floats]:
+        return self.inner._expect_checked(np.ascontiguousarray(point[self.visible]), arm)
+
+    def _learn_checked(
+        self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None, amends: bool
+    ) -> tuple[Floats, Floats]:
+        seen = np.ascontiguousarray(point[self.visible])
+        return self.inner._learn_checked(seen, arm, rewards, allowed, amends)
+
+    def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
+        return self.inner._predict_averages(averages)
 
     def select(self, context: Any, allowed: Any = None) -> Decision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""

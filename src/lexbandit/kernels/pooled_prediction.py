@@ -1,0 +1,96 @@
+"""What a pooled regression predicts of one arm in a context, and of averages over contexts."""
+
+import math
+
+import numpy as np
+
+from lexbandit.kernels import pooled
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.linear_features import features_at
+from lexbandit.kernels.pooled import Model
+from lexbandit.kernels.statistics import Array
+
+
+@kernel
+def expect(
+    kind: int,
+    point: Array,
+    table: Array,
+    arm: int,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    features: Array,
+    means: Array,
+) -> bool:
+    """Write φ(x) of a context to features[0], and the expected rewards of an arm to means[D].
+
+    Returns False, and writes nothing of use, if the context is outside [0,1]^d. With B symmetric,
+    φᵀB(b + Λθ_0) = φᵀ(Bb) + (Bφ)ᵀΛθ_0.
+    """
+    if not features_at(kind, point, table, features):
+        return False
+    size = features.shape[1]
+    work = np.empty(size)
+    for i in range(means.shape[0]):
+        for k in range(size):
+            work[k] = vectors[arm, i, pooled.OWN, k]
+        for j in range(size):
+            pull = shared[i, pooled.PULL, j]
+            for k in range(size):
+                work[k] += matrices[arm, i, pooled.INVERSE, j, k] * pull
+        mean = 0.0
+        for k in range(size):
+            mean += features[0, k] * work[k]
+        means[i] = mean
+    return True
+
+
+@inlined
+def average_noise(model: Model, arm: int, i: int) -> float:
+    """Return the variance of an arm's rewards around their means, over all of its contexts.
+
+    Where all rewards were 0 or 1 it is that of their share, drawn to the share of all arms.
+    """
+    facts, tallies = model.facts, model.tallies
+    if facts[i, pooled.OTHER] == 0.0 and facts[i, pooled.SEEN] > 0.0:
+        drawn = pooled.POOLED_SHARE
+        ones = tallies[arm, i, pooled.TOTAL] + drawn * facts[i, pooled.CENTRE]
+        share = min(max(ones / (tallies[arm, i, pooled.COUNT] + drawn), 0.0), 1.0)
+        return float(share * (1.0 - share))
+    return float(pooled.noise_of(model, arm, i, 0.0, 0.0))
+
+
+@kernel
+def predict_averages(model: Model, averages: Array, means: Array, deviations: Array) -> None:
+    """Write θ_aᵀφ and its deviation at φ = averages[a, i] to means[a, i] and deviations[a, i].
+
+    The averages are of features over contexts, with any weights. The deviation has what is not
+    known of θ_0: σ_a sqrt(φᵀBφ + uᵀC_0u), u = ΛBφ.
+    """
+    size = averages.shape[2]
+    work, drawn, lifted = np.empty(size), np.empty(size), np.empty(size)
+    for a in range(averages.shape[0]):
+        for i in range(averages.shape[1]):
+            for k in range(size):
+                work[k] = 0.0
+                lifted[k] = 0.0
+            for j in range(size):
+                feature = averages[a, i, j]
+                for k in range(size):
+                    work[k] += model.matrices[a, i, pooled.INVERSE, j, k] * feature
+            mean = 0.0
+            leverage = 0.0
+            for k in range(size):
+                feature = averages[a, i, k]
+                mean += model.vectors[a, i, pooled.OWN, k] * feature
+                mean += model.shared[i, pooled.PULL, k] * work[k]
+                leverage += work[k] * feature
+                drawn[k] = model.shared[i, pooled.PENALTY, k] * work[k]
+            for j in range(size):
+                for k in range(size):
+                    lifted[k] += model.common[i, j, k] * drawn[j]
+            for k in range(size):
+                leverage += lifted[k] * drawn[k]
+            means[a, i] = mean
+            deviations[a, i] = math.sqrt(average_noise(model, a, i) * max(leverage, 0.0))

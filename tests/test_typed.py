@@ -42,7 +42,7 @@ def test_types(tmp_path: Path) -> None:
     chooser.reward_many(choices, {"quality": np.array([0.5])})
     assert_type(chooser.arms, tuple[str, ...])
     assert_type(chooser.explain(context).svg(), str)
-    assert_type(chooser.summary().gained["cost"].value, float | None)
+    assert_type(chooser.summary().against["small"]["cost"].value, float | None)
     chooser.add_arm("new", prior={"quality": 0.5, "cost": 0.01}, weight=3)
     chooser.retire_arm("new")
     chooser.save(tmp_path / "it")

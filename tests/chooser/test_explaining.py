@@ -1,18 +1,15 @@
-"""Explanations: an object, a text, a picture; and the summary."""
+"""Explanations: an object, a text, a picture."""
 
 import logging
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import picturing
-from lexbandit.chooser.summary import Mean, Summary
 
 Make = Callable[..., lb.Chooser]
 
@@ -27,8 +24,6 @@ def taught(make: Make, n: int = 900, **settings: Any) -> lb.Chooser:
         arm = ("small", "medium", "large")[k % 3]
         decision = chooser.choose(CONTEXT, [arm])
         chooser.reward(decision, quality=QUALITY[arm], cost=COST[arm])
-    for _ in range(256):  # the summary looks at so many
-        chooser.choose(CONTEXT)
     return chooser
 
 
@@ -291,167 +286,6 @@ def test_every_kind_of_policy_explains_itself(make: Make, policy: str) -> None:
     assert told.likely
     ET.fromstring(told.svg())
     assert str(chooser.summary())
-
-
-def test_the_summary_tells_what_was_gained_and_given_up(make: Make) -> None:
-    """Medium instead of large: 0.01 of quality is given up, 0.026 of cost gained."""
-    summary = taught(make).summary()
-    assert summary.gained["quality"].value == pytest.approx(-0.01, abs=0.004)
-    assert summary.gained["cost"].value == pytest.approx(0.026, abs=0.003)
-    for mean in summary.gained.values():
-        assert mean.low is not None
-        assert mean.high is not None
-        assert mean.low <= mean.value <= mean.high  # type: ignore[operator]
-    assert summary.plays == {"small": 300, "medium": 300, "large": 300}
-    assert (summary.decisions, summary.waiting) == (1156, 1156)
-    received = summary.received["quality"]
-    assert received.value == pytest.approx(0.85)
-    assert received.count == 900
-    text = str(summary)
-    assert re.search(r"quality  0\.01\d* worse \(.* worse to .* better\)$", text, re.M)
-    assert re.search(r"cost     0\.026\d* better \(0\.02\d* to 0\.02\d*\)$", text, re.M)
-
-
-def test_the_summary_needs_no_signs() -> None:
-    mean = Mean(-0.0084, -0.063, 0.046, 9)
-    told = {"a": mean, "b": Mean(-0.2, -0.3, -0.1, 9), "c": Mean(0.2, 0.1, 0.3, 9)}
-    told["d"] = Mean(0.0, 0.0, 0.0, 9)
-    lines = str(Summary(dict.fromkeys(told, mean), told, {"x": 1}, 1, 1)).splitlines()[-4:]
-    assert lines == [
-        "a  0.0084 worse (0.063 worse to 0.046 better)",
-        "b  0.2 worse (0.1 to 0.3)",
-        "c  0.2 better (0.1 to 0.3)",
-        "d  the same",
-    ]
-
-
-def test_a_single_winner_gains_and_gives_up_nothing(make: Make) -> None:
-    chooser = make(objectives=[lb.Objective("quality"), lb.Objective("speed")])
-    for k in range(600):
-        arm = ("small", "large")[k % 2]
-        good = float(arm == "large")
-        chooser.reward(chooser.choose(CONTEXT, [arm]), quality=good, speed=good)
-    for _ in range(20):
-        chooser.choose(CONTEXT, ["small", "large"])
-    gained = chooser.summary().gained
-    assert gained["speed"].value == pytest.approx(0.0, abs=1e-9)
-    assert gained["quality"].value == pytest.approx(0.0, abs=1e-9)
-
-
-def test_one_reward_has_no_interval(make: Make) -> None:
-    chooser = make()
-    chooser.reward(chooser.choose(CONTEXT), quality=0.9)
-    assert "quality  on average 0.9, by one reward" in str(chooser.summary())
-    chooser.reward(chooser.choose(CONTEXT), quality=0.7)
-    mean = chooser.summary().received["quality"]  # s/√n = 0.1 with n − 1 in the variance
-    assert mean.low == pytest.approx(0.8 - 0.196)
-    assert mean.high == pytest.approx(0.8 + 0.196)
-
-
-# The range tells little of where the rewards lie, or nothing; the last begins far from the others.
-FAR = [
-    ((1.7e9 - 100, 1.7e9 + 100), 0.0),
-    ((0.0, 2e9), 0.0),
-    ((-2e9, 2e9), -1.7e9),
-]
-
-
-@pytest.mark.parametrize(("range_", "first"), FAR)
-@pytest.mark.parametrize("told", ["one by one", "at once", "in two choosers", "over a file"])
-def test_large_rewards_that_differ_little_have_a_right_interval(
-    range_: tuple[float, float], first: float, told: str
-) -> None:
-    values = 1.7e9 + np.random.default_rng(3).uniform(-10.0, 10.0, 500)
-    if first:
-        values[0] = first
-    chooser, other = (
-        lb.Chooser(objectives=lb.Objective("epoch", range=range_), arms=["a", "b"])
-        for _ in range(2)
-    )
-    if told == "at once":
-        for half in (values[:250], values[250:]):
-            chooser.reward_many([chooser.choose().id for _ in half], {"epoch": half})
-    else:
-        for k, value in enumerate(values):
-            one = other if told == "in two choosers" and k >= 250 else chooser
-            one.reward(one.choose(), epoch=value)
-            if told == "over a file" and k == 250:
-                chooser = lb.Chooser.from_bytes(chooser.to_bytes())
-    if told == "in two choosers":
-        chooser.merge(other)
-    mean = chooser.summary().received["epoch"]
-    half = 1.96 * values.std(ddof=1) / np.sqrt(len(values))  # numpy subtracts the mean first
-    assert mean.count == 500
-    assert mean.value == pytest.approx(values.mean(), rel=1e-14)
-    assert mean.low is not None
-    assert mean.high is not None
-    assert (mean.high - mean.low) / 2 == pytest.approx(half, rel=1e-6)
-
-
-def test_the_summary_of_nothing(make: Make) -> None:
-    summary = make().summary()
-    assert summary.received["quality"].value is None
-    assert summary.gained["cost"].value is None
-    assert "nothing yet" in str(summary)
-    assert "logs" not in str(summary)
-
-
-def test_the_summary_after_a_warm_start_says_what_it_is_about(make: Make) -> None:
-    chooser = make()
-    log = {"tokens": [900] * 3, "task": ["code"] * 3, "hour": [12] * 3, "quality": [0.5, 0.7, 0.9]}
-    chooser.learn({**log, "arm": ["small", "small", "large"]})
-    summary = chooser.summary()
-    assert (summary.rows, summary.decisions) == (3, 0)
-    assert str(summary).splitlines() == [
-        "0 decisions, 0 kept for their rewards.",
-        "Learned from 3 rows of logs besides.",
-        "Rewarded plays: small 66.7%, medium 0.0%, large 33.3%.",
-        "Its own decisions, without the logs:",
-        "quality  on average nothing yet",
-        "cost     on average nothing yet",
-        "Against always taking the arm best for the first objective:",
-        "nothing known yet: it is averaged over the contexts of decisions.",
-    ]
-    again = lb.Chooser.from_bytes(chooser.to_bytes())
-    assert str(again.summary()) == str(summary)
-    other = make()
-    other.merge(chooser)
-    assert other.summary().rows == 3
-
-
-@pytest.mark.parametrize("many", [False, True])
-def test_the_summary_says_what_was_taken_otherwise_than_given(make: Make, many: bool) -> None:
-    """Quality in percent by mistake: what is learned is averaged, and the mistake is said."""
-    chooser = make()
-    told = {"quality": [80.0, 93.0, 0.5, -3.0], "cost": [0.01, 0.01, 0.01, 0.06]}
-    contexts = [CONTEXT, CONTEXT, {**CONTEXT, "tokens": 9000}, {**CONTEXT, "task": "poetry"}]
-    if many:
-        chooser.reward_many(chooser.choose_many(contexts), told)
-    else:
-        for n, context in enumerate(contexts):
-            values = {name: column[n] for name, column in told.items()}
-            chooser.reward(chooser.choose(context), values)
-    summary = chooser.summary()
-    assert summary.received["quality"].value == pytest.approx((1 + 1 + 0.5 + 0) / 4)
-    assert summary.received["cost"].value == pytest.approx(0.02)
-    assert summary.outside == {"quality": 3, "cost": 1} == chooser.outside
-    lines = str(summary).splitlines()
-    assert lines[4] == (
-        "3 rewards of quality lay outside its range 0 to 1 and were taken as its nearest end."
-    )
-    assert "1 reward of cost lay outside its range 0 to 0.05 and was taken as its nearest end." in (
-        lines
-    )
-    assert (
-        "Context values taken otherwise than given: 1 of tokens (outside its range), 1 of task "
-        "(unknown)."
-    ) in lines
-
-
-def test_the_summary_says_nothing_of_what_was_taken_as_given(make: Make) -> None:
-    text = str(taught(make, 3).summary())
-    assert "outside" not in text
-    assert "otherwise" not in text
 
 
 def test_one_is_singular(make: Make) -> None:

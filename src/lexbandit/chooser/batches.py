@@ -236,18 +236,18 @@ def _tell_together(
     shares: Floats,
     rows: Sequence[int],
 ) -> None:
-    """Let the policy learn of plays that it was not told of, in one compiled loop."""
+    """Let the policy learn of plays that it was not told of.
+
+    Each is compared by what the policy knew before it, so they are learned one after the other.
+    """
     if not rows:
         return
-    first = [waiting[row] for row in rows]
-    points = np.concatenate([one.point for one in first]).reshape(len(rows), -1)
-    arms = np.array([one.arm for one in first], np.int64)
-    masks = None
-    if any(one.mask is not None for one in first):
-        every = np.ones(ledger.policy.arms, np.bool_)
-        masks = np.array([every if one.mask is None else one.mask for one in first])
-    ledger.policy.update_many(points, arms, shares[rows], masks)
-    ledger.note_many(first, values[rows])
+    policy, comparison = ledger.policy, ledger.comparison
+    for row in rows:
+        one, told = waiting[row], shares[row]
+        expected = policy._learn_checked(one.point, one.arm, told, one.mask, False)
+        comparison.score(one, told, *expected)
+    ledger.note_many([waiting[row] for row in rows], values[rows])
 
 
 def values_of(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:

@@ -12,7 +12,7 @@ from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.doors import id_of, nothing_told, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
 from lexbandit.chooser.proposals import Choice, Proposal, Proposals
-from lexbandit.chooser.summary import Summary, summarized
+from lexbandit.chooser.summary import Summary, summarized, taken_of
 from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy
 
@@ -162,9 +162,13 @@ class Chooser(ChooserCore):
             )
 
     def summary(self) -> Summary:
-        """Say what was learned so far, and what the order of priority gained and gave up."""
+        """Say what was earned so far, and what always playing each arm would have given instead.
+
+        Others wait only while the sums are copied.
+        """
         with self._lock:
-            return summarized(self)
+            taken = taken_of(self)
+        return summarized(taken)
 
     def save(self, path: str | Path) -> None:
         """Write the chooser to a file; one that is there is replaced whole or not at all."""

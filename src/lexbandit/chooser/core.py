@@ -88,6 +88,7 @@ class ChooserCore:
             contexts=self.contexts,
             room=room,
             clock=clock,
+            explore=self.explore,
         )
         self._lock = threading.RLock()
         self._save_lock = threading.Lock()

@@ -14,8 +14,9 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.chooser.comparison import Comparison
 from lexbandit.chooser.policy_for import plays_known, takes_parts
-from lexbandit.chooser.received import NOTHING, with_many
+from lexbandit.chooser.received import NOTHING, Received, with_many
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
 from lexbandit.errors import Contradiction, counted, unknown_name
@@ -27,6 +28,9 @@ log = logging.getLogger("lexbandit")
 # So many of the last contexts are kept for `summary`.
 RECENT = 256
 _NO_EARLIER: Mapping[int, float] = {}
+_BINARY = (0.0, 1.0)
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
 
 # What is told of a decision for the first time: objective, value and its share of the range.
 Fresh = list[tuple[int, float, float]]
@@ -43,6 +47,7 @@ class Ledger:
         contexts: Contexts,
         room: WaitingRoom,
         clock: Callable[[], float],
+        explore: float,
     ) -> None:
         self.objectives = objectives
         self.policy = policy
@@ -59,6 +64,7 @@ class Ledger:
         self.outside = dict.fromkeys(self.index, 0)
         # the rewards of each objective, as they were learned
         self.received = [NOTHING] * len(objectives)
+        self.comparison = Comparison(policy, explore)
         self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
         self.in_parts = takes_parts(policy)
@@ -197,12 +203,15 @@ class Ledger:
         for i, value, share in fresh:
             rewards[i] = value
             shares[i] = share
-        if waiting.learned:
-            self.policy._amend_checked(waiting.point, waiting.arm, shares, waiting.mask)
-        elif self.in_parts:
-            self.policy._update_checked(waiting.point, waiting.arm, shares, waiting.mask)
+        point, arm, learned = waiting.point, waiting.arm, waiting.learned
+        if learned or self.in_parts:
+            expected = self.policy._learn_checked(point, arm, shares, waiting.mask, learned)
+        else:
+            expected = self.policy._expect_checked(point, arm)
+        self.comparison.score(waiting, shares, *expected)
+        if self.in_parts and not learned:
             waiting.learned = True
-            self.plays[waiting.arm] += 1
+            self.plays[arm] += 1
         waiting.rewards = tuple(rewards)
         received = self.received
         for i, value, share in fresh:
@@ -211,11 +220,13 @@ class Ledger:
             if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
                 self.warn_outside(i, np.array([value]))
                 taken = self.objectives[i].clipped(value)
-            count, origin, total, squares = received[i]
+            count, origin, total, squares, binary = received[i]
             if not count:
                 origin = taken
             apart = taken - origin
-            received[i] = (count + 1.0, origin, total + apart, squares + apart * apart)
+            binary = binary and taken in _BINARY
+            sums = (count + 1.0, origin, total + apart, squares + apart * apart, binary)
+            received[i] = _tuple(Received, sums)
         if not waiting.learned and None not in rewards:
             self._tell_at_once(waiting)
 
@@ -283,6 +294,7 @@ class Ledger:
         What was chosen before could not be the new arm.
         """
         self.plays.append(0)
+        self.comparison.widen()
         before = np.append(np.ones(len(active), np.bool_), False)
         for waiting in self.room:
             mask = waiting.mask

@@ -37,6 +37,7 @@ def merge(chooser: "Chooser", other: "Chooser") -> None:
     into.received = [
         added(mine, theirs) for mine, theirs in zip(into.received, source.received, strict=True)
     ]
+    into.comparison.add(source.comparison)
     for name, count in source.outside.items():
         into.outside[name] += count
     for name, counts in other.contexts.counts.items():

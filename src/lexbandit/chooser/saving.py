@@ -1,6 +1,6 @@
 """A chooser as a file: a zip of one JSON document and plain arrays. Nothing in it is executed.
 
-    chooser.json      {"format": "lexbandit.chooser", "version": 2, "definition": ..., ...}
+    chooser.json      {"format": "lexbandit.chooser", "version": 3, "definition": ..., ...}
     policy/NAME.npy   the arrays of policy.state()
     waiting/NAME.npy  the decisions that wait for rewards: arms, points, ...
 
@@ -26,7 +26,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.places import placing
 
 FORMAT = "lexbandit.chooser"
-VERSION = 2
+VERSION = 3
 
 Arrays = dict[str, np.ndarray]
 

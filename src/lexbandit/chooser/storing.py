@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("lexbandit")
 
+# From this version on, files have the sums of comparisons; those of older ones begin at zero.
+_COMPARES = 3
+
 
 class Snapshot(NamedTuple):
     """A chooser at one moment. What can change later is copied, all else only referred to.
@@ -63,10 +66,12 @@ def snapshot(chooser: "Chooser") -> Snapshot:
         "defaulted": ledger.defaulted,
         "plays": list(ledger.plays),
         "rows": ledger.rows,
-        "received": [list(sums) for sums in ledger.received],
+        "received": [list(sums[:-1]) for sums in ledger.received],
+        "binary": [sums.binary for sums in ledger.received],
     }
     arrays = {f"policy/{name}": array for name, array in chooser.policy.state().items()}
     arrays["random"] = chooser._random.copy()
+    arrays["comparison"] = ledger.comparison.sums.copy()
     return Snapshot(
         document,
         chooser.contexts.dimension,
@@ -199,11 +204,9 @@ def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> No
     room = document["room"]
     ledger.room.expired = checks.whole("expired", room["expired"], least=0)
     ledger.room.dropped = checks.whole("dropped", room["dropped"], least=0)
-    ledger.received = received.read(
-        document["received"], len(chooser.objectives), document["version"]
-    )
-    sums = np.array(ledger.received)
-    checks.refuse_first("received", sums, ~np.isfinite(sums), "sums are finite")
+    ledger.received = received.read(document, chooser.objectives, document["version"])
+    if document["version"] >= _COMPARES:
+        ledger.comparison.load(_array(arrays, "comparison", "f", ledger.comparison.sums.shape))
     ledger.recent.extend(_places_in(chooser, "recent", arrays))
     for decision in _waiting(chooser, document["waiting"], arrays):
         ledger.room.held[decision.id] = decision

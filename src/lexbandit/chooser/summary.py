@@ -1,23 +1,30 @@
-"""What a chooser learned so far, and what the order of priority gained and gave up."""
+"""What a chooser earned, and what always playing one arm would have given instead."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from lexbandit.decisions import ArmReport
+from lexbandit.chooser import received
+from lexbandit.chooser.comparison import Difference, Judged, differences
+from lexbandit.chooser.received import Received
 from lexbandit.errors import counted
+from lexbandit.objectives import Objective
 
 if TYPE_CHECKING:
     from lexbandit.chooser.chooser import Chooser
 
+# So many arms are shown as text, the most played first.
+_SHOWN = 10
+# A share of decisions that only the model can judge is told from here on.
+_TOLD = 0.05
+
 
 @dataclass(frozen=True)
 class Mean:
-    """An average with an interval; None where nothing is known. `Summary` says which interval.
+    """An average with a 95 % interval; None where nothing is known.
 
-    One reward gives an average, and no interval.
+    One reward that is neither 0 nor 1 gives an average, and no interval.
     """
 
     value: float | None
@@ -28,30 +35,31 @@ class Mean:
     def __str__(self) -> str:
         if self.value is None:
             return "nothing yet"
-        if self.low is None:
+        if self.low is None or self.high is None:
             return f"{self.value:.4g}, by one reward"
-        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+        value, low, high = numbers(self.value, self.low, self.high)
+        return f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a chooser learned.
+    """What a chooser earned and learned.
 
     received    per objective, the average of the rewards told so far, as they were learned: one
                 outside the range is its nearest end; with a 95 % interval
-    gained      per objective, how much better the arms now chosen are than the arms best for the
-                first objective alone, by the present estimates, averaged over recent contexts; in
-                the objective's own units, positive is better. The interval comes from the widths
-                that the policy works with; it is no 95 % interval
+    against     per arm and objective, how much better the chooser did than always playing that arm
+                would have, over the same decisions: unbiased, by the probabilities that arms had;
+                each with a 95 % interval of its own
     plays       per arm, the rewarded decisions and the rows of logs that were learned from
-    rows        how many rows of logs were learned from (`learn`); the averages are without them
+    rows        how many rows of logs were learned from (`learn`); all else is without them
     outside     per objective, how many rewards lay outside its range
     ranges      per objective, its range
     contexts    per feature, how many values were outside its range, missing or unknown
+    explore     the share of choices that are drawn uniformly
     """
 
     received: dict[str, Mean]
-    gained: dict[str, Mean]
+    against: dict[str, dict[str, Difference]]
     plays: dict[str, int]
     decisions: int
     waiting: int
@@ -59,28 +67,35 @@ class Summary:
     outside: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     contexts: dict[str, dict[str, int]] = field(default_factory=dict)
+    explore: float = 0.0
 
     def __str__(self) -> str:
         kept = f"{self.waiting:,} kept for {'its' if self.waiting == 1 else 'their'} rewards"
         lines = [f"{counted(self.decisions, 'decision')}, {kept}."]
         if self.rows:
             lines.append(f"Learned from {counted(self.rows, 'row')} of logs besides.")
-        total = sum(self.plays.values())
-        shares = [f"{arm} {n / total:.1%}" for arm, n in self.plays.items()] if total else []
-        lines.append(f"Rewarded plays: {', '.join(shares) or 'none yet'}.")
+        lines.append(f"Rewarded plays: {self._shares()}.")
         wide = max(len(name) for name in self.received)
         if self.rows:
             lines.append("Its own decisions, without the logs:")
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
         lines += self._taken_otherwise()
-        lines.append("Against always taking the arm best for the first objective:")
-        if not self.decisions:
-            lines.append("nothing known yet: it is averaged over the contexts of decisions.")
-            return "\n".join(lines)
-        for name, mean in self.gained.items():
-            lines.append(f"{name.ljust(wide)}  {_gain(mean)}")
+        lines += self._compared()
         return "\n".join(lines)
+
+    def _by_plays(self) -> list[str]:
+        """Return the arms, the most played first."""
+        return sorted(self.plays, key=lambda arm: -self.plays[arm])
+
+    def _shares(self) -> str:
+        total = sum(self.plays.values())
+        if not total:
+            return "none yet"
+        arms = list(self.plays) if len(self.plays) <= _SHOWN else self._by_plays()[:_SHOWN]
+        shares = [f"{arm} {self.plays[arm] / total:.1%}" for arm in arms]
+        rest = len(self.plays) - len(arms)
+        return ", ".join([*shares, f"and {counted(rest, 'more arm')}"] if rest else shares)
 
     def _taken_otherwise(self) -> list[str]:
         """Say which rewards and context values were not taken as they were given."""
@@ -102,91 +117,138 @@ class Summary:
             lines.append(f"Context values taken otherwise than given: {', '.join(otherwise)}.")
         return lines
 
+    def _compared(self) -> list[str]:
+        """Say what always playing each arm would have given, the most played first."""
+        compared = [arm for arm in self._by_plays() if _rewards(self.against[arm])]
+        if not compared:
+            return ["Always playing one arm instead: nothing known yet."]
+        lines = ["Always playing one arm instead would have been (95 % intervals):"]
+        most = max(_rewards(told) for told in self.against.values())
+        for arm in compared[:_SHOWN]:
+            lines.append(f"always {arm}: {self._line(arm, most)}")
+        rest = len(self.plays) - len(compared[:_SHOWN])
+        if rest:
+            lines.append(f"and {counted(rest, 'more arm')}.")
+        return lines
 
-def _gain(mean: Mean) -> str:
-    if mean.value is None:
-        return "nothing known yet"
-    low, high = mean.low or 0.0, mean.high or 0.0
-    if low == high == 0.0:
-        return "the same"
-    if low < 0.0 < high:
-        return f"{_change(mean.value)} ({_change(low)} to {_change(high)})"
-    near, far = sorted((abs(low), abs(high)))
-    return f"{_change(mean.value)} ({near:.4g} to {far:.4g})"
+    def _line(self, arm: str, most: int) -> str:
+        """Return how an arm compares in every objective, and on what that rests."""
+        told = {name: one for name, one in self.against[arm].items() if one.decisions}
+        unknown = [one for one in told.values() if one.value is None]
+        if len(unknown) == len(told):
+            return self._cannot_tell(unknown[0])
+        notes = []
+        modelled = max(one.modelled for one in told.values())
+        if modelled >= _TOLD and not unknown:
+            notes.append(f"{modelled:.0%} judged by the model")
+        count = _rewards(told)
+        if count < most:
+            notes.append(f"over the {counted(count, 'decision')} that allowed it")
+        line = ", ".join(f"{name} {_worse_or_better(one)}" for name, one in told.items())
+        return f"{line} [{'; '.join(notes)}]" if notes else line
+
+    def _cannot_tell(self, one: Difference) -> str:
+        tried = f"it was tried {counted(one.tried, 'time')} in {counted(one.decisions, 'decision')}"
+        remedy = "explore=0.05 would tell" if not self.explore else "more decisions will tell"
+        return f"cannot tell: {tried}; {remedy}"
 
 
-def _change(gain: float) -> str:
-    """Return a gain in words, so that no sign has to be read."""
-    if gain == 0.0:
-        return "the same"
-    return f"{abs(gain):.4g} {'better' if gain > 0.0 else 'worse'}"
+def _rewards(told: dict[str, Difference]) -> int:
+    """Return over how many decisions an arm is compared, in the objective with the most."""
+    return max(one.decisions for one in told.values())
 
 
-def summarized(chooser: "Chooser") -> Summary:
-    """Return the summary of a chooser."""
+def _worse_or_better(one: Difference) -> str:
+    """Return in words how always playing an arm would have been, so that no sign has to be read."""
+    if one.value is None or one.low is None or one.high is None:
+        return "unknown"
+    if one.low == one.high == 0.0:
+        return "the same, since it was always played"
+    value, near, far = -one.value, -one.high, -one.low
+    texts = [_unsigned(text) for text in numbers(value, near, far)]
+    middle = f"{texts[0]} {_direction(value)}"
+    if near < 0.0 < far:
+        return f"{middle} ({texts[1]} worse to {texts[2]} better)"
+    ends = texts[1:] if abs(near) <= abs(far) else texts[:0:-1]
+    return f"{middle} ({ends[0]} to {ends[1]})"
+
+
+def _direction(gain: float) -> str:
+    return "better" if gain > 0.0 else "worse"
+
+
+def _unsigned(text: str) -> str:
+    return text.removeprefix("-")
+
+
+def numbers(value: float, low: float, high: float) -> list[str]:
+    """Return an estimate and its ends with two digits of half the interval, at least."""
+    half = (high - low) / 2.0
+    if not half > 0.0:
+        return [f"{number:.4g}" for number in (value, low, high)]
+    digits = 1 - math.floor(math.log10(half))
+    largest = max(abs(value), abs(low), abs(high))
+    if digits > 9 or largest >= 1e15:
+        return [f"{number:.4g}" for number in (value, low, high)]
+    return [f"{number:,.{max(digits, 0)}f}" for number in (value, low, high)]
+
+
+class Taken(NamedTuple):
+    """What a summary is made of, copied under the lock of the chooser."""
+
+    arms: list[str]
+    objectives: Sequence[Objective]
+    received: list[Received]
+    judged: Judged
+    plays: list[int]
+    decisions: int
+    waiting: int
+    rows: int
+    outside: dict[str, int]
+    contexts: dict[str, dict[str, int]]
+    explore: float
+
+
+def taken_of(chooser: "Chooser") -> Taken:
+    """Return a copy of what a summary is made of."""
     ledger = chooser._ledger
-    return Summary(
-        received={
-            objective.name: _received(*ledger.received[i])
-            for i, objective in enumerate(chooser.objectives)
-        },
-        gained=_gained(chooser),
-        plays=dict(zip(chooser._arms.names, ledger.plays, strict=True)),
+    return Taken(
+        arms=list(chooser._arms.names),
+        objectives=chooser.objectives,
+        received=list(ledger.received),
+        judged=ledger.comparison.judged(),
+        plays=list(ledger.plays),
         decisions=ledger.made,
         waiting=len(ledger.room),
         rows=ledger.rows,
         outside=dict(ledger.outside),
-        ranges={objective.name: objective.range for objective in chooser.objectives},
         contexts={name: dict(counts) for name, counts in chooser.contexts.counts.items()},
+        explore=chooser.explore,
     )
 
 
-def _received(count: float, origin: float, total: float, squares: float) -> Mean:
-    if count == 0:
+def summarized(taken: Taken) -> Summary:
+    """Return the summary."""
+    binary = [sums.binary for sums in taken.received]
+    return Summary(
+        received={
+            objective.name: _mean(sums, objective)
+            for objective, sums in zip(taken.objectives, taken.received, strict=True)
+        },
+        against=differences(taken.judged, taken.arms, taken.objectives, binary),
+        plays=dict(zip(taken.arms, taken.plays, strict=True)),
+        decisions=taken.decisions,
+        waiting=taken.waiting,
+        rows=taken.rows,
+        outside=taken.outside,
+        ranges={objective.name: objective.range for objective in taken.objectives},
+        contexts=taken.contexts,
+        explore=taken.explore,
+    )
+
+
+def _mean(sums: Received, objective: Objective) -> Mean:
+    if not sums.number:
         return Mean(None, None, None, 0)
-    apart = total / count
-    mean = origin + apart
-    if count == 1:
-        return Mean(mean, None, None, 1)
-    variance = max(squares / count - apart**2, 0.0)
-    half = 1.96 * math.sqrt(variance / (count - 1))
-    return Mean(mean, mean - half, mean + half, int(count))
-
-
-def _gained(chooser: "Chooser") -> dict[str, Mean]:
-    """Return the difference between what is chosen and the best for the first objective alone."""
-    depth = len(chooser.objectives)
-    gains, halves = [], []
-    for point, mask in list(chooser._ledger.recent):
-        told = chooser.policy.explain(point, mask)
-        known = [arm for arm in told.arms if arm.allowed and all(arm.observations)]
-        chosen = [(arm, _chance(arm)) for arm in known if arm.arm in told.likely]
-        if not chosen:
-            continue
-        best = max(known, key=lambda arm: arm.mean[0])
-        gains.append([_mixed(chosen, best, i)[0] for i in range(depth)])
-        halves.append([_mixed(chosen, best, i)[1] for i in range(depth)])
-    if not gains:
-        return {o.name: Mean(None, None, None, 0) for o in chooser.objectives}
-    out = {}
-    for i, objective in enumerate(chooser.objectives):
-        gain = float(np.mean([row[i] for row in gains])) * objective.span
-        half = float(np.mean([row[i] for row in halves])) * objective.span
-        out[objective.name] = Mean(gain, gain - half, gain + half, len(gains))
-    return out
-
-
-def _chance(arm: ArmReport) -> float:
-    """Return the weight of a likely arm; candidates whose chances are not known count alike."""
-    return 1.0 if math.isnan(arm.propensity) else arm.propensity
-
-
-def _mixed(chosen: list[tuple[ArmReport, float]], best: ArmReport, i: int) -> tuple[float, float]:
-    """Return the expected gain in objective i over `best`, and half its interval."""
-    total = sum(chance for _, chance in chosen)
-    gain = half = 0.0
-    for arm, chance in chosen:
-        if arm.arm != best.arm:
-            gain += chance / total * (arm.mean[i] - best.mean[i])
-            half += chance / total * (arm.width[i] + best.width[i])
-    return gain, half
+    low, high = received.interval(sums, objective) or (None, None)
+    return Mean(sums.origin + sums.total / sums.number, low, high, int(sums.number))

@@ -1,0 +1,236 @@
+"""What always playing one arm would have given, beside what the chooser earned.
+
+The sums are those of `kernels.comparison`, in shares of the objectives' ranges. They are added to
+when a reward comes, before the policy learns it, and follow from decisions, rewards and the
+policy's state alone, so a log that is folded again leads to the same sums.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.waiting import Waiting
+from lexbandit.kernels import comparison as kernel
+from lexbandit.objectives import Objective
+from lexbandit.policies import Policy
+
+LEVEL = 0.95
+# Half of an interval: so many standard errors, and so many deviations of the model. An arm is left
+# when it looks bad, so what the model believes of it has been looked at many times: an interval
+# that holds at all of these times together has sqrt(2 ln 20) = 2.45 deviations and more (Robbins,
+# 1970). 2.6 is chosen by measured coverage (docs/decisions/0020-comparisons-are-doubly-robust.md).
+_ERRORS, _DEVIATIONS = 1.959964, 2.6
+# For rounding, half an interval is at least this share of the range.
+_ROUNDING = 1e-6
+# An arm's noise counts as if so many of its plays had the average noise of all arms.
+_POOLED = 30.0
+# Without a model's deviations: the least plays of an arm, and the largest share of decisions in
+# which it may have had no chance, measured to within so many standard errors.
+_LEAST_PLAYS, _LARGEST_SHARE, _CERTAIN = 30, 0.05, 3.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much better the chooser did in one objective than always playing one arm would have.
+
+    value      in the objective's own units; positive: the chooser was better. None: cannot tell
+    low, high  the ends of the interval
+    level      how often such an interval covers the truth
+    decisions  the rewarded decisions that are compared: those in which the arm was allowed
+    tried      in how many of them it was played
+    modelled   the share of them in which the arm had next to no chance to be played, so that the
+               policy's model says what it would have given
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    decisions: int
+    tried: int
+    modelled: float
+
+
+class Judged(NamedTuple):
+    """A copy of the sums, and what the policy's model says of the part that it has to judge."""
+
+    sums: Floats
+    means: Floats
+    deviations: Floats
+
+
+class Comparison:
+    """The sums of a chooser's comparisons with its arms, as sums[K, D, fields]."""
+
+    def __init__(self, policy: Policy, explore: float) -> None:
+        self._policy = policy
+        # With a model that knows its deviations, large weights are worse than its judgement.
+        self._explore = 0.0 if policy.knows_deviations else explore
+        fields = kernel.FIELDS + policy.model_features
+        self.sums: Floats = np.zeros((policy.arms, policy.objectives, fields))
+
+    def score(self, waiting: Waiting, shares: Floats, features: Floats, means: Floats) -> None:
+        """Add the rewards of a decision, as shares[D]; NaN is no reward.
+
+        `features` and `means` are what the policy made of the context and expected of the arm
+        before it learned these rewards.
+        """
+        mask = waiting.mask
+        kernel.score(
+            self.sums,
+            features,
+            means,
+            waiting.arm,
+            waiting.propensity,
+            self._explore,
+            shares,
+            kernel.NO_MASK if mask is None else mask,
+        )
+
+    def widen(self) -> None:
+        """Make room for an arm that was added: it is compared from now on."""
+        self.sums = np.concatenate([self.sums, np.zeros((1, *self.sums.shape[1:]))])
+
+    def add(self, other: "Comparison") -> None:
+        """Add the sums of another chooser's decisions."""
+        self.sums += other.sums
+
+    def load(self, sums: Floats) -> None:
+        """Go on from the sums of a file."""
+        checks.refuse_first("comparison", sums, ~np.isfinite(sums), "sums are finite")
+        counts = sums[:, :, : kernel.FIELDS]
+        wrong = (counts < 0.0) & (np.arange(kernel.FIELDS) != kernel.EARNED)
+        checks.refuse_first("comparison", counts, wrong, "counts are not negative")
+        self.sums = sums
+
+    def judged(self) -> Judged:
+        """Return a copy of the sums, and the model's judgement of now."""
+        sums = self.sums.copy()
+        counts = np.maximum(sums[:, :, kernel.COUNT, np.newaxis], 1.0)
+        means, deviations = self._policy._predict_averages(sums[:, :, kernel.FIELDS :] / counts)
+        return Judged(sums, means, deviations)
+
+
+class Intervals(NamedTuple):
+    """Differences as shares of the ranges, and half their intervals, float[K, D]; NaN: unknown."""
+
+    values: Floats
+    halves: Floats
+
+
+def intervals(judged: Judged, noise: Floats) -> Intervals:
+    """Return what was earned more than always playing each arm would have given.
+
+    noise[K, D] is a variance of the rewards of each arm that the measured one is not believed to be
+    below, 0 where there is none.
+
+        value = Σ s·r / n − θᵀ(Σ s·φ / n)
+        half  = 1.96 · sqrt(Σ s²e² / (n(n − 1))) + 2.6 · (deviation of the second term)
+
+    With few plays of the arm its part of Σ s²e² may be small by luck, as it is with three failures
+    in three plays; so it is at least Σ s² times a noise that is shrunk towards that of all arms,
+    and at least `noise`.
+    """
+    sums, means, deviations = judged
+    counts, plays = sums[:, :, kernel.COUNT], sums[:, :, kernel.PLAYS]
+    parts, part_errors = sums[:, :, kernel.PARTS], sums[:, :, kernel.PART_ERRORS]
+    n = np.maximum(counts, 1.0)
+    modelled = 1.0 - sums[:, :, kernel.WEIGHTS] / n
+    unknown = np.isnan(means)
+    averages = sums[:, :, kernel.REWARDS] / np.maximum(plays, 1.0)
+    means = np.where(unknown, modelled * averages, means)
+    pooled = sums[:, :, kernel.ERRORS].sum(axis=0) / np.maximum(plays.sum(axis=0), 1.0)
+    own = part_errors / np.where(parts > 0.0, parts, 1.0)
+    least = np.maximum((plays * own + _POOLED * pooled) / (plays + _POOLED), noise)
+    squares = sums[:, :, kernel.OTHERS] + np.maximum(parts * least, part_errors)
+    errors = np.sqrt(squares / (n * np.maximum(counts - 1.0, 1.0)))
+    unexplored, hopeless = _unexplored(sums, modelled)
+    blind = np.isnan(deviations)
+    halves = _ERRORS * errors + np.where(blind, unexplored, _DEVIATIONS * deviations)
+    halves = np.where(_always(sums), 0.0, np.maximum(halves, _ROUNDING))
+    told = (counts > 1.0) & ~(blind & hopeless)
+    values = sums[:, :, kernel.EARNED] / n - means
+    return Intervals(np.where(told, values, np.nan), np.where(told, halves, np.nan))
+
+
+def _unexplored(sums: Floats, modelled: Floats) -> tuple[Floats, Booleans]:
+    """Return in which share of decisions an arm had no chance, and where that is too much.
+
+    It is 1 − Σw/n less three of its standard errors, since weights vary though the arm always had a
+    chance. In that share anything within the range may have happened.
+    """
+    counts, plays = sums[:, :, kernel.COUNT], sums[:, :, kernel.PLAYS]
+    weights = sums[:, :, kernel.WEIGHTS]
+    squares = sums[:, :, kernel.PARTS] - plays + 2.0 * weights  # Σw² from Σ(1 − w)²
+    n = np.maximum(counts, 1.0)
+    errors = np.sqrt(np.maximum(squares / n - (weights / n) ** 2, 0.0) / n)
+    share = np.maximum(modelled - _CERTAIN * errors, 0.0)
+    return share, ((plays < _LEAST_PLAYS) & ~_always(sums)) | (share > _LARGEST_SHARE)
+
+
+def _always(sums: Floats) -> Booleans:
+    """Tell which arms had to be played in every decision: always playing them is the same."""
+    every = sums[:, :, kernel.PLAYS] == sums[:, :, kernel.COUNT]
+    return np.asarray(every & (sums[:, :, kernel.PARTS] == 0.0))
+
+
+def differences(
+    judged: Judged, arms: Sequence[str], objectives: Sequence[Objective], binary: Sequence[bool]
+) -> dict[str, dict[str, Difference]]:
+    """Return the differences of each arm in each objective, in the objectives' own units.
+
+    `binary` says of which objectives all rewards were 0 or 1.
+    """
+    sums = judged.sums
+    spans = np.array([objective.span for objective in objectives])
+    found = intervals(judged, _binary_noise(sums, objectives, binary))
+    values = np.clip(found.values, -1.0, 1.0) * spans
+    lows = np.clip(found.values - found.halves, -1.0, 1.0) * spans
+    highs = np.clip(found.values + found.halves, -1.0, 1.0) * spans
+    counts = sums[:, :, kernel.COUNT]
+    modelled = 1.0 - sums[:, :, kernel.WEIGHTS] / np.maximum(counts, 1.0)
+    columns = [
+        values,
+        lows,
+        highs,
+        counts,
+        sums[:, :, kernel.PLAYS],
+        np.where(counts > 0.0, np.clip(modelled, 0.0, 1.0), 0.0),
+    ]
+    table = np.stack(columns, axis=2).tolist()
+    names = [objective.name for objective in objectives]
+    return {
+        arm: {name: _difference(*cells) for name, cells in zip(names, row, strict=True)}
+        for arm, row in zip(arms, table, strict=True)
+    }
+
+
+def _difference(
+    value: float, low: float, high: float, count: float, plays: float, modelled: float
+) -> Difference:
+    if math.isnan(value):
+        return Difference(None, None, None, LEVEL, int(count), int(plays), modelled)
+    return Difference(value, low, high, LEVEL, int(count), int(plays), modelled)
+
+
+def _binary_noise(sums: Floats, objectives: Sequence[Objective], binary: Sequence[bool]) -> Floats:
+    """Return the variance of each arm's rewards where all are 0 or 1, as squared shares; else 0.
+
+    It is p(1 − p) with p = (successes + 2) / (plays + 4) (Agresti and Coull, 1998).
+    """
+    noise = np.zeros(sums.shape[:2])
+    for i, objective in enumerate(objectives):
+        if binary[i]:
+            plays, shares = sums[:, i, kernel.PLAYS], sums[:, i, kernel.REWARDS]
+            low, high = objective.range
+            span = objective.span
+            least = objective.goal == "min"
+            ones = high * plays - span * shares if least else low * plays + span * shares
+            rate = np.clip((ones + 2.0) / (plays + 4.0), 0.0, 1.0)
+            noise[:, i] = rate * (1.0 - rate) / span**2
+    return noise

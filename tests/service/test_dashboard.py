@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import httpx
@@ -33,8 +34,13 @@ def test_the_history_tells_what_happened(service: Watched) -> None:
     arms = told["series"]["arms"]
     assert sum(sum(counts) for counts in arms.values()) == N
     summary = service.engine.summary("router")
-    for name, mean in summary.gained.items():
-        assert told["summary"]["gained"][name]["value"] == pytest.approx(mean.value)
+    against = told["summary"]["against"]
+    assert list(against) == sorted(summary.plays, key=lambda arm: -summary.plays[arm])
+    assert told["summary"]["more"] == 0
+    for name, mean in summary.received.items():
+        assert told["summary"]["received"][name]["low"] == pytest.approx(mean.low)
+        for arm, differences in against.items():
+            assert differences[name] == pytest.approx(asdict(summary.against[arm][name]))
         parts = told["series"]["rewards"][name]
         assert sum(count for count, _, _ in parts) == N
         average = sum(count * middle for count, middle, _ in parts) / N

@@ -81,11 +81,11 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
         prompt = world.prompt()
         decision = chooser.choose(prompt)
         chooser.reward(decision, world.answer(prompt, decision.arm))
-    gained = chooser.summary().gained
-    assert gained["cost"].low is not None
-    assert gained["quality"].value is not None
-    assert gained["cost"].low > 0.002
-    assert gained["quality"].value > -0.03
+    against = chooser.summary().against["large"]
+    assert against["cost"].low is not None
+    assert against["quality"].value is not None
+    assert against["cost"].low > 0.002
+    assert against["quality"].value > -0.03
     likely = [
         chooser.explain({"prompt_tokens": tokens, "task": task, "hour": 12}).likely[0]
         for tokens, task in ((100, "chat"), (100, "code"), (7500, "code"))
@@ -114,16 +114,17 @@ def test_it_says_when_it_compiles(
 
 
 def test_how_things_stand_in_a_line() -> None:
-    nothing = {"value": None}
-    early = {"decisions": 5, "received": {"quality": nothing, "cost": nothing}}
-    assert standing(1, {**early, "gained": early["received"]}) == "   1 s       5 decisions"
+    nothing = {"quality": {"value": None}, "cost": {"value": None}}
+    early = {"decisions": 5, "received": nothing, "against": {"large": nothing}}
+    assert standing(1, early) == "   1 s       5 decisions"
     later = {
         "decisions": 1200,
         "received": {"quality": {"value": 0.9}, "cost": {"value": 0.004}},
-        "gained": {"quality": {"value": -0.01}, "cost": {"value": 0.002}},
+        "against": {"large": {"quality": {"value": -0.01}, "cost": {"value": 0.002}}},
     }
     assert standing(20, later) == (
-        "  20 s   1,200 decisions   quality 0.9000 (gave up 0.0100)   cost 0.0040 (gained 0.0020)"
+        "  20 s   1,200 decisions   quality 0.9000   cost 0.0040   than always large: "
+        "quality 0.0100 lower, cost 0.0020 lower"
     )
 
 

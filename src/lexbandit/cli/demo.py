@@ -164,14 +164,17 @@ class Traffic(threading.Thread):
 
 
 def standing(seconds: float, summary: dict[str, Any]) -> str:
-    """Return a line that says how things stand."""
-    received, gained = summary["received"], summary["gained"]
+    """Return a line that says how things stand, compared with always playing the largest model."""
     line = f"{seconds:4.0f} s  {counted(summary['decisions'], 'decision'):>16}"
-    for name in ("quality", "cost"):
-        mean, gain = received[name]["value"], gained[name]["value"]
-        if mean is not None and gain is not None:
-            line += f"   {name} {mean:.4f} ({'gained' if gain >= 0 else 'gave up'} {abs(gain):.4f})"
-    return line
+    means, gains = [], []
+    for name, up, down in (("quality", "higher", "lower"), ("cost", "lower", "higher")):
+        mean, gain = summary["received"][name]["value"], summary["against"]["large"][name]["value"]
+        if mean is not None:
+            means.append(f"   {name} {mean:.4f}")
+        if gain is not None:
+            gains.append(f"{name} {abs(gain):.4f} {up if gain >= 0 else down}")
+    line += "".join(means)
+    return f"{line}   than always large: {', '.join(gains)}" if gains else line
 
 
 @click.command("demo")

@@ -175,7 +175,7 @@ class Client(_Settings):
         return self._send(wire.explain(point, context, allowed))
 
     def summary(self, point: str) -> dict[str, Any]:
-        """Return what was learned so far, and what the order of priority gained and gave up."""
+        """Return what was earned so far, beside what always playing each arm would have given."""
         return self._send(wire.summary(point))
 
     def arms(self, point: str) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
 
 
 async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
-    """Summarize what was learned, what the order of priority gained and what it gave up."""
+    """Summarize what was earned, beside what always playing each arm would have given."""
     told = msgspec.to_builtins(engine.summary(request.point))
     point = engine.points[request.point]
     known = {

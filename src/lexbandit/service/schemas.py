@@ -206,29 +206,35 @@ class MeanReply(Struct):
     count: int
 
 
-class GainReply(Struct):
-    """How much better the arms now chosen are than those best for the first objective alone.
+class DifferenceReply(Struct):
+    """How much better the chooser did in one objective than always playing one arm would have.
 
-    By present estimates, averaged over `count` recent contexts; positive is better, null where
-    nothing is known. `low` and `high` come from the widths that the policy works with; they are no
-    95 % interval.
+    In the objective's own units, positive is better for the chooser; null where it cannot be told.
+    `low` and `high` are the ends of an interval that covers the truth with the probability `level`.
+    It is over the rewarded `decisions` in which the arm was allowed; in `tried` of them it was
+    played, and in the share `modelled` it had next to no chance, so that the policy's model says
+    what it would have given.
     """
 
     value: float | None
     low: float | None
     high: float | None
-    count: int
+    level: float
+    decisions: int
+    tried: int
+    modelled: float
 
 
 class SummaryReply(Struct):
-    """What was learned so far. `counts` says how often what happened.
+    """What was earned so far, and what always playing each arm would have given instead.
 
+    `against` has a difference for each arm and objective. `counts` says how often what happened.
     `contexts` has the features that were taken otherwise than given, and how often; `outside` the
     rewards that were outside their objective's range.
     """
 
     received: dict[str, MeanReply]
-    gained: dict[str, GainReply]
+    against: dict[str, dict[str, DifferenceReply]]
     plays: dict[str, int]
     decisions: int
     waiting: int

@@ -14,146 +14,123 @@ from service.watched import Watched, watched
 pytestmark = pytest.mark.compiled
 
 
-def test_it_says_in_words_what_was_gained_and_given_up(visit: Go) -> None:
+def test_it_compares_with_always_playing_one_arm_in_words(visit: Go) -> None:
     one = visit()
     assert one.text("h1") == "router"
     headline = one.text("#headline")
-    assert headline.startswith("Compared with always taking the arm best for quality, cost is 0.0")
+    assert headline.startswith("Compared with always playing small, cost is 0.0")
+    assert headline.count("Compared with always playing") == 3
     assert "lower" in headline
-    assert "quality gives up" in headline
-    assert "within its tolerance of 0.020" in headline
+    assert "95" in one.text("#certainty")
     assert "Decisions" in one.text("#tiles")
 
 
-def test_the_baseline_lies_where_it_should(visit: Go, service: Watched) -> None:
+def test_the_lines_of_the_arms_lie_where_they_should(visit: Go, service: Watched) -> None:
     one = visit()
-    gained = service.engine.summary("router").gained["cost"].value
-    assert gained is not None
-    now = float(one.text("#objectives figure:nth-child(2) b"))
+    summary = service.engine.summary("router")
+    mean, more = summary.received["cost"].value, summary.against["small"]["cost"].value
+    assert mean is not None
+    assert more is not None
     label = one.page.get_attribute("#objectives figure:nth-child(2) .chart", "aria-label")
-    found = re.search(r"best for quality would give about (0\.\d+)\.$", label)
+    found = re.search(r"Always small would have given about (0\.\d+)\.", label)
     assert found is not None
-    assert float(found[1]) == pytest.approx(now + gained, abs=2e-5)  # less is better
-    share = re.search(r"lower \((\d+)\s%\)", one.text("#headline"))
-    assert share is not None
-    assert int(share[1]) == pytest.approx(100 * gained / float(found[1]), abs=0.6)
+    assert float(found[1]) == pytest.approx(mean + more, abs=2e-5)  # less is better
+    assert one.page.locator("#objectives figure:nth-child(2) .dash").count() == 3
+    assert one.page.locator("#objectives figure:nth-child(1) .dash.tolerance").count() == 1
 
 
-_HEADLINE = """async ([gained, received]) => {
-  const { headline } = await import("/dashboard/words.js");
-  const { baseline } = await import("/dashboard/series.js");
-  const facts = { goal: "max", range: [0, 1], tolerance: 0.02 };
-  const objectives = ["quality", "cost"].map((name) => ({ name, ...facts }));
-  const both = (one) => ({ quality: one, cost: one });
-  const summary = { gained: both(gained), received: both(received) };
-  const told = { objectives, summary, totals: { decisions: 23, rewards: 46 } };
-  const bases = objectives.map((one) => baseline(one, summary, { value: 0.9 }));
-  const words = headline(told, { quality: bases[0], cost: bases[1] });
-  return [words.map((part) => part.strong ?? part).join(""), bases[0]];
-}"""
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "rewards", "early", "base"),
-    [
-        (None, None, 900, True, None),  # no bounds: nothing is known
-        (-0.3, -0.1, 29, True, None),
-        (-0.3, -0.1, 30, False, 1.0),  # rewards lie in 0 to 1, whatever the estimates
-    ],
-)
-def test_nothing_is_claimed_while_nothing_is_known(
-    visit: Go, low: float | None, high: float | None, rewards: int, early: bool, base: float | None
+@pytest.mark.parametrize(("rewards", "early"), [(29, True), (30, False)])
+def test_nothing_is_compared_while_one_objective_has_few_rewards(
+    visit: Go, service: Watched, rewards: int, early: bool
 ) -> None:
-    gained = {"value": -0.209, "low": low, "high": high, "count": 9}
-    text, found = visit().page.evaluate(_HEADLINE, [gained, {"count": rewards}])
-    assert text.startswith("It is too early to tell") == early
-    assert ("gives up 0.209" in text) != early
-    assert found == base
+    told = httpx.get(f"{service.url}/v1/router/history").json()
+    told["summary"]["received"]["quality"]["count"] = rewards
+    one = visit()
+    one.shows(told)
+    assert one.text("#headline").startswith("It is too early to compare") == early
+    assert one.page.is_visible("#against") != early
+    assert (one.page.locator("#objectives .dash").count() == 0) == early
 
 
-_COMPARED = "Compared with always taking the arm best for quality, "
+_COMPARED = "Compared with always playing small, "
 _SURE = (0.012, 0.011, 0.013)
 
 
 @pytest.mark.parametrize(
-    ("quality", "cost", "words", "line", "losses"),
+    ("quality", "cost", "words"),
     [
         (
             (-0.066, -0.2, 0.07),
             (-0.00018, -0.002, 0.0016),
-            "it cannot be told yet whether cost and quality are better or worse.",
-            "; by estimate 0.066 lower, not certain yet",
-            0,
+            _COMPARED + "it cannot be told yet whether cost and quality are better or worse.",
         ),
         (
             (-0.015, -0.03, 0.001),  # it may be more than the tolerance
             _SURE,
-            "cost is 0.01200 lower; it cannot be told yet whether quality is better or worse.",
-            "; by estimate 0.015 lower, not certain yet",
-            0,
+            _COMPARED
+            + "cost is 0.0120 lower; it cannot be told yet whether quality is better or worse.",
         ),
         (
             (-0.009, -0.019, 0.001),
             _SURE,
-            "cost is 0.01200 lower; quality is as good, within its tolerance of 0.020.",
-            "; as good as the baseline, within its tolerance of 0.020",
-            0,
+            _COMPARED + "cost is 0.0120 lower; quality is as good, within its tolerance of 0.02.",
         ),
         (
             (-0.013, -0.019, -0.007),
             _SURE,
-            "cost is 0.01200 lower; quality gives up 0.013, within its tolerance of 0.020.",
-            "; gave up: 0.013 lower, within its tolerance of 0.020",
-            0,
+            _COMPARED
+            + "cost is 0.0120 lower; quality is 0.0130 lower, within its tolerance of 0.02.",
         ),
         (
-            (-0.05, -0.08, -0.02),
+            (-0.015, -0.022, -0.008),  # it may be more than the tolerance
             _SURE,
-            "cost is 0.01200 lower; quality gives up 0.050.",
-            "; gave up: 0.050 lower",
-            1,
+            _COMPARED + "cost is 0.0120 lower; quality is 0.0150 lower.",
         ),
         (
-            (0.0, 0.0, 0.0),
-            (-0.0002, -0.0003, -0.0001),
-            "cost is 0.00020 higher; quality is as good.",
-            "; as good as the baseline",
-            1,
+            (None, None, None),
+            _SURE,
+            _COMPARED
+            + "cost is 0.0120 lower; it cannot be told yet whether quality is better or worse.",
         ),
+        (
+            (None, None, None),
+            (None, None, None),
+            "How always playing small would compare cannot be told: it was tried in 3 of 600 "
+            "decisions.",
+        ),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), "small was always played."),
     ],
 )
 def test_only_what_is_certain_is_claimed(
     visit: Go,
     service: Watched,
-    quality: tuple[float, ...],
-    cost: tuple[float, ...],
+    quality: tuple[float | None, ...],
+    cost: tuple[float | None, ...],
     words: str,
-    line: str,
-    losses: int,
 ) -> None:
     told = httpx.get(f"{service.url}/v1/router/history").json()
-    for name, gained in (("quality", quality), ("cost", cost)):
-        told["summary"]["gained"][name] |= zip(("value", "low", "high"), gained, strict=True)
+    small = told["summary"]["against"]["small"]
+    for name, difference in (("quality", quality), ("cost", cost)):
+        small[name] |= {"tried": 3, "decisions": 600}
+        small[name] |= zip(("value", "low", "high"), difference, strict=True)
+    told["summary"]["against"] = {"small": small}
     one = visit()
     one.shows(told)
-    found = one.text("#headline"), one.text("#objectives .figure-line >> nth=0")
-    headline, first = (re.sub(r" \(\d\S*\s%\)", "", text) for text in found)
-    assert headline == _COMPARED + words
-    assert first.endswith(f"){line}")
-    assert one.page.locator(".figure-line .loss").count() == losses
+    assert re.sub(r" \(\d\S*\s%\)", "", one.text("#headline")) == words
 
 
-def test_nothing_is_compared_while_one_objective_has_few_rewards(
-    visit: Go, service: Watched
-) -> None:
+def test_every_arm_stands_in_a_table(visit: Go, service: Watched) -> None:
     told = httpx.get(f"{service.url}/v1/router/history").json()
-    told["summary"]["received"]["quality"]["count"] = 29
+    told["summary"]["more"] = 990
     one = visit()
     one.shows(told)
-    assert one.text("#headline").startswith("It is too early to tell")
-    lines = one.page.locator("#objectives .figure-line").all_inner_texts()
-    assert [line.endswith(")") and "gained" not in line for line in lines] == [True, True]
-    assert one.page.locator("#objectives .dash").count() == 0
+    one.page.locator("#against summary").click()
+    rows = one.page.locator("#against-table tbody tr").all_inner_texts()
+    assert len(rows) == 4
+    assert rows[0].startswith("small")
+    assert rows[-1].strip() == "and 990 more arms"
+    assert one.page.locator("#against-table .gain").count() >= 1
+    assert one.page.locator("#against-table .loss").count() >= 1
 
 
 def test_one_reward_has_no_interval(visit: Go, service: Watched) -> None:
@@ -309,7 +286,7 @@ def test_one_objective_is_enough(visit: Go, service: Watched) -> None:
         decided = service.wait_for(service.engine.decide("single", {**context, "age": 20 + n}))
         service.wait_for(service.engine.reward("single", decided.id, {"clicks": n % 2}))
     one = visit("/#single")
-    assert "One objective, clicks" in one.text("#headline") or "too early" in one.text("#headline")
+    assert "too early to compare" in one.text("#headline")
     one.page.wait_for_selector("#map svg")
 
 

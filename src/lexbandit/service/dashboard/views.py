@@ -4,7 +4,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from lexbandit.chooser.summary import Mean, Summary
+from lexbandit.chooser.summary import Summary
 from lexbandit.service.dashboard import maps
 from lexbandit.service.history import History, Recent
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SERIES = ("whole", "hour")
 _MINUTE = 60.0
+# So many arms are compared; the answer is sent every two seconds.
+_COMPARED = 10
 
 
 def series_of(history: History, name: str) -> dict[str, Any]:
@@ -53,12 +55,20 @@ def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, An
         "objectives": [asdict(objective) for objective in chooser.objectives],
         "arms": [{"name": arm, "retired": arm not in in_use} for arm in summary.plays],
         "context": [maps.told(feature) for feature in chooser.contexts.features],
-        "summary": {"received": _means(summary.received), "gained": _means(summary.gained)},
+        "summary": _summary(summary),
     }
 
 
-def _means(means: dict[str, Mean]) -> dict[str, Any]:
-    return {name: asdict(mean) for name, mean in means.items()}
+def _summary(summary: Summary) -> dict[str, Any]:
+    """Return averages, and comparisons with the arms that were played most; `more` are left."""
+    arms = sorted(summary.plays, key=lambda arm: -summary.plays[arm])[:_COMPARED]
+    return {
+        "received": {name: asdict(mean) for name, mean in summary.received.items()},
+        "against": {
+            arm: {name: asdict(one) for name, one in summary.against[arm].items()} for arm in arms
+        },
+        "more": len(summary.against) - len(arms),
+    }
 
 
 def totals(history: History) -> dict[str, int]:

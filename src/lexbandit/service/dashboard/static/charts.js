@@ -110,7 +110,7 @@ export function objectiveSpec(span, reach, colour, band, lines) {
       { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },
       { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, clip: true, tooltip: true }, encoding: { x: time, y,
         tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
-      lines && { ...level, mark: { type: "rule", color: "currentColor", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
+      lines && { ...level, mark: { type: "rule", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, color: { condition: { test: "datum.colour", field: "colour", type: "nominal", scale: null }, value: "currentColor" }, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
     ].filter(Boolean),
   };
 }

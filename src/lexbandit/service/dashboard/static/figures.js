@@ -2,8 +2,8 @@
 
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
 import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
-import { OTHERS, baseline, comparable, lastMinute, lately, looks, mean, reach, runs, stretches } from "./series.js";
-import { count, counted, ends, gain, headline, interval, lasting, percent, rateUnit, short, value } from "./words.js";
+import { OTHERS, always, comparable, lastMinute, lately, looks, mean, reach, runs, stretches } from "./series.js";
+import { compared, count, counted, ends, headline, interval, kindOf, lasting, percent, rateUnit, short, value } from "./words.js";
 
 const POINTS = 60;
 // A stretch of so many decisions has an average one can read.
@@ -23,29 +23,37 @@ export function show(told) {
   const few = Math.min(POINTS, Math.max(12, Math.floor(parts.reduce((sum, part) => sum + part.decisions, 0) / READABLE)));
   const wide = stretches(told.series, few);
   const now = Object.fromEntries(told.objectives.map((o) => [o.name, lately(parts, o.name)]));
-  const bases = Object.fromEntries(told.objectives.map((o) => [o.name, baseline(o, told.summary, now[o.name])]));
-  sentence(told, bases);
+  sentences(told);
   empty(told);
   by("figures").hidden = !told.totals.decisions;
   if (!told.totals.decisions) return;
-  for (const node of document.querySelectorAll(".dominant")) say(node, told.objectives[0].name);
-  objectives(told, wide, now, bases);
+  objectives(told, wide, now);
   shares(told, wide);
   traffic(parts);
   waiting(told, parts);
 }
 
-function sentence(told, bases) {
-  const parts = headline(told, bases);
+function sentences(told) {
+  const parts = headline(told);
   const text = parts.map((part) => part.strong ?? part).join("");
   if (by("headline").textContent !== text) {
     by("headline").replaceChildren(...parts.map((part) => (part.strong ? el("strong", {}, part.strong) : part)));
   }
-  const { gained } = told.summary;
-  const known = told.objectives.length > 1 && comparable(told.summary);
-  const told95 = () => told.objectives.map((o) => `${o.name} ${interval(o, gained[o.name])}`).join("; ");
-  say(by("certainty"), known
-    ? `By present estimates, over the last ${count(gained[told.objectives[0].name].count)} contexts. As far as is known: ${told95()}.` : "");
+  const known = told.totals.rewards > 0 && comparable(told.summary);
+  by("against").hidden = !known;
+  say(by("certainty"), known ? "Over the decisions so far in which the arm was allowed, by the probabilities that arms had; what is not certain at 95\u00a0% is not claimed." : "");
+  if (known) tableWhenOpen(by("against-table"), () => against(told));
+}
+
+// The differences to every arm that is told, with their intervals.
+function against({ objectives, summary }) {
+  const most = (told, field) => Math.max(...Object.values(told).map((one) => one[field]));
+  const cell = (o, one) => el("span", { class: { gain: "gain", loss: "loss" }[kindOf(o, one)] }, interval(o, one));
+  const rows = Object.entries(summary.against).map(([arm, told]) => [arm, ...objectives.map((o) => cell(o, told[o.name])),
+    count(most(told, "decisions")), count(most(told, "tried")), percent(most(told, "modelled"))]);
+  if (summary.more) rows.push([`and ${counted(summary.more, "more arm")}`, ...Array(objectives.length + 3).fill("")]);
+  const head = ["always", ...objectives.map((o) => `${o.name} of the chooser`), "decisions", "tried", "by the model"];
+  return table(head, rows, [...head.keys()].slice(1));
 }
 
 export function tiles(told, now) {
@@ -102,7 +110,7 @@ function steps(run, rowsOf) {
   return [...run.flatMap((part) => at(part.begin, rowsOf(part))), ...at(run.at(-1).end, rowsOf(run.at(-1)))];
 }
 
-function objectives(told, parts, now, bases) {
+function objectives(told, parts, now) {
   const home = by("objectives");
   const names = JSON.stringify([told.point, told.objectives]);
   if (home.dataset.names !== names) {
@@ -112,10 +120,10 @@ function objectives(told, parts, now, bases) {
       el("p", { class: "figure-line" }), el("ul", { class: "key", "aria-label": `Lines of ${o.name}` }), el("div", { class: "chart" }),
       el("details", {}, el("summary", {}, `${o.name} as a table`), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${o.name} over time` })))));
   }
-  told.objectives.forEach((objective, n) => one(told, objective, n, home.children[n], parts, now[objective.name], bases[objective.name]));
+  told.objectives.forEach((objective, n) => one(told, objective, n, home.children[n], parts, now[objective.name]));
 }
 
-function one(told, objective, n, figure, parts, now, base) {
+function one(told, objective, n, figure, parts, now) {
   const line = figure.querySelector(".figure-line");
   const place = figure.querySelector(".chart");
   if (!now) {
@@ -125,18 +133,21 @@ function one(told, objective, n, figure, parts, now, base) {
     return;
   }
   place.hidden = false;
-  line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${ends(objective, now)})`, ...change(objective, told.summary, base));
+  line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${ends(objective, now)})`);
   const known = runs(parts, (part) => part.rewards[objective.name]?.[0]);
   const rows = known.flatMap((run, n) => spread(run, (part) => [{ run: n, ...within(objective, mean(part.rewards[objective.name])) }]));
-  const levels = [];
-  if (base !== null) {
+  const look = looksOf(told);
+  const levels = compared(told.summary).map((arm) => ({ arm, value: always(objective, told.summary, arm) })).filter((level) => level.value !== null)
+    .map((level) => ({ ...level, dash: "base", colour: look.of(level.arm).colour, label: `always ${level.arm}: ≈ ${value(objective, level.value)}` }));
+  const words = levels.map((level) => ` Always ${level.arm} would have given about ${value(objective, level.value)}.`).join("");
+  if (n === 0 && objective.tolerance && levels.length) {
     const lower = objective.goal === "min";
-    levels.push({ value: base, dash: "base", label: `always best for ${told.objectives[0].name}: ≈ ${value(objective, base)}` });
-    const edge = lower ? base + objective.tolerance : base - objective.tolerance;
-    if (n === 0 && objective.tolerance) levels.push({ value: edge, dash: "tolerance", label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"}` });
+    const best = (lower ? Math.min : Math.max)(...levels.map((level) => level.value));
+    const edge = lower ? best + objective.tolerance : best - objective.tolerance;
+    levels.push({ value: edge, dash: "tolerance", colour: null, label: `tolerance: ${value(objective, objective.tolerance)} ${lower ? "more" : "less"} than the best of these` });
   }
-  figure.querySelector(".key").replaceChildren(...levels.map(({ dash, label }) => el("li", {}, el("span", { class: `dash ${dash}`, "aria-hidden": "true" }), label)));
-  const label = `${objective.name} over time, lately ${value(objective, now.value)}.` + (base === null ? "" : ` Always the arm best for ${told.objectives[0].name} would give about ${value(objective, base)}.`);
+  figure.querySelector(".key").replaceChildren(...levels.map(({ dash, colour, label }) => el("li", {}, dashed(dash, colour), label)));
+  const label = `${objective.name} over time, lately ${value(objective, now.value)}.${words}`;
   const has = [rows.some((row) => row.low !== null), levels.length > 0];
   const values = [...rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]), ...levels.map((one) => one.value)];
   const spec = objectiveSpec(spanOf(parts), reach(objective, values), n === 0 ? "var(--first)" : "var(--second)", ...has);
@@ -155,12 +166,11 @@ function within(objective, told) {
   return { ...told, low: Math.max(told.low, Math.min(low, told.value)), high: Math.min(told.high, Math.max(high, told.value)) };
 }
 
-function change(objective, summary, base) {
-  if (!comparable(summary)) return [];
-  const { kind, text, within } = gain(objective, summary.gained[objective.name], base);
-  if (kind === "same") return [`; as good as the baseline${within}`];
-  if (kind === "unsure") return [`; by estimate ${text}, not certain yet`];
-  return ["; ", el("span", { class: kind }, `${kind === "gain" ? "gained" : "gave up"}: ${text}`), within];
+// A piece of a dashed line, in a colour or that of the text.
+function dashed(kind, colour) {
+  const node = el("span", { class: `dash ${kind}`, "aria-hidden": "true" });
+  if (colour) node.style.borderTopColor = colour;
+  return node;
 }
 
 function shares(told, parts) {

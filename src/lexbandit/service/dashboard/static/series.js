@@ -69,11 +69,20 @@ export function reach({ range: [least, most] }, values) {
   return [Math.max(low - room, Math.min(least, low)), Math.min(high + room, Math.max(most, high))];
 }
 
-// The mean of rewards with a 95 % interval; one reward has none.
+// The mean of rewards with a 95 % interval; one reward has none. Rewards that can only have been 0
+// and 1, which their squares tell, have Wilson's.
 export function mean([n, middle, squares]) {
+  if (Math.abs(squares - n * middle * (1 - middle)) <= 1e-9 * n && middle >= 0 && middle <= 1) return wilson(n, middle);
   if (n < 2) return { value: middle, low: null, high: null, count: n };
   const half = 1.96 * Math.sqrt(squares / n / (n - 1));
   return { value: middle, low: middle - half, high: middle + half, count: n };
+}
+
+function wilson(n, share) {
+  const z = 1.96;
+  const middle = (share + (z * z) / (2 * n)) / (1 + (z * z) / n);
+  const half = (z * Math.sqrt((share * (1 - share)) / n + (z / (2 * n)) ** 2)) / (1 + (z * z) / n);
+  return { value: share, low: Math.min(share, Math.max(0, middle - half)), high: Math.max(share, Math.min(1, middle + half)), count: n };
 }
 
 // The mean of the last rewards, at least 256 of them if there are so many.
@@ -86,24 +95,20 @@ export function lately(parts, objective) {
   return rewards[0] ? mean(rewards) : null;
 }
 
-// With fewer rewards than this nothing is said of gains.
+// With fewer rewards than this nothing is said of comparisons.
 const FEW = 30;
 
-// Whether enough is known of every objective to say what was gained: which arm is best for the first
-// matters to all. An interval without ends means that nothing is known.
-export function comparable({ received, gained }) {
-  return Object.entries(gained).every(([name, { value, low, high }]) =>
-    received[name].count >= FEW && value !== null && low !== null && high !== null);
-}
+// Whether enough is known of every objective to compare.
+export const comparable = ({ received }) => Object.values(received).every(({ count }) => count >= FEW);
 
-// What always taking the arm best for the first objective would give now, by present estimates. It
-// lies in the objective's range, as rewards do, though estimates may not.
-export function baseline(objective, summary, now) {
-  if (!now || !comparable(summary)) return null;
-  const gained = summary.gained[objective.name].value;
+// What always playing an arm would have given, over all decisions so far; null if it cannot be told.
+// It lies in the objective's range, as rewards do, though estimates may not.
+export function always(objective, summary, arm) {
+  const { value } = summary.against[arm][objective.name];
+  const mean = summary.received[objective.name].value;
+  if (value === null || mean === null || !comparable(summary)) return null;
   const [low, high] = objective.range;
-  const base = objective.goal === "min" ? now.value + gained : now.value - gained;
-  return Math.min(Math.max(base, Math.min(low, now.value)), Math.max(high, now.value));
+  return Math.min(Math.max(objective.goal === "min" ? mean + value : mean - value, low), high);
 }
 
 // Okabe and Ito's colours: neighbours differ for every kind of colour vision.

@@ -1,6 +1,6 @@
 // Numbers and sentences, in plain words.
 
-import { comparable } from "./series.js";
+import { always, comparable } from "./series.js";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -64,51 +64,85 @@ export function fact(one) {
 const better = (objective) => (objective.goal === "min" ? "lower" : "higher");
 const worse = (objective) => (objective.goal === "min" ? "higher" : "lower");
 
-// Whether an objective gained or lost. `unsure`: it may be either. `same`: it is as good, because of
-// its tolerance or because nobody would see it. `tolerated`: a loss within the tolerance.
-function kindOf({ range, tolerance }, { value: by, low, high }) {
-  const slight = 5e-4 * (range[1] - range[0]);
-  if (low < 0 && high > 0) return Math.max(-low, high) <= Math.max(slight, tolerance) ? "same" : "unsure";
-  if (Math.abs(by) < slight) return "same";
+// A difference with the digits that its interval tells apart.
+export function fine(number, { low, high }) {
+  const half = (high - low) / 2;
+  const digits = half > 0 ? 1 - Math.floor(Math.log10(half)) : 3;
+  if (digits > 8) return short(number);
+  const wanted = Math.max(0, digits);
+  return number.toLocaleString("en", { minimumFractionDigits: wanted, maximumFractionDigits: wanted });
+}
+
+// What is certain of a difference to always playing an arm, by its interval. `unknown`: nothing.
+// `equal`: the arm was always played. `unsure`: better or worse. `same`: it is as good, within the
+// tolerance. `tolerated`: worse, and within the tolerance.
+export function kindOf({ tolerance }, { value: by, low, high }) {
+  if (by === null) return "unknown";
+  if (low === 0 && high === 0) return "equal";
+  if (low < 0 && high > 0) return tolerance > 0 && Math.max(-low, high) <= tolerance ? "same" : "unsure";
   if (by > 0) return "gain";
-  return -by <= tolerance ? "tolerated" : "loss";
+  return -low <= tolerance ? "tolerated" : "loss";
 }
 
-// What one objective gained or gave up, as a kind, a sentence's part, and what its tolerance says.
-export function gain(objective, gained, baseline) {
-  const by = gained.value;
-  const kind = kindOf(objective, gained);
-  const share = baseline ? Math.abs(by / baseline) : NaN;
+const within = (objective) => `within its tolerance of ${short(objective.tolerance)}`;
+
+// How the chooser did in one objective, compared with always playing an arm: a kind and words.
+// `always` is what the arm would have given.
+export function gain(objective, difference, always) {
+  const kind = kindOf(objective, difference);
+  if (kind === "unknown") return { kind, text: "unknown" };
+  if (kind === "equal") return { kind, text: "the same" };
+  if (kind === "same") return { kind, text: `as good, ${within(objective)}` };
+  const by = difference.value;
+  const share = always ? Math.abs(by / always) : NaN;
   const much = share >= 0.005 && share < 10 ? ` (${percent(share)})` : "";
-  const way = by > 0 ? better(objective) : worse(objective);
-  return {
-    kind,
-    text: kind === "same" ? "as good" : `${value(objective, Math.abs(by))} ${way}${much}`,
-    within: by < 0 && -by <= objective.tolerance ? `, within its tolerance of ${value(objective, objective.tolerance)}` : "",
-  };
+  const text = `${fine(Math.abs(by), difference)} ${by > 0 ? better(objective) : worse(objective)}${much}`;
+  return { kind, text: kind === "tolerated" ? `${text}, ${within(objective)}` : text };
 }
 
-export function interval(objective, gained) {
-  const side = (x) => `${value(objective, Math.abs(x))} ${x >= 0 ? better(objective) : worse(objective)}`;
-  return `between ${side(gained.low)} and ${side(gained.high)}`;
+// A difference and its interval, for a table.
+export function interval(objective, difference) {
+  const kind = kindOf(objective, difference);
+  if (kind === "unknown") return "cannot tell";
+  if (kind === "equal") return "the same";
+  const { value: by, low, high } = difference;
+  const size = (x) => fine(Math.abs(x), difference);
+  const side = (x) => `${size(x)} ${x >= 0 ? better(objective) : worse(objective)}`;
+  if (low < 0 && high > 0) return `${side(by)} (${side(low)} to ${side(high)})`;
+  const [near, far] = Math.abs(low) <= Math.abs(high) ? [low, high] : [high, low];
+  return `${side(by)} (${size(near)} to ${size(far)})`;
 }
 
-// The sentence at the top: parts that are plain text, or { strong } text.
-export function headline(told, baselines) {
-  const [first, ...others] = told.objectives;
-  const gained = told.summary.gained;
-  if (!told.totals.decisions) return ["No decisions yet."];
-  if (!told.totals.rewards) return [`${counted(told.totals.decisions, "decision")}, and no rewards yet: there is nothing to learn from.`];
-  if (!others.length) return [`One objective, ${first.name}: there is nothing to give up for another.`];
+// So many arms are compared at the top; the table has more.
+const COMPARED = 3;
+
+export const compared = (summary) => Object.keys(summary.against).slice(0, COMPARED);
+
+// The sentences at the top: parts that are plain text, or { strong } text.
+export function headline(told) {
+  const { decisions, rewards } = told.totals;
+  if (!decisions) return ["No decisions yet."];
+  if (!rewards) return [`${counted(decisions, "decision")}, and no rewards yet: there is nothing to learn from.`];
   if (!comparable(told.summary)) {
-    return [`It is too early to tell what was gained and what was given up: there ${told.totals.rewards === 1 ? "is" : "are"} ${counted(told.totals.rewards, "reward")} so far.`];
+    return [`It is too early to compare with always playing one arm: there ${rewards === 1 ? "is" : "are"} ${counted(rewards, "reward")} so far.`];
   }
-  const gains = [...others, first].map((o) => ({ o, ...gain(o, gained[o.name], baselines[o.name]) }));
-  const clauses = gains.filter(({ kind }) => kind !== "unsure").map(({ o, kind, text, within }) => {
-    const lost = o === first && (kind === "loss" || kind === "tolerated");
-    return [{ strong: `${o.name} ${lost ? `gives up ${value(o, -gained[o.name].value)}` : `is ${text}`}` }, within];
+  return compared(told.summary).flatMap((arm, n) => [n ? " " : "", ...sentence(told, arm)]);
+}
+
+function sentence({ objectives, summary }, arm) {
+  const [first, ...others] = objectives;
+  const every = [...others, first].map((o) => {
+    const difference = summary.against[arm][o.name];
+    return { o, difference, ...gain(o, difference, always(o, summary, arm)) };
   });
-  const unsure = gains.filter(({ kind }) => kind === "unsure").map(({ o }) => o.name);
-  if (unsure.length) clauses.push([`it cannot be told yet whether ${listed(unsure)} ${unsure.length === 1 ? "is" : "are"} better or worse`]);
-  return [`Compared with always taking the arm best for ${first.name}, `, ...clauses.flatMap((one, n) => (n ? ["; ", ...one] : one)), "."];
+  if (every.every(({ kind }) => kind === "equal")) return [`${arm} was always played.`];
+  const blind = every.filter(({ kind }) => kind === "unknown");
+  if (blind.length === every.length) {
+    const { tried, decisions } = blind[0].difference;
+    return [`How always playing ${arm} would compare cannot be told: it was tried in ${count(tried)} of ${counted(decisions, "decision")}.`];
+  }
+  const open = every.filter(({ kind }) => kind === "unsure" || kind === "unknown").map(({ o }) => o.name);
+  const clauses = every.filter(({ o }) => !open.includes(o.name)).map(({ o, text }) => [{ strong: `${o.name} is ${text}` }]);
+  if (open.length) clauses.push([`it cannot be told yet whether ${listed(open)} ${open.length === 1 ? "is" : "are"} better or worse`]);
+  return [`Compared with always playing ${arm}, `, ...clauses.flatMap((one, n) => (n ? ["; ", ...one] : one)), "."];
 }

@@ -147,7 +147,7 @@ def _draw(comparison: Comparison, bought: Floats, chosen: Floats, out: Path | st
         sides={
             "lexbandit": "above",
             "likes only": "left",
-            "always near your taste": "below",
+            "always near your taste": "left",
             "always long tail": "left",
         },
     )

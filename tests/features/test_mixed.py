@@ -170,9 +170,9 @@ def test_layouts_have_signatures_of_their_own() -> None:
     ],
 )
 def test_expectations_are_those_of_sampling(layout: list[tuple[str, int]]) -> None:
-    """Numbers uniform, values of categories alike likely, a flag true or false: 200,000 draws."""
+    """Numbers uniform, values of categories alike likely, a flag true or false: 50,000 draws."""
     random = np.random.default_rng(3)
-    n = 200_000
+    n = 50_000
     parts = []
     for kind, size in layout:
         if kind == "category":
@@ -183,8 +183,8 @@ def test_expectations_are_those_of_sampling(layout: list[tuple[str, int]]) -> No
     features = mixed(*layout)
     found = features.apply_all(np.hstack(parts))
     first, second = features.expectations()
-    np.testing.assert_allclose(first, found.mean(axis=0), atol=0.006)
-    np.testing.assert_allclose(second, found.T @ found / n, atol=0.006)
+    np.testing.assert_allclose(first, found.mean(axis=0), atol=0.012)
+    np.testing.assert_allclose(second, found.T @ found / n, atol=0.012)
     np.testing.assert_array_equal(second, second.T)
     again, _ = mixed(*layout).expectations()
     np.testing.assert_array_equal(first, again)

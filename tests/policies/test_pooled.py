@@ -369,7 +369,10 @@ def test_a_prior_does_not_lower_the_noise(weight: int) -> None:
 
 @pytest.mark.xfail(strict=True, reason="what a prior leaves unexplained counts as noise")
 def test_a_prior_says_nothing_about_the_noise() -> None:
-    """Rewards of deviation .05 around .9; a prior of .3 is far off, but is not noise."""
+    """Rewards vary by .05 around .9; a prior of .3 is far off, which is no noise.
+
+    Their variance is estimated at most half as large again: θ_0 moves, and rewards with it.
+    """
     random = np.random.default_rng(0)
     contexts, arms, _ = stream(300)
     policy = make()
@@ -377,7 +380,7 @@ def test_a_prior_says_nothing_about_the_noise() -> None:
     before = policy.state()["facts"][:, pooled.NOISE]
     policy.add_arm(([0.3, 0.3], 20))
     after = policy.state()["facts"][:, pooled.NOISE]
-    np.testing.assert_allclose(after, before, rtol=0.1)
+    assert (after < 1.5 * before).all()
 
 
 def test_a_new_arm_is_what_all_have_in_common() -> None:

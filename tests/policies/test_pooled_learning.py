@@ -58,7 +58,8 @@ def losses(means: np.ndarray, arms: np.ndarray, tolerance: float) -> np.ndarray:
     played = np.arange(len(arms)), arms
     floor = first.max(axis=1) - tolerance
     best = np.where(first >= floor[:, None], last, -np.inf).max(axis=1)
-    return np.maximum(np.column_stack([floor - first[played], best - last[played]]), 0.0)
+    lost = np.column_stack([floor - first[played], best - last[played]])
+    return np.asarray(np.maximum(lost, 0.0))
 
 
 # Noise.
@@ -199,13 +200,17 @@ def test_late_rewards() -> None:
     for seed in range(4):
         there = world(10_000, seed=seed)
         outcomes = there.means + 0.2 * np.random.default_rng(seed).normal(size=there.means.shape)
-        wrong = [
-            losses(there.means, late(there, outcomes, delay, tolerance=[0.05, 0.0]), 0.05).any(1)
-            for delay in (0, 2000)
-        ]
+        wrong = np.array(
+            [
+                losses(there.means, late(there, outcomes, delay, tolerance=[0.05, 0.0]), 0.05).any(
+                    1
+                )
+                for delay in (0, 2000)
+            ]
+        )
         prompt += wrong[0].sum()
-        blind += wrong[1][:2001].sum()
-        delayed += wrong[1][2001:].sum()
+        blind += wrong[1, :2001].sum()
+        delayed += wrong[1, 2001:].sum()
     assert blind < 4 * 2001 * 0.72
     assert delayed < 1.5 * prompt
 

@@ -50,6 +50,10 @@ def test_comparisons_need_no_signs() -> None:
 def test_what_cannot_be_told_is_said() -> None:
     unknown = Difference(None, None, None, 0.95, 2000, 1, 0.99)
     known = told(0.2, 0.1, 0.3, decisions=2000)
+    first = {"quality": Difference(None, None, None, 0.95, 1, 1, 0.0)}
+    assert str(summary_of({"large": first})).endswith(
+        "always large: cannot tell: it was tried 1 time in 1 decision; more decisions will tell"
+    )
     both = {"large": {"quality": unknown, "cost": unknown}}
     tried = "always large: cannot tell: it was tried 1 time in 2,000 decisions; "
     assert tried + "explore=0.05 would tell" in str(summary_of(both))
@@ -72,6 +76,10 @@ def test_at_most_ten_arms_are_shown_the_most_played_first() -> None:
     [
         ((0.0123, 0.0043, 0.0203), ["0.0123", "0.0043", "0.0203"]),
         ((1.7e9, 1.7e9 - 10, 1.7e9 + 10), ["1,700,000,000", "1,699,999,990", "1,700,000,010"]),
+        (
+            (1.959e14, 1.85e14, 2.07e14),
+            ["196" + ",000" * 4, "185" + ",000" * 4, "207" + ",000" * 4],
+        ),
         ((0.9, 0.9, 0.9), ["0.9", "0.9", "0.9"]),
         ((1e-12, 0.0, 2e-12), ["1e-12", "0", "2e-12"]),
         ((0.0, -0.0001, 0.0001), ["0.00000", "-0.00010", "0.00010"]),

@@ -25,7 +25,7 @@ from lexbandit.policies import Policy
 
 log = logging.getLogger("lexbandit")
 
-# So many of the last contexts are kept for `summary`.
+# So many of the last contexts are kept, for questions about present traffic.
 RECENT = 256
 _NO_EARLIER: Mapping[int, float] = {}
 _BINARY = (0.0, 1.0)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 # A share of decisions that only the model can judge is told from here on.
 _TOLD = 0.05
+# With fewer decisions it is too early to say that exploring is needed.
+_EARLY = 30
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Summary:
 
     def _cannot_tell(self, one: Difference) -> str:
         tried = f"it was tried {counted(one.tried, 'time')} in {counted(one.decisions, 'decision')}"
-        remedy = "explore=0.05 would tell" if not self.explore else "more decisions will tell"
+        early = self.explore > 0.0 or one.decisions < _EARLY
+        remedy = "more decisions will tell" if early else "explore=0.05 would tell"
         return f"cannot tell: {tried}; {remedy}"
 
 
@@ -190,7 +193,7 @@ def numbers(value: float, low: float, high: float) -> list[str]:
     largest = max(abs(value), abs(low), abs(high))
     if digits > 9 or largest >= 1e15:
         return [f"{number:.4g}" for number in (value, low, high)]
-    return [f"{number:,.{max(digits, 0)}f}" for number in (value, low, high)]
+    return [f"{round(number, digits):,.{max(digits, 0)}f}" for number in (value, low, high)]
 
 
 class Taken(NamedTuple):

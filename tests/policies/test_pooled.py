@@ -16,6 +16,8 @@ from lexbandit.kernels import pooled
 from lexbandit.policies.pooled_policy import PooledPolicy
 from support import assert_same_state
 
+pytestmark = pytest.mark.compiled
+
 MIXED = (("number", 1), ("category", 3))
 
 Stream = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -14,6 +14,7 @@ from lexbandit.rounds import Rounds
 FREE = (("category", 1),)
 MIXED = (("number", 1), ("category", 3))
 NUMBERS = (("number", 2), ("category", 4))
+pytestmark = pytest.mark.compiled
 layouts = pytest.mark.parametrize("layout", [FREE, MIXED])
 
 MEANS = np.array([(0.40, 0.2), (0.50, 0.5), (0.60, 0.3)])
@@ -213,7 +214,6 @@ def replay_identical(layout: Any, n: int, noise: Any, seed: int = 0) -> PooledPo
 broken = pytest.mark.xfail(strict=True, reason="the ridge gets too small for the condition number")
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("layout", "noise"),
     [
@@ -232,7 +232,6 @@ def test_identical_contexts(layout: Any, noise: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("layout", "noise"),
     [
@@ -262,7 +261,6 @@ def fresh_solution(policy: PooledPolicy, phi: np.ndarray) -> np.ndarray:
 slow = pytest.mark.slow
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("n", "noise"),
     [

@@ -1,7 +1,7 @@
 """Plain twins of the linear policies, written from their definitions with lists and loops.
 
-Nothing here imports lexbandit. Ties and posterior draws come from `Dice`, so arms can be compared
-one by one on continuous rewards: decisions differ only if two indices agree to the last digits.
+Nothing here imports lexbandit. Ties are drawn from `Dice`, so arms can be compared one by one on
+continuous rewards: decisions differ only if two indices agree to the last digits.
 """
 
 import math

@@ -24,6 +24,11 @@ class ArmReport:
     `candidate`: the arm passed every test but the last comparison. `propensity`: the probability
     that `select` returns it now; NaN where it has no closed form. `prior`: the weight of what it
     began with, which is part of the mean and not of the observations.
+
+    A policy with credible intervals (`Explanation.level`) says further: `interval`, the two ends of
+    each; `near`, how many rewards in this very context would say as much as those that came; and
+    `within`, for each objective before the last, or the only one, the probability that the arm is
+    within the tolerance of the best.
     """
 
     arm: int
@@ -36,6 +41,16 @@ class ArmReport:
     candidate: bool
     propensity: float
     prior: int = 0
+    interval: tuple[tuple[float, float], ...] = ()
+    near: tuple[float, ...] = ()
+    within: tuple[float, ...] = ()
+
+    def ends(self, objective: int) -> tuple[float, float]:
+        """Return the ends of the interval of an objective: its own, or the mean ± the width."""
+        if self.interval:
+            return self.interval[objective]
+        mean, width = self.mean[objective], self.width[objective]
+        return mean - width, mean + width
 
     def knows(self, objective: int) -> bool:
         """Whether the mean of an objective is an estimate: observed, and so where it is used."""
@@ -43,10 +58,14 @@ class ArmReport:
 
 
 class Level(NamedTuple):
-    """What a lexicographic rule found at one objective: the top arm, and the arms as good."""
+    """What a lexicographic rule found at one objective: the top arm, and the arms as good.
+
+    `band`: how far behind the top arm counts as good, where the policy says it.
+    """
 
     top: int
     arms: tuple[int, ...]
+    band: float = 0.0
 
 
 # Where a reason speaks of arms or of an objective: {arms 0 2}, {objective 1}, both from 0 on.
@@ -100,6 +119,11 @@ class Explanation:
     `cell` is None for a policy without cells. `levels` has an entry for each objective that a
     lexicographic rule looked at, in order; `unsure` says that the top arm of the last of them is
     played to learn about it.
+
+    `level` is the probability of credible intervals, such as 0.95; None for a policy whose widths
+    are not calibrated. With it comes `standing`, an entry for each objective before the last, or
+    for the only one: the arm of the highest estimate, and the arms whose estimates are within the
+    tolerance of that, both among those that were so in the objectives before.
     """
 
     policy: str
@@ -108,6 +132,8 @@ class Explanation:
     reason: str
     levels: tuple[Level, ...] = ()
     unsure: bool = False
+    level: float | None = None
+    standing: tuple[Level, ...] = ()
 
     def reason_by(self, arms: Sequence[str], objectives: Sequence[str]) -> str:
         """Return the reason in the names of arms and objectives, if it is a `Reason`."""

@@ -1,6 +1,8 @@
 """Explanations: an object, a text, a picture."""
 
 import logging
+import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +11,8 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import picturing
+from lexbandit.chooser import picturing, posterior_words
+from lexbandit.chooser.explaining import Estimate
 
 Make = Callable[..., lb.Chooser]
 
@@ -46,6 +49,61 @@ def test_it_says_why(make: Make) -> None:
     told = taught(make).explain(CONTEXT)
     small, medium, large = told.arms
     assert (small.as_good, medium.as_good, large.as_good) == (False, True, True)
+    assert small.why == "Within 0.02 of the best in quality with probability less than 0.01."
+    assert medium.why == (
+        "Within 0.02 of the best in quality with probability more than 0.99. It leads in cost "
+        "among the arms that are as good."
+    )
+    assert large.why.startswith("Leads in quality, within 0.02 of the best with probability")
+    assert re.fullmatch(
+        r"quality: large leads with 0\.93\d* \(.*\); medium is within 0\.02 of the best with "
+        r"probability more than 0\.99 and small with less than 0\.01\. cost decides between medium "
+        r"and large: medium leads with 0\.004\d* \(.*\)\. medium is chosen with probability more "
+        r"than 0\.99\. The chosen arm is within the tolerance with probability more than 0\.99\.",
+        told.reason,
+    )
+
+
+def test_what_is_uncertain_is_said_with_its_probability(make: Make) -> None:
+    chooser = make()
+    for n in range(90):
+        arm = ("small", "medium", "large")[n % 3]
+        decision = chooser.choose(CONTEXT, [arm])
+        noise = 0.1 if n % 2 else -0.1
+        chooser.reward(decision, quality=QUALITY[arm] - 0.2 + noise, cost=COST[arm])
+    told = chooser.explain(CONTEXT)
+    for one in told.arms[1:]:
+        assert one.within is not None
+        assert 0.1 < one.within < 0.99
+        assert f"probability {one.within:.2f}" in one.why
+    assert told.confidence == pytest.approx(
+        sum(arm.propensity * (arm.within or 0.0) for arm in told.arms)
+    )
+    assert chooser.confidence(CONTEXT) == told.confidence
+    assert f"The chosen arm is within the tolerance with probability {told.confidence:.2f}." in (
+        told.reason
+    )
+
+
+def test_it_says_why_another_arm_may_be_chosen(make: Make) -> None:
+    chooser = make()
+    for n in range(12):
+        arm = ("small", "medium", "large")[n % 3]
+        level = {"small": 0.5, "medium": 0.6, "large": 0.6}[arm]
+        rewards = {"quality": level + (0.2 if n % 2 else -0.2), "cost": 0.01 + 0.01 * (n % 4)}
+        chooser.reward(chooser.choose(CONTEXT, [arm]), rewards)
+    reason = chooser.explain(CONTEXT).reason
+    assert re.search(r"\w+ is chosen with probability 0\.\d\d; \w+, which may be", reason)
+
+
+def test_policies_without_credible_intervals_say_no_probabilities(make: Make) -> None:
+    chooser = taught(make, policy="lex-linucb", threshold=0.5)
+    told = chooser.explain(CONTEXT)
+    small, medium, large = told.arms
+    assert (told.level, told.confidence) == (None, None)
+    assert [arm.within for arm in told.arms] == [None] * 3
+    assert math.isnan(chooser.confidence(CONTEXT))
+    assert (small.as_good, medium.as_good, large.as_good) == (False, True, True)
     assert small.why == (
         "Behind in quality: even the best end of its interval is not as good as large within 0.02."
     )
@@ -53,17 +111,39 @@ def test_it_says_why(make: Make) -> None:
     assert told.reason.startswith("quality: large leads with 0.93")
     assert "medium may be as good, within the tolerance of 0.02" in told.reason
     assert told.reason.endswith("Of these, medium is most promising in cost.")
+    assert "credible" not in str(told)
+    assert str(told).splitlines()[0].split()[-3:] == ["as", "good", "probability"]
+
+
+def test_one_arm_is_not_these(make: Make) -> None:
+    """Nothing is said to hold "of these" where only one arm is left."""
+    for policy in (None, "lex-linucb"):
+        chooser = make(policy=policy)
+        for n in range(900):
+            arm = ("small", "medium", "large")[n % 3]
+            good = float(arm == "large")
+            chooser.reward(chooser.choose(CONTEXT, [arm]), quality=good, cost=0.01)
+        reason = chooser.explain(CONTEXT).reason
+        assert "Of these" not in reason
+        if policy is None:
+            assert "By the estimates only large is as good." in reason
+        else:
+            assert reason.endswith("no other is as good. So large is chosen.")
 
 
 def test_what_it_says_before_anything_is_known(make: Make) -> None:
     told = make(explore=0.1).explain(CONTEXT)
     assert all(arm.estimates["quality"].value is None for arm in told.arms)
-    assert (
-        "nothing is known of small, medium and large here yet, so one of them is tried, each as "
-        in (told.reason)
+    assert told.reason.startswith(
+        "quality: nothing is known of the arms yet. Each of the 3 arms is chosen with probability "
+        "0.333. One in 10 choices"
     )
-    assert "One in 10 choices" in told.reason
     assert "not observed" in str(told)
+    assert "credible" not in str(told)
+    careful = make(policy="lex-linucb").explain(CONTEXT)
+    assert "nothing is known of small, medium and large here yet, so one of them is tried" in (
+        careful.reason
+    )
 
 
 @pytest.mark.parametrize("policy", ["lex-linucb", "random"])
@@ -83,17 +163,103 @@ def test_no_choice_is_not_called_the_best(make: Make, policy: str) -> None:
 
 
 def test_what_decides_alone_is_said_plainly(make: Make) -> None:
-    assert make().explain(CONTEXT).arms[0].why == "quality alone decides here."
+    told = make(policy="lex-linucb").explain(CONTEXT)
+    assert told.arms[0].why == "quality alone decides here."
 
 
 def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
     chooser = taught(make)
     chooser.add_arm("new")
-    reason = chooser.explain(CONTEXT).reason
-    assert (
-        "new may be the best and nothing is known of it here yet, so it is tried; cost does"
-        in reason
+    assert "new, of which nothing is known yet, with " in chooser.explain(CONTEXT).reason
+    chooser = taught(make, policy="lex-linucb", threshold=0.5)
+    chooser.add_arm("new")
+    assert "new may be the best and nothing is known of it here yet, so it is tried; cost does" in (
+        chooser.explain(CONTEXT).reason
     )
+
+
+def test_an_estimate_far_from_data_says_so(make: Make) -> None:
+    chooser = make()
+    for _ in range(100):
+        for arm in ("medium", "large"):
+            decision = chooser.choose({**CONTEXT, "tokens": 100}, [arm])
+            chooser.reward(decision, quality=QUALITY[arm], cost=COST[arm])
+    near = chooser.explain({**CONTEXT, "tokens": 100})
+    assert "little data" not in near.reason
+    far = chooser.explain({"tokens": 8000, "task": "maths", "hour": 2.0})
+    assert (
+        "There is little data of medium and large near this context: their estimates are mostly "
+        "what the arms have in common."
+    ) in far.reason
+    assert far.arms[1].why.endswith(
+        "There is little data of medium near this context: its estimates are mostly what the arms "
+        "have in common."
+    )
+    assert "little data" not in far.arms[0].why  # it was never played: "not observed"
+
+
+def test_ten_successes_have_an_interval() -> None:
+    chooser = lb.Chooser(objectives=[lb.Objective("click"), lb.Objective("cost")], arms=["a", "b"])
+    for _ in range(10):
+        chooser.reward(chooser.choose(allowed=["a"]), click=1.0, cost=0.5)
+    estimate = chooser.explain().arms[0].estimates["click"]
+    assert estimate.value is not None
+    assert estimate.low is not None
+    assert estimate.value > 0.9
+    assert 0.6 < estimate.low < 0.8  # Wilson's is 0.72
+    assert estimate.high == 1.0
+    assert str(estimate).startswith(("0.9", "1.0"))
+
+
+def test_estimates_are_printed_with_two_digits_of_their_intervals() -> None:
+    told = [
+        (Estimate(0.9123, 0.9023, 0.9223, 9), "0.912 (0.902 to 0.922)"),
+        (Estimate(1234.5, 1100.2, 1300.9, 9), "1234 (1100 to 1301)"),
+        (Estimate(0.9, 0.8999999, 0.9000001, 9), "0.9 (± 1e-07)"),
+        (Estimate(0.0, 0.0, 0.0, 9), "0 (0 to 0)"),
+        (Estimate(3e-9, 1e-9, 5e-9, 9), "3e-09 (1e-09 to 5e-09)"),
+        (Estimate(None, None, None, 0), "not observed"),
+        (Estimate(0.5, 0.25, 0.75, 0), "0.50 (0.25 to 0.75), by its prior"),
+    ]
+    assert [str(estimate) for estimate, _ in told] == [text for _, text in told]
+
+
+@pytest.mark.parametrize(
+    ("chance", "text"),
+    [(0.0, "<0.01"), (0.004, "<0.01"), (0.5, "0.50"), (0.99, "0.99"), (1.0, ">0.99")],
+)
+def test_probabilities_are_never_said_to_be_certain(chance: float, text: str) -> None:
+    assert posterior_words.short(chance) == text
+
+
+def test_one_objective_names_the_best(make: Make) -> None:
+    chooser = make(objectives=lb.Objective("quality"))
+    for n in range(30):
+        arm = ("small", "medium", "large")[n % 3]
+        chooser.reward(chooser.choose(CONTEXT, [arm]), quality=QUALITY[arm])
+    told = chooser.explain(CONTEXT)
+    assert "is the best with probability" in told.reason
+    assert told.reason.startswith("quality: large leads with")
+    assert "tolerance" not in told.reason
+
+
+def test_three_objectives_are_told_in_order(make: Make) -> None:
+    objectives = [
+        lb.Objective("quality", tolerance=0.05),
+        lb.Objective("speed", tolerance=0.1),
+        lb.Objective("cost", goal="min"),
+    ]
+    chooser = make(objectives=objectives)
+    level = {"small": (0.5, 0.9, 0.1), "medium": (0.9, 0.85, 0.3), "large": (0.92, 0.9, 0.8)}
+    for n in range(300):
+        arm = ("small", "medium", "large")[n % 3]
+        quality, speed, cost = level[arm]
+        chooser.reward(chooser.choose(CONTEXT, [arm]), quality=quality, speed=speed, cost=cost)
+    told = chooser.explain(CONTEXT)
+    assert told.reason.index("quality: large leads") < told.reason.index("speed: large leads")
+    assert "cost decides between medium and large: medium leads with" in told.reason
+    assert told.likely[0] == "medium"
+    assert told.arms[0].within == pytest.approx(0.0, abs=0.01)
 
 
 @pytest.mark.parametrize("policy", ["lex-linucb", "moc-mab"])
@@ -151,9 +317,11 @@ def test_what_is_not_allowed_is_said(make: Make) -> None:
 
 def test_the_text_is_a_table(make: Make) -> None:
     lines = str(taught(make).explain(CONTEXT)).splitlines()
-    assert lines[0].split() == ["arm", "plays", "quality", "cost", "as", "good", "probability"]
+    head = ["arm", "plays", "quality", "cost", "within", "tolerance", "probability"]
+    assert lines[0].split() == head
     assert [line.split()[0] for line in lines[1:4]] == ["small", "medium", "large"]
-    assert len(lines) == 5
+    assert lines[4].startswith("quality: large leads")
+    assert lines[5:] == ["Intervals are 95% credible intervals."]
 
 
 @pytest.mark.parametrize("arm", ["<b>&\"'", "naïve 模型", "line\nbreak", "bell\x07", "]]>"])
@@ -170,7 +338,7 @@ def test_the_picture_is_well_formed_and_shows_every_arm(make: Make, arm: str) ->
     assert "quality (more is better)" in texts
     assert "cost (less is better)" in texts
     assert texts.count("not observed yet") == 2
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 3  # one in the legend
     assert told._repr_svg_() == told.svg()
 
 
@@ -193,7 +361,8 @@ def test_the_picture_says_why_and_what_counts_as_good(make: Make) -> None:
     assert len(rows) > 1
     ticks = len(list(root.iter(f"{SVG}path")))
     assert ticks == sum(arm.as_good for arm in told.arms) + 1  # and one in the legend
-    assert "counts as good as the best, as far as is known" in texts
+    assert "counts as good as the best, by the estimates" in texts
+    assert "95% credible interval, and the estimate" in texts
     # Besides the background: quality's tolerance, and the legend. Cost is the last one.
     band, legend = list(root.iter(f"{SVG}rect"))[1:]
     axis = list(root.iter(f"{SVG}line"))[len(told.arms)]

@@ -17,7 +17,6 @@ def chooser_of(depth: int, arms: int) -> lb.Chooser:
         objectives=[*objectives, last],
         arms=[f"arm {k}" for k in range(arms)],
         context=[lb.Number("x")],
-        threshold=2.5,
         seed=1,
     )
 
@@ -38,12 +37,14 @@ def test_the_last_objective_decides_between_arms_that_are_tied_above(depth: int)
         noisy = {n: v + dice.uniform(-0.05, 0.05) for n, v in zip(NAMES, values, strict=False)}
         chooser.reward(decision, noisy)
     told = chooser.explain({"x": 0.5})
-    assert told.likely == ("arm 0",)
+    assert told.arms[0].propensity > 0.99
     assert [arm.as_good for arm in told.arms] == [True, *[False] * (depth - 1), True]
     for level in range(1, depth):
-        assert told.arms[level].why.startswith(f"Behind in {NAMES[level - 1]}")
+        within = f"in {NAMES[level - 1]} with probability less than 0.01"
+        assert f"ithin 0.05 of the best {within}" in told.arms[level].why
+        assert told.arms[level].within == pytest.approx(0.0, abs=0.01)
     assert len(chooser.summary().received) == depth
-    assert lb.Chooser.from_bytes(chooser.to_bytes()).explain({"x": 0.5}).likely == ("arm 0",)
+    assert lb.Chooser.from_bytes(chooser.to_bytes()).explain({"x": 0.5}) == told
 
 
 def test_a_single_objective_is_a_plain_bandit() -> None:
@@ -52,4 +53,4 @@ def test_a_single_objective_is_a_plain_bandit() -> None:
     for k in range(400):
         safety = 4.0 * (1 + k % 2) + dice.uniform(-0.1, 0.1)
         chooser.reward(chooser.choose({"x": dice.random()}, [f"arm {k % 2}"]), safety=safety)
-    assert chooser.explain({"x": 0.5}).likely == ("arm 0",)
+    assert chooser.propensities({"x": 0.5})["arm 0"] > 0.99

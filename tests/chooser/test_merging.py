@@ -47,9 +47,13 @@ def test_regressions_add_up(make: Make) -> None:
     before = str(other.explain(CONTEXT))
     one.merge(other)
     expected, state = whole.policy.state(), one.policy.state()
-    for name in ("plays", "counts", "grams", "moments"):
-        np.testing.assert_allclose(state[name], expected[name], rtol=1e-12)
-    assert str(one.explain(CONTEXT)) == str(whole.explain(CONTEXT))
+    np.testing.assert_array_equal(state["plays"], expected["plays"])
+    for name, sums in (("tallies", [0, 1, 2]), ("vectors", [0]), ("matrices", [0])):
+        np.testing.assert_allclose(state[name][:, :, sums], expected[name][:, :, sums], rtol=1e-12)
+    for mine, theirs in zip(one.explain(CONTEXT).arms, whole.explain(CONTEXT).arms, strict=True):
+        for objective, estimate in mine.estimates.items():
+            # scales and noise are computed anew from the sums: close, not equal
+            assert estimate.value == pytest.approx(theirs.estimates[objective].value, rel=0.05)
     assert str(one.summary().received["cost"]) == str(whole.summary().received["cost"])
     assert one.summary().decisions == 200
     assert str(other.explain(CONTEXT)) == before  # the other is left as it was

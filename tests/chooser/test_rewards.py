@@ -170,4 +170,4 @@ def test_rewards_outside_the_range_can_be_refused(make: Make) -> None:
 def test_it_says_what_it_is(make: Make) -> None:
     chooser = make()
     chooser.choose(CONTEXT)
-    assert repr(chooser) == "<Chooser by lex-linucb: quality, then cost; 3 arms, decisions: 1>"
+    assert repr(chooser) == "<Chooser by lex-thompson: quality, then cost; 3 arms, decisions: 1>"

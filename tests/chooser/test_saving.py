@@ -19,7 +19,7 @@ import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
 from lexbandit.chooser import saving
 from lexbandit.policies import make_policy
-from lexbandit.policies.lex_linucb import LexLinearRule
+from lexbandit.policies.lex_thompson import LexThompsonRule
 
 Make = Callable[..., lb.Chooser]
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -85,11 +85,11 @@ def test_a_loaded_chooser_goes_on_identically(
         np.testing.assert_array_equal(array, state[name])
 
 
-def test_the_careful_settings_of_the_default_are_saved(make: Make, tmp_path: Path) -> None:
-    make().save(tmp_path / "it")
+def test_settings_are_saved(make: Make, tmp_path: Path) -> None:
+    make(caution=2.0, exploration=0.5).save(tmp_path / "it")
     policy = lb.Chooser.load(tmp_path / "it").policy
-    assert isinstance(policy, LexLinearRule)
-    assert (policy.exploration, policy.threshold) == (0.1, 0.5)
+    assert isinstance(policy, LexThompsonRule)
+    assert (policy.caution, policy.exploration) == (2.0, 0.5)
 
 
 def test_ids_are_never_given_twice(make: Make, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lexbandit as lb
@@ -62,8 +63,8 @@ def test_an_older_file_with_tolerances_as_a_setting_keeps_them(
         ("clok", "clock"),
         ("contexts", "context"),
         ("horizn", "horizon"),
-        ("treshold", "threshold"),
-        ("scael", "scale"),
+        ("cauton", "caution"),
+        ("exploraton", "exploration"),
     ],
 )
 def test_a_misspelt_argument_is_recognised(make: Make, misspelt: str, meant: str) -> None:
@@ -75,7 +76,7 @@ def test_a_misspelt_argument_is_recognised(make: Make, misspelt: str, meant: str
         "Known: objectives, arms, context, policy, explore, wait, keep, horizon, seed, clock"
         in (text)
     )
-    assert "threshold" in text
+    assert "caution" in text
 
 
 def test_a_misspelt_argument_beside_a_policy_object_too(make: Make) -> None:
@@ -102,14 +103,30 @@ def test_a_wrapper_is_given_made(make: Make, name: str) -> None:
 
 
 def test_other_kinds_of_numbers_are_settings_too(make: Make) -> None:
-    chooser = make(threshold=Decimal("0.25"), ridge=Fraction(1, 2))
-    plain = make(threshold=0.25, ridge=0.5)
+    chooser = make(caution=Decimal("0.25"), exploration=Fraction(1, 2))
+    plain = make(caution=0.25, exploration=0.5)
     assert chooser.digest() == plain.digest()
     again = lb.Chooser.from_bytes(chooser.to_bytes())
-    assert again.policy.threshold == 0.25  # type: ignore[attr-defined]
+    assert again.policy.caution == 0.25  # type: ignore[attr-defined]
     assert make(policy="cs-ucb1", horizon=9, weights=[(Decimal("0.5"), Decimal("0.5"))]).digest()
-    with pytest.raises(lb.InvalidInput, match="threshold"):
-        make(threshold=Decimal("NaN"))
+    with pytest.raises(lb.InvalidInput, match="caution"):
+        make(caution=Decimal("NaN"))
+
+
+def test_the_default_is_the_policy_of_its_name(make: Make) -> None:
+    """What is left out and what is named are the same, to the last bit."""
+    default, named = make(), make(policy="lex-thompson")
+    for n in range(200):
+        context = {**CONTEXT, "tokens": 40 * n}
+        one, other = default.choose(context), named.choose(context)
+        assert (one.arm, one.propensity) == (other.arm, other.propensity)
+        for chooser, decision in ((default, one), (named, other)):
+            chooser.reward(decision, quality=0.5 + 0.001 * n, cost=0.01)
+    assert default.policy.name == named.policy.name == "lex-thompson"
+    states = default.policy.state(), named.policy.state()
+    assert all(np.array_equal(states[0][name], states[1][name]) for name in states[0])
+    fresh = make(), make(policy="lex-thompson")
+    assert fresh[0].digest() == fresh[1].digest()
 
 
 def test_what_cannot_be_hashed_says_so(make: Make) -> None:

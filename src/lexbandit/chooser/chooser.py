@@ -1,5 +1,6 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -160,6 +161,17 @@ class Chooser(ChooserCore):
             return explained(
                 told, arms.names, self._ledger.plays, arms.active, self.objectives, self.explore
             )
+
+    def confidence(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> float:
+        """Return how sure it is that the arm it would choose now is within the tolerances.
+
+        That is the probability, by what is known, that the arm is within the tolerance of the best
+        in every objective before the last, or in the only one. NaN for a policy that knows none.
+        """
+        confidence = self.explain(context, allowed).confidence
+        return math.nan if confidence is None else confidence
 
     def summary(self) -> Summary:
         """Say what was earned so far, and what always playing each arm would have given instead.

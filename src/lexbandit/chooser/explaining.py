@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lexbandit.checks import Booleans
+from lexbandit.chooser import level_words, posterior_words
 from lexbandit.chooser.picturing import picture
-from lexbandit.decisions import ArmReport, Explanation, enumerated
+from lexbandit.decisions import ArmReport, Explanation
 from lexbandit.objectives import Objective
 
 
@@ -14,13 +15,29 @@ from lexbandit.objectives import Objective
 class Estimate:
     """What is known of one objective of an arm: the estimate, and an interval around it.
 
-    All three are None while nothing was observed, unless the arm began with a prior.
+    All three are None while nothing was observed, unless the arm began with a prior. The interval
+    is a credible interval of the explanation's `level`, where it has one.
     """
 
     value: float | None
     low: float | None
     high: float | None
     observations: int
+
+    def __str__(self) -> str:
+        """Return it as "0.91 (0.90 to 0.92)", with two digits of the interval's length."""
+        if self.value is None or self.low is None or self.high is None:
+            return "not observed"
+        prior = "" if self.observations else ", by its prior"
+        length = self.high - self.low
+        if length < 1e-4 * max(abs(self.low), abs(self.high)):
+            return f"{self.value:.5g} (± {0.5 * length:.1g}){prior}"
+        places = 1 - math.floor(math.log10(length)) if length > 0.0 else 0
+        value, low, high = (
+            f"{number:.{max(places, 0)}f}" if places <= 8 else f"{number:.3g}"
+            for number in (self.value, self.low, self.high)
+        )
+        return f"{value} ({low} to {high}){prior}"
 
 
 @dataclass(frozen=True)
@@ -31,8 +48,11 @@ class ArmExplained:
     estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
     never played: at first one ball covers all arms.
 
-    `as_good`: it counts as tied with the best on every objective above the one that decides; `why`
-    says how that comes. `propensity` is NaN where the policy knows no closed form of it.
+    `as_good`: it counts as tied with the best on every objective above the one that decides; with
+    credible intervals, its estimates there are within the tolerances of the best ones. `why` says
+    how that comes. `within` is the probability that it is within the tolerances of the best arm in
+    all objectives before the last, or in the only one; None for a policy that knows none.
+    `propensity` is NaN where the policy knows no closed form of it.
     """
 
     name: str
@@ -43,30 +63,49 @@ class ArmExplained:
     as_good: bool
     why: str
     propensity: float
+    within: float | None = None
 
 
 @dataclass(frozen=True)
 class ChooserExplanation:
-    """Why a chooser would choose as it does. Print it, read its fields, or show its picture."""
+    """Why a chooser would choose as it does. Print it, read its fields, or show its picture.
+
+    `level` is the probability of the credible intervals, such as 0.95; None for a policy whose
+    intervals are not calibrated. `confidence` is the probability that the arm that would be chosen
+    now is within the tolerances; None for a policy that knows none.
+    """
 
     arms: tuple[ArmExplained, ...]
     objectives: tuple[Objective, ...]
     reason: str
+    level: float | None = None
+    confidence: float | None = None
 
     def __str__(self) -> str:
         names = [objective.name for objective in self.objectives]
-        rows = [["arm", "plays", *names, "as good", "probability"]]
+        good = "as good" if self.level is None else "within tolerance"
+        rows = [["arm", "plays", *names, good, "probability"]]
         for arm in self.arms:
-            told = [_told(arm.estimates[name]) for name in names]
-            other = "retired" if arm.retired else "no" if arm.allowed else "not allowed"
+            told = [str(arm.estimates[name]) for name in names]
             chance = f"{arm.propensity:.3g}".replace("nan", "unknown")
-            good = "yes" if arm.as_good else other
-            rows.append([arm.name, f"{arm.plays}", *told, good, chance])
+            rows.append([arm.name, f"{arm.plays}", *told, self._good(arm), chance])
         wide = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = [
             "  ".join(text.ljust(w) for text, w in zip(row, wide, strict=True)) for row in rows
         ]
-        return "\n".join([*(line.rstrip() for line in lines), self.reason])
+        text = "\n".join([*(line.rstrip() for line in lines), self.reason])
+        observed = any(e.value is not None for arm in self.arms for e in arm.estimates.values())
+        if self.level is None or not observed:
+            return text
+        return f"{text}\nIntervals are {self.level:.0%} credible intervals."
+
+    def _good(self, arm: ArmExplained) -> str:
+        """Return the cell of the table that says whether an arm is as good."""
+        if not arm.allowed:
+            return "retired" if arm.retired else "not allowed"
+        if arm.within is None:
+            return "yes" if arm.as_good else "no"
+        return posterior_words.short(arm.within)
 
     @property
     def likely(self) -> tuple[str, ...]:
@@ -92,6 +131,7 @@ def explained(
 ) -> ChooserExplanation:
     """Return a policy's explanation in the user's words and units."""
     allowed = sum(report.allowed for report in explanation.arms)
+    words = level_words if explanation.level is None else posterior_words
     told = tuple(
         ArmExplained(
             name=arms[report.arm],
@@ -102,73 +142,67 @@ def explained(
                 objective.name: _estimate(objective, report, i)
                 for i, objective in enumerate(objectives)
             },
-            as_good=report.candidate,
-            why="It is the only arm that can be chosen here."
-            if report.allowed and allowed == 1
-            else _why(explanation, report.arm, arms, active, objectives),
+            as_good=_as_good(explanation, report),
+            why=_why_not(report, bool(active[report.arm]), allowed)
+            or words.why(explanation, report.arm, arms, objectives),
             propensity=(1.0 - explore) * report.propensity + report.allowed * explore / allowed,
+            within=None if explanation.level is None else math.prod(report.within),
         )
         for report in explanation.arms
     )
     if allowed == 1:
         reason = _only(next(arm for arm in told if arm.allowed))
-    elif explanation.levels:
-        reason = _reason(explanation, told, objectives)
     else:
-        reason = explanation.reason_by(arms, [objective.name for objective in objectives])
+        names = [objective.name for objective in objectives]
+        parts = [] if explanation.levels else [explanation.reason_by(arms, names)]
+        if explanation.levels or explanation.standing:
+            parts.append(words.reason(explanation, told, objectives))
+        reason = " ".join(parts)
     if explore > 0.0 and allowed > 1:
         reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
-    return ChooserExplanation(told, tuple(objectives), reason)
+    confidence = None if explanation.level is None else _confidence(told)
+    if confidence is not None and allowed > 1 and any(o.tolerance for o in objectives):
+        chance = posterior_words.spoken(confidence)
+        reason += f" The chosen arm is within the tolerance with probability {chance}."
+    return ChooserExplanation(told, tuple(objectives), reason, explanation.level, confidence)
+
+
+def _confidence(arms: Sequence[ArmExplained]) -> float | None:
+    """Return the probability that the arm that would be chosen is within the tolerances."""
+    known = sum(arm.propensity * arm.within for arm in arms if arm.within is not None)
+    return None if math.isnan(known) else min(float(known), 1.0)
 
 
 def _estimate(objective: Objective, report: ArmReport, i: int) -> Estimate:
-    observations, mean, width = report.observations[i], report.mean[i], report.width[i]
+    observations = report.observations[i]
     if observations == 0 and report.prior == 0:
         return Estimate(None, None, None, 0)
+    low, high = report.ends(i)
     lower, value, upper = (
         min(max(objective.value(share), objective.range[0]), objective.range[1])
-        for share in (mean - width, mean, mean + width)
+        for share in (low, report.mean[i], high)
     )
     return Estimate(value, min(lower, upper), max(lower, upper), observations)
 
 
-def _why(
-    explanation: Explanation,
-    arm: int,
-    names: Sequence[str],
-    active: Booleans,
-    objectives: Sequence[Objective],
-) -> str:
-    """Say whether an arm counts as tied on the objectives above the one that decides, and why."""
-    if not active[arm]:
+def _as_good(explanation: Explanation, report: ArmReport) -> bool:
+    """Tell whether an arm counts as good as the best above the objective that decides."""
+    if explanation.standing:
+        return report.arm in explanation.standing[-1].arms
+    return report.candidate
+
+
+def _why_not(report: ArmReport, active: bool, allowed: int) -> str | None:
+    """Say why an arm is no choice, or the only one; None otherwise."""
+    if not active:
         return "It is retired."
-    if not explanation.arms[arm].allowed:
+    if not report.allowed:
         return "It is not allowed here."
-    if not explanation.levels:
-        return "It is a candidate." if explanation.arms[arm].candidate else "It is no candidate."
-    decides = len(explanation.levels) - 1
-    for objective, level in zip(objectives, explanation.levels[:decides], strict=False):
-        if arm not in level.arms:
-            within = f" within {objective.tolerance:g}" if objective.tolerance else ""
-            return (
-                f"Behind in {objective.name}: even the best end of its interval is not as good as "
-                f"{names[level.top]}{within}."
-            )
-    if decides == 0:
-        return f"{objectives[0].name} alone decides here."
-    tied = enumerated([objective.name for objective in objectives[:decides]])
-    return f"As good as the best in {tied}, as far as is known; {objectives[decides].name} decides."
+    return "It is the only arm that can be chosen here." if allowed == 1 else None
 
 
 def _unknown(arm: ArmExplained) -> bool:
     return math.isnan(arm.propensity) and arm.as_good
-
-
-def _told(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "not observed"
-    prior = "" if estimate.observations else ", by its prior"
-    return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g}){prior}"
 
 
 def _only(arm: ArmExplained) -> str:
@@ -176,62 +210,3 @@ def _only(arm: ArmExplained) -> str:
     known = any(estimate.value is not None for estimate in arm.estimates.values())
     unknown = "" if known else "; nothing is known of it yet"
     return f"{arm.name} is the only arm that can be chosen here{unknown}."
-
-
-def _reason(
-    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
-) -> str:
-    """Tell level by level how the choice comes about."""
-    sentences = []
-    last = len(explanation.levels) - 1
-    for i, level in enumerate(explanation.levels):
-        objective = objectives[i]
-        top = arms[level.top]
-        estimate = top.estimates[objective.name]
-        if i < last:
-            others = [arms[a].name for a in level.arms if a != level.top]
-            within = (
-                f", within the tolerance of {objective.tolerance:g}" if objective.tolerance else ""
-            )
-            as_good = (
-                f"{enumerated(others)} may be as good{within}" if others else "no other is as good"
-            )
-            sentences.append(
-                f"{objective.name}: {top.name} leads with {_told(estimate)}; {as_good}."
-            )
-        elif explanation.unsure:
-            likely = [arms[a] for a in explanation.likely]
-            later = [o.name for o in objectives[i + 1 :]]
-            ignored = f"; {enumerated(later)} {_do(later)} not count yet" if later else ""
-            tried = _tried(likely if len(likely) > 1 else [top], objective)
-            sentences.append(f"{objective.name}: {tried}{ignored}.")
-        else:
-            likely = [arms[a] for a in explanation.likely]
-            among = "Of these, " if i else ""
-            best = "most promising" if i else "best"
-            verb, drawn = ("is", "") if len(likely) == 1 else ("are", "; one of them is drawn")
-            names = enumerated([arm.name for arm in likely])
-            sentences.append(f"{among}{names} {verb} {best} in {objective.name}{drawn}.")
-    return " ".join(sentences)
-
-
-def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
-    """Say which arms may be played to learn about them, and why."""
-    names = enumerated([arm.name for arm in arms])
-    unknown = all(arm.estimates[objective.name].value is None for arm in arms)
-    if len(arms) == 1:
-        estimate = _told(arms[0].estimates[objective.name])
-        known = (
-            "nothing is known of it here yet"
-            if unknown
-            else f"too little is known of it here yet: {estimate}"
-        )
-        return f"{names} may be the best and {known}, so it is tried"
-    alike = len({arm.propensity for arm in arms}) == 1
-    chance = ", each as likely as the others" if alike else ""
-    known = "nothing" if unknown else "too little"
-    return f"{known} is known of {names} here yet, so one of them is tried{chance}"
-
-
-def _do(names: Sequence[str]) -> str:
-    return "does" if len(names) == 1 else "do"

@@ -20,7 +20,8 @@ def picture(told: "ChooserExplanation") -> str:
     """Return the picture, as the text of an SVG file.
 
     The reason stands on top. A likely arm is in colour, a tick marks an arm that is as good as the
-    best on the objectives above the one that decides, and a band shows the tolerance.
+    best on the objectives above the one that decides, and a band shows the tolerance. What these
+    and the intervals mean stands below.
     """
     names = [_short(arm.name, _LONGEST_ARM) for arm in told.arms]
     left = 36 + _LETTER * max(map(_wide, names))
@@ -48,10 +49,9 @@ def picture(told: "ChooserExplanation") -> str:
         parts += _panel(told, i, left + i * (_PANEL + _GAP), top)
     for n, (mark, words) in enumerate(legend):
         y = bottom + 12 + _LINE * n
-        parts += [
-            _tick(10, y) if mark == "tick" else _rect(10, y - 6, 10, 12, _BAND),
-            _text(26, y + 4, words, fill=_KNOWN),
-        ]
+        drawn = {"tick": _tick(10, y), "band": _rect(10, y - 6, 10, 12, _BAND)}
+        interval = _interval(6, 14, 22, y, _KNOWN, thick=False)
+        parts += [drawn.get(mark, interval), _text(28, y + 4, words, fill=_KNOWN)]
     return "".join([*parts, "</svg>"])
 
 
@@ -77,12 +77,8 @@ def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
         if estimate.value is None or estimate.low is None or estimate.high is None:
             parts.append(_text(x, y + 4, "not observed yet", fill="#999"))
             continue
-        parts.append(
-            f'<line x1="{across(estimate.low):.1f}" x2="{across(estimate.high):.1f}" y1="{y}" '
-            f'y2="{y}" stroke="{colour}" stroke-width="{4 if arm.as_good else 2}" '
-            f'stroke-opacity="{0.9 if arm.as_good else 0.5}"/>'
-            f'<circle cx="{across(estimate.value):.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-        )
+        ends = across(estimate.low), across(estimate.value), across(estimate.high)
+        parts.append(_interval(*ends, y, colour, thick=arm.as_good))
     return [
         *parts,
         f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="#999"/>',
@@ -113,9 +109,13 @@ def _legend(told: "ChooserExplanation") -> list[tuple[str, str]]:
     """Return the marks that occur, and what they say."""
     marks = []
     if any(arm.as_good for arm in told.arms):
-        marks.append(("tick", "counts as good as the best, as far as is known"))
+        known = "as far as is known" if told.level is None else "by the estimates"
+        marks.append(("tick", f"counts as good as the best, {known}"))
     if any(_band(told, i) for i in range(len(told.objectives))):
         marks.append(("band", "within the tolerance of the best estimate"))
+    estimates = [estimate for arm in told.arms for estimate in arm.estimates.values()]
+    if told.level is not None and any(estimate.value is not None for estimate in estimates):
+        marks.append(("interval", f"{told.level:.0%} credible interval, and the estimate"))
     return marks
 
 
@@ -127,6 +127,15 @@ def _is_favoured(told: "ChooserExplanation", arm: "ArmExplained") -> bool:
 
 def _height_of(top: int, row: int) -> int:
     return top + 40 + _ROW * row
+
+
+def _interval(low: float, value: float, high: float, y: float, colour: str, *, thick: bool) -> str:
+    """Return an interval and its estimate; one that is as good is thicker."""
+    return (
+        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" stroke="{colour}" '
+        f'stroke-width="{4 if thick else 2}" stroke-opacity="{0.9 if thick else 0.5}"/>'
+        f'<circle cx="{value:.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
+    )
 
 
 def _tick(x: float, y: float) -> str:

@@ -72,6 +72,15 @@ class FeatureMap(ABC):
         """1 for the feature that is 1 in every context, 0 for the others; all 0 if none is."""
         return np.zeros(self.count)
 
+    def left_out(self) -> Floats:
+        """Return how the learned weights tell what the map cannot represent, float[F].
+
+        With c[f] the learned variance of the weight of feature f, left_out() @ c is the variance
+        that is expected of the rest of the function: of higher degrees and interactions that are no
+        features. By default nothing is left out.
+        """
+        return np.zeros(self.count)
+
     @abstractmethod
     def parameters(self) -> tuple[float, ...]:
         """Return the numbers that, with dimension and count, define the map."""

@@ -115,6 +115,41 @@ class Mixed(FeatureMap):
                 second *= same * np.prod(1.0 / (2.0 * part + 1.0), axis=1)
         return second[0].copy(), second
 
+    def left_out(self) -> Floats:
+        """Return what the rest of the function is expected to vary by, for each learned variance.
+
+        Higher degrees are expected to vary by half as much in all as the highest one among the
+        features does; interactions of categories with higher degrees by twice as much as those with
+        the first, since these have all degrees to stand for; and interactions of three categories
+        by as much as those of two. A kind of interaction that did not fit, and the higher degrees
+        of a vector, are expected to vary by as much less than single features as `prior` has it.
+        With these factors intervals hold the truth where functions are smooth; see docs/theory.md.
+        """
+        kinds = [kind for kind, size in self.layout for _ in range(size)]
+        categories, degrees, vectors = np.zeros((3, self.count), np.int64)
+        for column in self.table.T.astype(np.int64):
+            for f, place in enumerate(column):
+                coordinate, degree = divmod(int(place), kernel.MIXED_PLACES)
+                if degree and kinds[coordinate] == "category":
+                    categories[f] += 1
+                elif degree:
+                    (vectors if kinds[coordinate] == "vector" else degrees)[f] += degree
+        counts = [sum(kind == name for kind, _ in self.layout) for name in ("number", "category")]
+        weights = _MIXED_VARIANCE * (vectors > 0)
+        if counts[0]:
+            highest = degrees[categories == 0].max()
+            weights += 0.5 * ((categories == 0) & (degrees == highest))
+        if all(counts):
+            mixed = (categories == 1) & (degrees == 1)
+            weights += 2.0 * mixed if mixed.any() else _MIXED_VARIANCE * (degrees == 1)
+        if counts[1] > 1:
+            pairs = categories == 2
+            if not pairs.any():
+                weights += _MIXED_VARIANCE * (categories == 1)
+            elif counts[1] > 2:
+                weights += pairs
+        return np.asarray(weights * np.diagonal(self.expectations()[1]))
+
     def parameters(self) -> tuple[float, ...]:
         """Return the layout as numbers."""
         kinds = ("number", "category", "vector")

@@ -1,7 +1,7 @@
 """What a policy is: it decides and learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -156,6 +156,15 @@ class Policy(ABC):
         learn = self._amend_checked if amends else self._update_checked
         learn(point, arm, rewards, allowed)
         return expected
+
+    def prospect(
+        self, point: Floats, allowed: Booleans | None, explore: float
+    ) -> Callable[[float, float], float] | None:
+        """Return what an outlook asks of a context; None for a policy without credible intervals.
+
+        See `PooledPolicy.prospect`.
+        """
+        return None
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add what another policy of the same definition learned on rounds of its own: its state().

@@ -54,6 +54,9 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.NEGLECT] = NEGLECT
         super().__init__(settings=settings, **parameters)
 
+    def _bands(self, looks: Looks) -> Floats:
+        return looks.bands
+
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
     ) -> tuple[Booleans, tuple[Level, ...], str]:

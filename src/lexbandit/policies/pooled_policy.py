@@ -1,7 +1,7 @@
 """A rule on pooled regressions: what the model remembers is shared, the rule says which arm."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
+from lexbandit.policies import credible
 from lexbandit.policies.base import Policy, Prior, no_such_play
 from lexbandit.policies.loading import arrays_like, check_counted, same_definition
 from lexbandit.policies.priors import check_priors, refuse_other_priors
@@ -90,6 +91,7 @@ class PooledPolicy(Policy):
         self._facts: Floats = np.zeros((objectives, pooled.FACTS))
         self._facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._expected: Floats = features.prior()
+        self._left_out: Floats = features.left_out()
         self._kind = features.kind
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
@@ -403,14 +405,16 @@ class PooledPolicy(Policy):
     def explain(self, context: Any, allowed: Any = None) -> Explanation:
         """Say what is known of every arm in `context`, and why one would be chosen.
 
-        Widths are half of a 95 % credible interval, 1.96 deviations of the posterior. The index is
-        the reach: up to there an arm has the benefit of the doubt.
+        Intervals are credible intervals of level 0.95, and widths half of them; see `credible`. The
+        index is the reach: up to there an arm has the benefit of the doubt.
         """
         features = self._features(context)
         ceilings = self._ceilings(allowed)
-        looks, wide = self._look(features), self._look(features, fully=True)
+        looks = self._look(features)
+        known = self._known_at(features)
         shares = self._shares(looks, ceilings)
         candidates, levels, reason = self._reason(looks, ceilings[0] > 0, shares)
+        standing, within = self._standing(known, self._bands(looks), ceilings[0] > 0)
         seen = self._tallies[:, :, pooled.COUNT] - self._tallies[:, :, pooled.WEIGHT]
         reports = tuple(
             ArmReport(
@@ -418,16 +422,89 @@ class PooledPolicy(Policy):
                 allowed=bool(ceilings[0, arm] > 0),
                 plays=int(self._plays[arm]),
                 observations=tuple(int(n) for n in seen[arm]),
-                mean=tuple(looks.means[:, arm].tolist()),
-                width=tuple((1.96 * wide.deviations[:, arm]).tolist()),
+                mean=tuple(known.means[:, arm].tolist()),
+                width=tuple((0.5 * (known.high - known.low)[:, arm]).tolist()),
                 index=tuple(looks.reaches[:, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
                 prior=int(self._tallies[arm, 0, pooled.WEIGHT]),
+                interval=tuple(
+                    zip(known.low[:, arm].tolist(), known.high[:, arm].tolist(), strict=True)
+                ),
+                near=tuple(known.near[:, arm].tolist()),
+                within=tuple(within[:, arm].tolist()),
             )
             for arm in range(self.arms)
         )
-        return Explanation(self.name, None, reports, Reason(reason), levels)
+        return Explanation(
+            self.name,
+            None,
+            reports,
+            Reason(reason),
+            levels,
+            level=credible.LEVEL,
+            standing=standing,
+        )
+
+    def _bands(self, looks: Looks) -> Floats:
+        """Return how far behind the best an arm is as good, for each objective."""
+        return self.tolerances
+
+    def _known_at(self, features: Floats) -> credible.Known:
+        """Return posterior means and deviations, credible intervals, and how near rewards are."""
+        looks = self._look(features, fully=True)
+        return credible.known_at(
+            self._model, features[0], looks.means, looks.deviations, self._left_out
+        )
+
+    def _standing(
+        self, known: credible.Known, bands: Floats, allowed: Booleans, shrink: float = 1.0
+    ) -> tuple[tuple[Level, ...], Floats]:
+        """Return the standing of an explanation, and the probabilities to be as good [D', K]."""
+        depth = max(1, self.objectives - 1)
+        levels = []
+        within = np.zeros((depth, self.arms))
+        left = allowed.copy()
+        deviations = known.deviations(shrink)
+        for i in range(depth):
+            means = np.where(left, known.means[i], -np.inf)
+            chances = credible.chances_within(known.means[i], deviations[i], bands[i], left)
+            within[i] = np.where(allowed, chances, 0.0)
+            top = int(means.argmax())
+            left &= means >= means[top] - bands[i]
+            levels.append(Level(top, tuple(np.flatnonzero(left).tolist()), float(bands[i])))
+        return tuple(levels), within
+
+    def prospect(
+        self, point: Floats, allowed: Booleans | None, explore: float
+    ) -> Callable[[float, float], float] | None:
+        """Return how many of the choices in a context are of arms that are known to be as good.
+
+        The function takes a probability, from which on an arm is known to be, and a factor by which
+        posterior deviations shrink, as with 1/factor² times as many rewards. It goes by what is
+        known now, whatever is learned later.
+        """
+        features = self._features(point)
+        ceilings = self._ceilings(allowed)
+        looks, known = self._look(features), self._known_at(features)
+        rule, bands = self.rule, self._bands(looks)
+
+        def settled(least: float, shrink: float) -> float:
+            reaches = looks.means + shrink * (looks.reaches - looks.means)
+            narrower = Looks(
+                looks.means,
+                shrink * looks.deviations,
+                shrink * looks.spreads,
+                reaches,
+                looks.bands,
+            )
+            shares = kernel.shares(rule, *narrower, ceilings)
+            open_ = ceilings[0] > 0
+            shares = (1.0 - explore) * shares + explore * open_ / open_.sum()
+            _, within = self._standing(known, bands, open_, shrink)
+            return float(shares[within.prod(axis=0) >= least].sum())
+
+        return settled
 
     # Arms and state.
 

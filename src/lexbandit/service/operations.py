@@ -106,7 +106,8 @@ async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
     """Explain which arm would be chosen in a context, and why. Nothing is decided."""
     told = engine.explain(request.point, request.body.context, request.body.allowed)
     arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in told.arms]
-    return s.ExplainReply(arms, list(told.likely), told.reason, str(told))
+    likely = list(told.likely)
+    return s.ExplainReply(arms, likely, told.reason, told.level, told.confidence, str(told))
 
 
 async def summary(engine: "Engine", request: Request) -> s.SummaryReply:

@@ -167,7 +167,10 @@ class ExplainRequest(Strict):
 
 
 class EstimateReply(Struct):
-    """What is known of an objective of an arm; null while nothing was observed."""
+    """What is known of an objective of an arm; null while nothing was observed.
+
+    `low` and `high` are the ends of a credible interval of the reply's `level`, if it has one.
+    """
 
     value: float | None
     low: float | None
@@ -176,7 +179,11 @@ class EstimateReply(Struct):
 
 
 class ArmExplanation(Struct):
-    """What is known of an arm in a context."""
+    """What is known of an arm in a context.
+
+    `within` is the probability that it is within the tolerances of the best arm; null for a policy
+    that knows none. `as_good`: by the estimates it is.
+    """
 
     name: str
     allowed: bool
@@ -186,14 +193,22 @@ class ArmExplanation(Struct):
     as_good: bool
     why: str
     propensity: Propensity
+    within: float | None
 
 
 class ExplainReply(Struct):
-    """Why an arm would be chosen: in fields, and as a text to print."""
+    """Why an arm would be chosen: in fields, and as a text to print.
+
+    `level` is the probability of the credible intervals; null for a policy whose intervals are not
+    calibrated. `confidence` is the probability that the arm that would be chosen is within the
+    tolerances of the best; null for a policy that knows none.
+    """
 
     arms: list[ArmExplanation]
     likely: list[str]
     reason: str
+    level: float | None
+    confidence: float | None
     text: str
 
 

@@ -52,4 +52,5 @@ def _use(definition: Definition) -> None:
     for arms in (None, allowed):
         chooser.choose_many(columns, arms)
     chooser.explain(context)
+    chooser.propensities(context)
     chooser.summary()

@@ -130,11 +130,10 @@ def _likeliest(chooser: Chooser, context: Mapping[str, Any]) -> tuple[str | None
 
     Arms whose probabilities are not known count as equally likely.
     """
-    explanation = chooser.explain(context)
-    likely = explanation.likely
-    chances = {arm.name: arm.propensity for arm in explanation.arms}
-    chance = chances[likely[0]]
-    if math.isnan(chance):
+    chances = chooser.propensities(context)
+    if any(map(math.isnan, chances.values())):
+        likely = chooser.explain(context).likely
         return likely[0] if len(likely) == 1 else None, None
-    tied = len(likely) > 1 and math.isclose(chances[likely[1]], chance)
-    return None if tied else likely[0], chance
+    first, *others = sorted(chances, key=lambda arm: -chances[arm])
+    tied = bool(others) and math.isclose(chances[others[0]], chances[first])
+    return None if tied else first, chances[first]

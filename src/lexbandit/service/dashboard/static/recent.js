@@ -84,13 +84,15 @@ async function open(decision, opener) {
   }
 }
 
-function explain({ reason, arms }) {
-  say(by("why-reason"), `By what is known now: ${reason}`);
-  by("why-table").replaceChildren(known(arms));
-  for (const objective of objectives) intervals(objective, arms);
+function explain({ reason, arms, level }) {
+  const kind = level === null ? "intervals" : `${percent(level)} credible intervals`;
+  const told = level === null ? "" : ` Intervals are ${kind}.`;
+  say(by("why-reason"), `By what is known now: ${reason}${told}`);
+  by("why-table").replaceChildren(known(arms, level));
+  for (const objective of objectives) intervals(objective, arms, kind);
 }
 
-function intervals(objective, arms) {
+function intervals(objective, arms, kind) {
   const place = el("div", { class: "chart" });
   const way = objective.goal === "min" ? "less" : "more";
   by("why-charts").append(el("figure", {}, el("h3", {}, `${objective.name} (${way} is better)`), place));
@@ -99,19 +101,21 @@ function intervals(objective, arms) {
     const { value: middle, low, high, observations } = arm.estimates[objective.name];
     return { arm: arm.name, value: middle, low, high, n: observations, good: arm.as_good, likely: most > 0 && arm.propensity === most };
   });
-  const label = `${objective.name}: estimates and intervals of ${counted(arms.length, "arm")}; the table below has the numbers.`;
+  const label = `${objective.name}: estimates and ${kind} of ${counted(arms.length, "arm")}; the table below has the numbers.`;
   draw(place, "", intervalsSpec(objective, arms.map((arm) => arm.name)), { rows }, label);
 }
 
-function known(arms) {
-  const head = ["arm", "probability", ...objectives.map((o) => o.name), "rewarded plays", "why"];
+function known(arms, level) {
+  const within = level === null ? [] : ["within tolerance"];
+  const head = ["arm", "probability", ...within, ...objectives.map((o) => o.name), "rewarded plays", "why"];
   const estimate = (objective, { value: middle, low, high }) => (middle === null ? "not observed yet"
     : `${value(objective, middle)} (${value(objective, low)} to ${value(objective, high)})`);
   const rows = arms.map((arm) => [
     arm.name + (arm.retired ? " (retired)" : ""),
     arm.propensity === null ? "unknown" : percent(arm.propensity),
+    ...within.map(() => (arm.allowed ? percent(arm.within) : "")),
     ...objectives.map((o) => estimate(o, arm.estimates[o.name])),
     count(arm.plays), arm.why,
   ]);
-  return table(head, rows, [1, objectives.length + 2]);
+  return table(head, rows, [1, ...within.map(() => 2), head.length - 2]);
 }

@@ -118,16 +118,16 @@ WRONG = [
         "'lex-linucbb'; did you mean 'lex-linucb'"),
     (("wait = 60", "policy = 7"), "line 4, points.router.policy: unknown policy 7"),
     (("wait = 60", "settings = { scael = 1 }"), "line 4, points.router.settings.scael: unknown "
-        "setting of the policy 'lex-linucb': 'scael'; did you mean 'scale'"),
-    (("wait = 60", "settings = { clock = 1 }"), "unknown setting of the policy 'lex-linucb': 'clo"),
+        "setting of the policy 'lex-thompson': 'scael'; did you mean 'scale'"),
+    (("wait = 60", "settings = { clock = 1 }"), "unknown setting of the policy 'lex-thompson': 'clo"),
     (("wait = 60", "settings = { scale = -1 }"), "line 4, points.router.settings.scale: scale"),
     *((("wait = 60", f"settings = {{ {key} = 2 }}"), f"line 4, points.router.settings.{key}: "
         f"'{key}' is a key of the point itself")
         for key in ("horizon", "seed", "arms", "objectives", "policy", "wait")),
     (("wait = 60", "settings = { dimension = 2 }"), "'dimension' follows from the context"),
     (("wait = 60", "settings = { tolerance = 0.1 }"), "'tolerance' is a key of each objective"),
-    (("wait = 60", "threshold = 2.5"), "line 4, points.router.threshold: 'threshold' is a setting "
-        "of the policy 'lex-linucb': write settings = { threshold = 2.5 }."),
+    (("wait = 60", "caution = 2.5"), "line 4, points.router.caution: 'caution' is a setting "
+        "of the policy 'lex-thompson': write settings = { caution = 2.5 }."),
     (("wait = 60", 'policy = "random"\nthreshold = 2.5'), "unknown key 'threshold'"),
     (("wait = 60", "policy = 7\nthreshold = 2.5"), "unknown key 'threshold'"),
     (("wait = 60", "settings = 1"), "settings must be a table"),

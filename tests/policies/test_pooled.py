@@ -369,7 +369,6 @@ def test_a_prior_does_not_lower_the_noise(weight: int) -> None:
     assert (policy.state()["facts"][:, pooled.NOISE] >= 0.9 * before).all()
 
 
-@pytest.mark.xfail(strict=True, reason="what a prior leaves unexplained counts as noise")
 def test_a_prior_says_nothing_about_the_noise() -> None:
     """Rewards vary by .05 around .9; a prior of .3 is far off, which is no noise.
 

@@ -119,7 +119,8 @@ WRONG = [
     (("wait = 60", "policy = 7"), "line 4, points.router.policy: unknown policy 7"),
     (("wait = 60", "settings = { scael = 1 }"), "line 4, points.router.settings.scael: unknown "
         "setting of the policy 'lex-thompson': 'scael'; did you mean 'scale'"),
-    (("wait = 60", "settings = { clock = 1 }"), "unknown setting of the policy 'lex-thompson': 'clo"),
+    (("wait = 60", "settings = { clock = 1 }"), "unknown setting of the policy "
+        "'lex-thompson': 'clock'"),
     (("wait = 60", "settings = { scale = -1 }"), "line 4, points.router.settings.scale: scale"),
     *((("wait = 60", f"settings = {{ {key} = 2 }}"), f"line 4, points.router.settings.{key}: "
         f"'{key}' is a key of the point itself")

@@ -26,9 +26,11 @@ class Constants(NamedTuple):
     fading: float
     pooled_noise: float
     pooled_share: float
+    even_share: float
     common_width: float
     rounding: float
     least_noise: float
+    least_penalty: float
     least_scale: float
     learn_from: float
     settled: float
@@ -124,7 +126,9 @@ class Objective:
         """σ_a²: of a binary reward from its chance, else from residuals, drawn to all arms'."""
         if self.seen > 0 and self.other == 0:
             pull = self.constants.pooled_share * leverage
-            share = (min(max(mean, 0.0), 1.0) + pull * self.centre) / (1 + pull)
+            even = self.constants.even_share * leverage
+            share = min(max(mean, 0.0), 1.0) + pull * self.centre + even / 2
+            share /= 1 + pull + even
             return share * (1 - share)
         few = self.constants.pooled_noise
         return (few * self.noise + arm.residual) / (few + arm.count - arm.weight)
@@ -160,6 +164,7 @@ class Objective:
             for _ in range(2):
                 before = max(self.noise, c.least_noise * V)
                 self.penalties = before / (V * self.prior.variance * self.scales)
+                self.penalties = np.maximum(self.penalties, c.least_penalty * self.seen)
                 for arm in self.arms:
                     arm.solve(self.penalties)
                 self.solve_common()
@@ -194,11 +199,14 @@ class Objective:
         self.scales = scales
 
     def unexplained(self, arm: Arm) -> float:
-        """Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0."""
+        """Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0, and of it the share that is not the prior's."""
+        if arm.count == 0:
+            return 0.0
         t = self.common
         moment = arm.moment - arm.gram @ t
         squares = arm.square - 2 * t @ arm.moment + t @ arm.gram @ t
-        return max(float(squares - moment @ arm.inverse @ moment), 0.0)
+        whole = max(float(squares - moment @ arm.inverse @ moment), 0.0)
+        return whole * (arm.count - arm.weight) / arm.count
 
 
 class LexThompson:

@@ -20,7 +20,8 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              degrees of freedom under the model. σ² = (2g + Σ_a Q_a)/(2 + Σ_a n_a): two pseudo
              rewards of variance g = min(1, 8/n)/16, which fade. σ_a² = (10σ² + Q_a)/(10 + n_a).
     binary   Where every reward was 0 or 1, σ_a² = p(1 − p) instead, with p the estimate drawn to
-             the mean of all rewards by two pseudo rewards.
+             the mean of all rewards by two pseudo rewards, and to ½ by one (Jeffreys' prior): an
+             arm of a few plays without a success is not sure to have none.
     c        c_f = V v_f x_f. V is the square of min(0.2, 0.8 S), at least 0.4 S, with S the
              deviation of all rewards. v are the relative variances of the feature map. x is shared
              by the features of a block, and learned by the EM algorithm, a step at each refresh:
@@ -67,15 +68,18 @@ FIRST_NOISE = 1 / 16
 _PSEUDO_REWARDS = 2.0
 _FADING = 8.0
 # The pseudo rewards by which an arm's noise is drawn to that of all arms, and the chance of a
-# binary reward to the share of ones in all.
+# binary reward to the share of ones in all, and to ½.
 _POOLED_NOISE = 10.0
 POOLED_SHARE = 2.0
+EVEN_SHARE = 1.0
 # θ_0 varies by so much more than an arm does around it.
 COMMON_WIDTH = 20.0
 # The noise is at least this share of the mean square of the rewards, for rounding, and of the prior
-# variance, for the condition of the matrices.
+# variance; penalties are at least this share of the number of rewards, for the condition of the
+# matrices.
 _ROUNDING = 1e-14
 _LEAST_NOISE = 1e-6
+_LEAST_PENALTY = 1e-9
 # The learned scale of a block stays above this, and is learned once so many rewards are seen.
 _LEAST_SCALE = 0.0025
 _LEARN_FROM = 8.0
@@ -104,9 +108,8 @@ def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> fl
     facts, tallies = model.facts, model.tallies
     if facts[i, OTHER] == 0.0 and facts[i, SEEN] > 0.0:
         inside = min(max(mean, 0.0), 1.0)
-        share = (inside + POOLED_SHARE * leverage * facts[i, CENTRE]) / (
-            1.0 + POOLED_SHARE * leverage
-        )
+        drawn = POOLED_SHARE * facts[i, CENTRE] + EVEN_SHARE * 0.5
+        share = (inside + leverage * drawn) / (1.0 + leverage * (POOLED_SHARE + EVEN_SHARE))
         return float(share * (1.0 - share))
     seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
     pooled = _POOLED_NOISE * facts[i, NOISE] + tallies[arm, i, RESIDUAL]
@@ -334,7 +337,10 @@ def place_common(model: Model, i: int) -> None:
 
 @inlined
 def residual(model: Model, arm: int, i: int, rest: Array) -> float:
-    """Return Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0 and b' = b − Gθ_0, from the sums."""
+    """Return Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0 and b' = b − Gθ_0, from the sums.
+
+    Of an arm with a prior, the share of it that belongs to rewards: a prior is no noise.
+    """
     tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
     size = model.prior.shape[1]
     if tallies[arm, i, COUNT] == 0.0:
@@ -352,7 +358,8 @@ def residual(model: Model, arm: int, i: int, rest: Array) -> float:
         for k in range(size):
             value += matrices[arm, i, INVERSE, j, k] * rest[k]
         total -= rest[j] * value
-    return float(max(total, 0.0))
+    seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+    return float(max(total, 0.0) * seen / tallies[arm, i, COUNT])
 
 
 @kernel
@@ -391,7 +398,7 @@ def refresh(model: Model, i: int, steps: int) -> None:
             noise = max(facts[i, NOISE], _LEAST_NOISE * variance)
             for j in range(size):
                 scale = variance * prior[VARIANCE, j] * shared[i, SCALE, j]
-                shared[i, PENALTY, j] = noise / scale
+                shared[i, PENALTY, j] = max(noise / scale, _LEAST_PENALTY * seen)
             solve(model, i, factor)
             facts[i, NOISE] = noise_now(seen, facts[i, UNEXPLAINED], square, variance)
             if abs(facts[i, NOISE] - noise) <= _SETTLED * noise:

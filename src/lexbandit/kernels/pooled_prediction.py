@@ -50,12 +50,13 @@ def expect(
 def average_noise(model: Model, arm: int, i: int) -> float:
     """Return the variance of an arm's rewards around their means, over all of its contexts.
 
-    Where all rewards were 0 or 1 it is that of their share, drawn to the share of all arms.
+    Where all rewards were 0 or 1 it is that of their share, drawn to the share of all arms and ½.
     """
     facts, tallies = model.facts, model.tallies
     if facts[i, pooled.OTHER] == 0.0 and facts[i, pooled.SEEN] > 0.0:
-        drawn = pooled.POOLED_SHARE
-        ones = tallies[arm, i, pooled.TOTAL] + drawn * facts[i, pooled.CENTRE]
+        drawn = pooled.POOLED_SHARE + pooled.EVEN_SHARE
+        ones = tallies[arm, i, pooled.TOTAL] + pooled.EVEN_SHARE * 0.5
+        ones += pooled.POOLED_SHARE * facts[i, pooled.CENTRE]
         share = min(max(ones / (tallies[arm, i, pooled.COUNT] + drawn), 0.0), 1.0)
         return float(share * (1.0 - share))
     return float(pooled.noise_of(model, arm, i, 0.0, 0.0))

@@ -59,6 +59,7 @@ def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, Le
         Prior(*policy.features.prior()),
         CONSTANTS,
         benefit=rule[pooled_rules.BENEFIT],
+        binary=rule[pooled_rules.BINARY],
         few=rule[pooled_rules.FEW],
         draws=rule[pooled_rules.DRAWS],
         floor=rule[pooled_rules.FLOOR],

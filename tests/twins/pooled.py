@@ -221,6 +221,7 @@ class LexThompson:
         constants: Constants,
         *,
         benefit: float,
+        binary: float,
         few: float,
         draws: float,
         floor: float,
@@ -231,33 +232,40 @@ class LexThompson:
         self.K, self.D, self.phi = K, D, phi
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
         self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
-        self.few, self.tolerances = few, tolerances
+        self.binary, self.few, self.tolerances = binary, few, tolerances
         self.rounds = 0
         self.dice = Dice(seed)
-
-    def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
-        """Means and deviations of all arms; wider for neglected ones where ties must be exact."""
-        objective = self.objectives[i]
-        found = []
-        for arm in objective.arms:
-            m, s = objective.estimate(arm, phi)
-            if self.exact(i):
-                ratio = objective.seen / (self.K * (arm.count + 1))
-                s *= math.sqrt(1 + self.neglect * math.log(max(ratio, 1.0)))
-            found.append((m, s))
-        return found
 
     def exact(self, i: int) -> bool:
         return i < self.D - 1 and self.tolerances[i] == 0
 
+    def wider(self, i: int) -> list[float]:
+        """w = sqrt(1 + neglect · ln⁺(N/(K(n + 1)))) of every arm."""
+        objective = self.objectives[i]
+        ratios = [objective.seen / (self.K * (arm.count + 1)) for arm in objective.arms]
+        return [math.sqrt(1 + self.neglect * math.log(max(ratio, 1.0))) for ratio in ratios]
+
+    def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
+        """Means and deviations of draws of all arms."""
+        objective = self.objectives[i]
+        found = []
+        for arm, wider in zip(objective.arms, self.wider(i), strict=True):
+            m, s = objective.estimate(arm, phi)
+            found.append((m, self.draws * s * (wider if self.exact(i) else 1.0)))
+        return found
+
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κs with κ = benefit · ln(2 + t) · (1 + few/(n + 1))."""
-        kappa = self.benefit * math.log(self.rounds + 3)
-        counts = [arm.count for arm in self.objectives[i].arms]
-        return [
-            m + kappa * (1 + self.few / (n + 1)) * s
-            for n, (m, s) in zip(counts, self.known(i, phi), strict=True)
-        ]
+        """m + κws with κ = benefit · ln(2 + t)^1.25 · (1 + few/(n + 1)), less if binary."""
+        objective = self.objectives[i]
+        kappa, worth = self.benefit * math.log(self.rounds + 3) ** 1.25, 1.0
+        if objective.seen > 0 and objective.other == 0:
+            v = objective.centre * (1 - objective.centre)
+            kappa, worth = self.binary * math.sqrt(v) * kappa, 4 * v
+        found = []
+        for arm, wider in zip(objective.arms, self.wider(i), strict=True):
+            m, s = objective.estimate(arm, phi)
+            found.append(m + kappa * (1 + self.few / (worth * arm.count + 1)) * wider * s)
+        return found
 
     def select(self, context: Any, allowed: Any = None) -> int:
         phi = self.phi(context)
@@ -266,7 +274,7 @@ class LexThompson:
             if len(left) == 1:
                 break
             known = self.known(i, phi)
-            z = {a: known[a][0] + self.draws * known[a][1] * normal(self.dice) for a in left}
+            z = {a: known[a][0] + known[a][1] * normal(self.dice) for a in left}
             h = self.dice.one_of([a for a in left if z[a] == max(z.values())])
             if i == self.D - 1:
                 return h

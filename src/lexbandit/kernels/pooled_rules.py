@@ -13,8 +13,10 @@ from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import (
+    CENTRE,
     COUNT,
     NOISE,
+    OTHER,
     SEEN,
     WEIGHT,
     Model,
@@ -34,8 +36,11 @@ OUTSIDE, TOO_LARGE, NO_PLAY, DONE = 0, 1, 2, 3
 LEX_THOMPSON = 0
 
 # The settings of lex-thompson, in one array; `rivals` has those of its rules.
-BENEFIT, FEW, DRAWS, FLOOR, NEGLECT = 0, 1, 2, 3, 4
-SETTINGS = 5
+BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR = 0, 1, 2, 3, 4, 5
+SETTINGS = 6
+
+# κ grows with this power of ln t.
+_GROWTH = 1.25
 
 
 @inlined
@@ -54,11 +59,12 @@ def prepare(
 ) -> None:
     """Write what rules read: spreads of draws, reaches and bands of every level.
 
-    For lex-thompson the reach of an arm is m + κs, with κ = benefit · ln(2 + t) · (1 + few/(n + 1))
-    in the round t for an arm with n rewards; the band is the tolerance. An objective before the
-    last that has none has the band floor · σ · t^(−1/3), which lets exact ties resolve, and there
-    arms that were neglected count as less known: with n of the N rewards of K arms, s² grows by the
-    factor 1 + neglect · ln⁺(N/(K(n + 1))).
+    For lex-thompson the reach of an arm is m + κws. In the round t, for an arm with n of the N
+    rewards of K arms, κ = benefit · ln(2 + t)^1.25 · (1 + few/(n + 1)) and w² = 1 + neglect ·
+    ln⁺(N/(K(n + 1))). Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at
+    the mean p of them, κ = binary · √v · benefit · ln(2 + t)^1.25 · (1 + few/(4vn + 1)).
+    The band is the tolerance. An objective before the last that has none has the band floor · σ ·
+    t^(−1/3), which lets exact ties resolve, and there draws are wider by w too.
     """
     if rule != LEX_THOMPSON:
         rivals.prepare(
@@ -77,17 +83,21 @@ def prepare(
         return
     last = means.shape[0] - 1
     arms = means.shape[1]
-    benefit = settings[BENEFIT] * math.log(clock[0] + 3.0)
+    benefit = settings[BENEFIT] * math.log(clock[0] + 3.0) ** _GROWTH
     for i in range(last + 1):
         exact = i < last and tolerances[i] == 0.0
+        doubt, worth = benefit, 1.0
+        if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
+            variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
+            doubt *= settings[BINARY] * math.sqrt(variance)
+            worth = 4.0 * variance
         for arm in range(arms):
-            deviation = deviations[i, arm]
-            if exact:
-                ratio = model.facts[i, SEEN] / (arms * (model.tallies[arm, i, COUNT] + 1.0))
-                deviation *= math.sqrt(1.0 + settings[NEGLECT] * math.log(max(ratio, 1.0)))
-            spreads[i, arm] = settings[DRAWS] * deviation
-            few = 1.0 + settings[FEW] / (model.tallies[arm, i, COUNT] + 1.0)
-            reaches[i, arm] = means[i, arm] + benefit * few * deviation
+            count = model.tallies[arm, i, COUNT]
+            ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
+            wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
+            few = 1.0 + settings[FEW] / (worth * count + 1.0)
+            spreads[i, arm] = settings[DRAWS] * deviations[i, arm] * (wider if exact else 1.0)
+            reaches[i, arm] = means[i, arm] + doubt * few * wider * deviations[i, arm]
         widths[i] = tolerances[i]
         if exact:
             fall = (clock[0] + 1.0) ** (-1.0 / 3.0)

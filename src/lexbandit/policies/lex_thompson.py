@@ -12,14 +12,16 @@ from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.pooled_policy import Looks, PooledPolicy, pooled_features
 from lexbandit.policies.wording import listed, objective
 
-# How far above its estimate an arm has the benefit of the doubt at caution 1: BENEFIT · ln(2 + t)
-# deviations of the posterior, times 1 + FEW/(n + 1) for an arm with n rewards.
-BENEFIT = 0.16
+# How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
+# posterior: BENEFIT · ln(2 + t)^1.25, times 1 + FEW/(n + 1) for an arm with n rewards, times
+# sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) if these are n of N rewards of K arms. For rewards of 0 or 1
+# with variance v it is times BINARY · √v, and a reward counts for 4v in 1 + FEW/(n + 1).
+BENEFIT = 0.105
+BINARY = 1.7
 FEW = 8.0
-# For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and how
-# much less known an arm counts that was tried less than others.
-FLOOR = 0.7
-NEGLECT = 1.5
+NEGLECT = 0.5
+# For objectives without a tolerance: the band is this share of the noise, times t^(−1/3).
+FLOOR = 0.5
 
 
 class LexThompsonRule(PooledPolicy):
@@ -27,14 +29,18 @@ class LexThompsonRule(PooledPolicy):
 
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
     allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
-    C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ s_a ≥ z_h − band},
-    κ = 0.16 ln(2 + t) (1 + 8/(n_a + 1))/caution in the round t for an arm with n_a rewards. In the
-    last objective the arm of the highest draw is played. κ grows, and is large for arms that were
-    hardly tried, so that one left out by bad luck is tried again.
+    C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ_a w_a s_a ≥ z_h −
+    band}. In the last objective the arm of the highest draw is played. In the round t, for an arm
+    with n_a of the N rewards of K arms,
 
-    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
-    resolve, and an arm that was neglected counts as less known: with n of the N rewards of K arms
-    s² is multiplied by 1 + 1.5 ln⁺(N/(K(n + 1))).
+        κ_a = 0.105 ln(2 + t)^1.25 (1 + 8/(n_a + 1))/caution,    w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))).
+
+    Both are large for arms that were hardly tried, and grow, so that one left out by bad luck is
+    tried again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them,
+    κ_a is multiplied by 1.7 √v, and has 8/(4vn_a + 1) for 8/(n_a + 1): rare successes say little.
+
+    The band is the objective's tolerance. If that is 0, it is ½ σ t^(−1/3), which lets exact ties
+    resolve, and draws are wider by w_a.
 
     A derivation of this project. With one objective and exploration 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
@@ -48,10 +54,11 @@ class LexThompsonRule(PooledPolicy):
         self.exploration = checks.positive("exploration", exploration)
         settings = np.zeros(kernel.SETTINGS)
         settings[kernel.BENEFIT] = BENEFIT / self.caution
+        settings[kernel.BINARY] = BINARY
         settings[kernel.FEW] = FEW
+        settings[kernel.NEGLECT] = NEGLECT
         settings[kernel.DRAWS] = self.exploration
         settings[kernel.FLOOR] = FLOOR
-        settings[kernel.NEGLECT] = NEGLECT
         super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:

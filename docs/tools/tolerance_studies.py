@@ -1,8 +1,8 @@
-"""Write studies/tolerance-*.toml, one for each kind of the environment `tolerance`.
+"""Write studies/tolerance-*.toml, two for each kind of the environment `tolerance`.
 
 python docs/tools/tolerance_studies.py
 
-All have the same policies, listed here once.
+tolerance-KIND has 10,000 rounds and all policies, tolerance-long-KIND 100,000 and some of them.
 """
 
 from pathlib import Path
@@ -28,6 +28,11 @@ label = "lex-thompson (caution)"
 grid = { caution = ["1/4", "1/2", "1", "2", "4"] }
 
 [[policies]]
+name = "lex-thompson"
+label = "lex-thompson (exploration)"
+grid = { exploration = ["0.3", "0.6", "1"] }
+
+[[policies]]
 name = "cs-ts"
 
 [[policies]]
@@ -48,19 +53,38 @@ label = "sum-thompson (price)"
 grid = { price = ["0.1", "0.3", "1", "3"] }
 """
 
+LONG_POLICIES = """\
+[[policies]]
+name = "lex-linucb"
+label = "lex-linucb (0.5)"
+threshold = 0.5
+
+[[policies]]
+name = "lex-thompson"
+
+[[policies]]
+name = "cs-ts"
+
+[[policies]]
+name = "cs-ucb"
+
+[[policies]]
+name = "sum-thompson"
+"""
+
 STUDY = """\
 # Written by docs/tools/tolerance_studies.py: change it there.
-name = "tolerance-{kind}"
-title = "Tolerance: {kind}"
+name = "{series}-{kind}"
+title = "{title}: {kind}"
 about = "{about}"
-horizon = 10_000
+horizon = {horizon}
 runs = 32
 objectives = {objectives}
-checkpoints = [300, 1_000, 3_000, 10_000]
-worlds_from = 1000
+checkpoints = {checkpoints}
+worlds_from = 2000
 
 [series]
-name = "tolerance"
+name = "{series}"
 kind = "frontier"
 label = "{kind}"
 baseline = "lex-linucb (0.5)"
@@ -72,15 +96,32 @@ kind = "{kind}"
 {policies}"""
 
 
+SHORT = {
+    "series": "tolerance",
+    "title": "Tolerance",
+    "horizon": "10_000",
+    "checkpoints": "[300, 1_000, 3_000, 10_000]",
+    "policies": POLICIES,
+}
+LONG = {
+    "series": "tolerance-long",
+    "title": "Tolerance, long",
+    "horizon": "100_000",
+    "checkpoints": "[10_000, 20_000, 100_000]",
+    "policies": LONG_POLICIES,
+}
+
+
 def texts() -> dict[str, str]:
     """Return the text of every study by the name of its file."""
     return {
-        f"tolerance-{kind}.toml": STUDY.format(
+        f"{form['series']}-{kind}.toml": STUDY.format(
             kind=kind,
             about=(make.__doc__ or "").partition("\n")[0],
             objectives='["first", "second", "third"]' if kind == "three" else '["first", "last"]',
-            policies=POLICIES,
+            **form,
         )
+        for form in (SHORT, LONG)
         for kind, make in KINDS.items()
     }
 

@@ -107,18 +107,15 @@ def _show_frontier(name: str, series: dict[str, Any], voice: Voice) -> None:
     """Print each policy's two ratios, overall, at every checkpoint."""
     rows = [
         [
-            label,
+            label.partition(" (")[0] + " " + label.partition("@")[2] if "@" in label else label,
             *(
-                "-" if place is None else f"{place['ratio']:.2f}"
-                for at in series["horizons"]
-                for place in at["overall"][label].values()
+                " / ".join("-" if found is None else f"{found['ratio']:.2f}" for found in both)
+                for both in (at["overall"][label].values() for at in series["horizons"])
             ),
         ]
         for label in series["policies"]
     ]
-    head = ["policy"]
-    for at in series["horizons"]:
-        head += [f"loss, T = {at['horizon']:,}", "missed"]
+    head = ["policy: loss / missed", *(f"T = {at['horizon']:,}" for at in series["horizons"])]
     title = f"{name}: ratios to {series['baseline']}, geometric mean over {len(series['labels'])}"
     voice.table(title, head, rows)
 

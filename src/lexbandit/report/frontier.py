@@ -120,7 +120,7 @@ def _text(name: str, rows: list[Row], order: int) -> str:
     if len(rows) == 1:
         return name
     if order == 0:
-        return f"{name}: {rows[0]['at']}"
+        return f"{name.partition(' (')[0]}: {rows[0]['at']}"
     return str(rows[order]["at"]) if order == len(rows) - 1 else ""
 
 

@@ -281,3 +281,43 @@ def test_the_summary_says_nothing_of_what_was_taken_as_given(make: Make) -> None
     text = str(chooser.summary())
     assert "outside" not in text
     assert "otherwise" not in text
+
+
+def test_what_may_surprise_is_said_in_a_sentence(make: Make) -> None:
+    """An objective and an arm without rewards, and a tolerance that all rewards lie within."""
+    chooser = make()
+    for _ in range(40):
+        chooser.reward(chooser.choose(CONTEXT), cost=0.01)
+    assert chooser.summary().notes == (
+        "quality was never rewarded: any arm may be the best in it, so it tells none apart.",
+    )
+    assert chooser.summary().notes[0] in str(chooser.summary())
+
+    chooser = make()
+    for n in range(90):
+        decision = chooser.choose(CONTEXT, allowed=[["small", "medium", "large"][n % 3]])
+        if decision.arm != "large":
+            chooser.reward(decision, quality=n % 2, cost=0.01)
+    assert chooser.summary().notes == (
+        "Rewards never came for large (30 decisions): an arm of which nothing is known goes on "
+        "being tried.",
+    )
+
+    objectives = [lb.Objective("quality", tolerance=0.3), lb.Objective("cost", goal="min")]
+    chooser = make(objectives=objectives)
+    for n in range(60):
+        decision = chooser.choose(CONTEXT, allowed=[["small", "medium", "large"][n % 3]])
+        chooser.reward(decision, quality=0.8 + 0.02 * (n % 5), cost=0.01)
+    assert chooser.summary().notes == (
+        "Nearly all rewards of quality lie within its tolerance, 0.3, of each other: arms that "
+        "differ by so little are as good, and cost decides between them.",
+    )
+
+
+def test_nothing_surprises_at_first_or_as_usual(make: Make) -> None:
+    chooser = make()
+    assert chooser.summary().notes == ()
+    for n in range(60):
+        decision = chooser.choose(CONTEXT)
+        chooser.reward(decision, quality=n % 4 / 4, cost=0.01)
+    assert chooser.summary().notes == ()

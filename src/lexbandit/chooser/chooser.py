@@ -12,6 +12,7 @@ from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.doors import id_of, nothing_told, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
+from lexbandit.chooser.outlook import Outlook, outlook
 from lexbandit.chooser.proposals import Choice, Proposal, Proposals
 from lexbandit.chooser.summary import Summary, summarized, taken_of
 from lexbandit.errors import InvalidInput
@@ -172,6 +173,15 @@ class Chooser(ChooserCore):
         """
         confidence = self.explain(context, allowed).confidence
         return math.nan if confidence is None else confidence
+
+    def outlook(self, share: float = 0.9) -> Outlook:
+        """Say in which share of requests the last objective decides, and when in most of them.
+
+        It decides where the arm that is chosen is within the tolerances of the best. This is
+        measured in recent contexts, and projected to when it holds in `share` of the requests.
+        Before any reward came it is a first guess. Others wait for one context at a time.
+        """
+        return outlook(self, share)
 
     def summary(self) -> Summary:
         """Say what was earned so far, and what always playing each arm would have given instead.

@@ -15,6 +15,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.ledger import Ledger
+from lexbandit.chooser.outlook import warn_if_far
 from lexbandit.chooser.policy_for import DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
@@ -97,6 +98,7 @@ class ChooserCore:
         self._id = f"{prefix}-%x"  # of the decision of a number
         self._past = {prefix}  # whose decisions it learned from: none may count twice
         _USED[id(self.policy)] = self
+        warn_if_far(self)
 
     # What Python says of a missing argument is for those who made a Chooser.
     __init__.__qualname__ = "Chooser.__init__"

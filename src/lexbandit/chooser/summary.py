@@ -1,13 +1,17 @@
 """What a chooser earned, and what always playing one arm would have given instead."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from lexbandit.chooser import received
 from lexbandit.chooser.comparison import Difference, Judged, differences
 from lexbandit.chooser.received import Received
+from lexbandit.chooser.waiting import Waiting
+from lexbandit.decisions import enumerated
 from lexbandit.errors import counted
 from lexbandit.objectives import Objective
 
@@ -18,8 +22,14 @@ if TYPE_CHECKING:
 _SHOWN = 10
 # A share of decisions that only the model can judge is told from here on.
 _TOLD = 0.05
-# With fewer decisions it is too early to say that exploring is needed.
+# With fewer decisions it is too early to say that exploring is needed, or that rewards are missing.
 _EARLY = 30
+# Rewards that vary by a standard deviation of at most this share of a tolerance lie within it.
+_WITHIN = 0.25
+# So many arms that were never rewarded are named, by so many of the last decisions: copying all
+# that may be kept takes too long.
+_NAMED = 3
+_HELD = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,8 @@ class Summary:
     ranges      per objective, its range
     contexts    per feature, how many values were outside its range, missing or unknown
     explore     the share of choices that are drawn uniformly
+    notes       sentences on what may surprise: an objective or an arm that was never rewarded, a
+                tolerance that nearly all rewards lie within
     """
 
     received: dict[str, Mean]
@@ -70,6 +82,7 @@ class Summary:
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
     contexts: dict[str, dict[str, int]] = field(default_factory=dict)
     explore: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         kept = f"{self.waiting:,} kept for {'its' if self.waiting == 1 else 'their'} rewards"
@@ -83,6 +96,7 @@ class Summary:
         for name, mean in self.received.items():
             lines.append(f"{name.ljust(wide)}  on average {mean}")
         lines += self._taken_otherwise()
+        lines += self.notes
         lines += self._compared()
         return "\n".join(lines)
 
@@ -210,6 +224,7 @@ class Taken(NamedTuple):
     outside: dict[str, int]
     contexts: dict[str, dict[str, int]]
     explore: float
+    held: list[Waiting]
 
 
 def taken_of(chooser: "Chooser") -> Taken:
@@ -227,6 +242,7 @@ def taken_of(chooser: "Chooser") -> Taken:
         outside=dict(ledger.outside),
         contexts={name: dict(counts) for name, counts in chooser.contexts.counts.items()},
         explore=chooser.explore,
+        held=list(islice(reversed(ledger.room.held.values()), _HELD)) if 0 in ledger.plays else [],
     )
 
 
@@ -247,7 +263,56 @@ def summarized(taken: Taken) -> Summary:
         ranges={objective.name: objective.range for objective in taken.objectives},
         contexts=taken.contexts,
         explore=taken.explore,
+        notes=(*_unrewarded_objectives(taken), *_unrewarded_arms(taken), *_all_as_good(taken)),
     )
+
+
+def _unrewarded_objectives(taken: Taken) -> Iterator[str]:
+    """Yield a sentence for each objective without a reward, while others have some."""
+    if taken.rows or max(sums.number for sums in taken.received) < _EARLY:
+        return
+    for objective, sums in zip(taken.objectives, taken.received, strict=True):
+        if not sums.number:
+            yield (
+                f"{objective.name} was never rewarded: any arm may be the best in it, so it tells "
+                "none apart."
+            )
+
+
+def _unrewarded_arms(taken: Taken) -> Iterator[str]:
+    """Yield a sentence for arms that are chosen, and whose rewards never come."""
+    unrewarded = (one for one in taken.held if all(value is None for value in one.rewards))
+    chosen = Counter(waiting.arm for waiting in unrewarded)
+    silent = {
+        taken.arms[arm]: count
+        for arm, count in chosen.most_common()
+        if not taken.plays[arm] and count >= _EARLY and sum(taken.plays) >= _EARLY
+    }
+    told = [f"{name} ({counted(count, 'decision')})" for name, count in silent.items()][:_NAMED]
+    if len(silent) > _NAMED:
+        told.append(counted(len(silent) - _NAMED, "more arm"))
+    if told:
+        yield (
+            f"Rewards never came for {enumerated(told)}: an arm of which nothing is known goes on "
+            "being tried."
+        )
+
+
+def _all_as_good(taken: Taken) -> Iterator[str]:
+    """Yield a sentence for each tolerance that is larger than the spread of the rewards."""
+    if sum(plays > 0 for plays in taken.plays) < 2:
+        return
+    later = [objective.name for objective in taken.objectives[1:]]
+    for objective, sums, following in zip(taken.objectives, taken.received, later, strict=False):
+        if sums.number < _EARLY or not objective.tolerance:
+            continue
+        variance = sums.squares / sums.number - (sums.total / sums.number) ** 2
+        if variance <= (_WITHIN * objective.tolerance) ** 2:
+            yield (
+                f"Nearly all rewards of {objective.name} lie within its tolerance, "
+                f"{objective.tolerance:g}, of each other: arms that differ by so little are as "
+                f"good, and {following} decides between them."
+            )
 
 
 def _mean(sums: Received, objective: Objective) -> Mean:

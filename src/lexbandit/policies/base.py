@@ -1,7 +1,7 @@
 """What a policy is: it decides and learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any
 
@@ -157,14 +157,19 @@ class Policy(ABC):
         learn(point, arm, rewards, allowed)
         return expected
 
-    def prospect(
-        self, point: Floats, allowed: Booleans | None, explore: float
-    ) -> Callable[[float, float], float] | None:
-        """Return what an outlook asks of a context; None for a policy without credible intervals.
-
-        See `PooledPolicy.prospect`.
-        """
+    def prospect(self, point: Floats, allowed: Booleans) -> Any:
+        """Return what `expect` needs of a context; None for a policy without credible intervals."""
         return None
+
+    def expect(
+        self, prospects: Sequence[Any], plays: Floats, widen: float = 1.0
+    ) -> tuple[Floats, Floats]:
+        """Return what is expected after further plays[n, K] in each of these contexts.
+
+        The probability of every arm to be chosen, and the probability that it is within the
+        tolerances, `widen` times as large as they are: float[n, K] each. Means stay as they are.
+        """
+        raise NotImplementedError
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add what another policy of the same definition learned on rounds of its own: its state().

@@ -1,7 +1,7 @@
 """A rule on pooled regressions: what the model remembers is shared, the rule says which arm."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,21 @@ class Looks(NamedTuple):
     spreads: Floats
     reaches: Floats
     bands: Floats
+
+    def narrowed(self, shrink: Floats, widen: float) -> "Looks":
+        """Return what it sees with smaller deviations and wider bands."""
+        reaches = self.means + shrink * (self.reaches - self.means)
+        bands = widen * self.bands
+        return Looks(self.means, shrink * self.deviations, shrink * self.spreads, reaches, bands)
+
+
+class Prospect(NamedTuple):
+    """What is known in one context, kept for an outlook."""
+
+    looks: Looks
+    known: credible.Known
+    bands: Floats
+    allowed: Booleans
 
 
 class PooledPolicy(Policy):
@@ -227,6 +242,10 @@ class PooledPolicy(Policy):
 
     def _shares(self, looks: Looks, ceilings: Floats) -> Floats:
         return kernel.shares(self.rule, *looks, ceilings)
+
+    def _about(self, looks: Looks, ceilings: Floats) -> Floats:
+        """Return about the probability of every arm; a rule may be faster than the exact one."""
+        return self._shares(looks, ceilings)
 
     def predict(self, context: Any) -> tuple[Floats, Floats]:
         """Return the means that every arm is expected to have in `context`, and deviations: [K, D].
@@ -414,7 +433,7 @@ class PooledPolicy(Policy):
         known = self._known_at(features)
         shares = self._shares(looks, ceilings)
         candidates, levels, reason = self._reason(looks, ceilings[0] > 0, shares)
-        standing, within = self._standing(known, self._bands(looks), ceilings[0] > 0)
+        standing, within = credible.standing(known, self._bands(looks), ceilings[0] > 0)
         seen = self._tallies[:, :, pooled.COUNT] - self._tallies[:, :, pooled.WEIGHT]
         reports = tuple(
             ArmReport(
@@ -457,54 +476,30 @@ class PooledPolicy(Policy):
             self._model, features[0], looks.means, looks.deviations, self._left_out
         )
 
-    def _standing(
-        self, known: credible.Known, bands: Floats, allowed: Booleans, shrink: float = 1.0
-    ) -> tuple[tuple[Level, ...], Floats]:
-        """Return the standing of an explanation, and the probabilities to be as good [D', K]."""
-        depth = max(1, self.objectives - 1)
-        levels = []
-        within = np.zeros((depth, self.arms))
-        left = allowed.copy()
-        deviations = known.deviations(shrink)
-        for i in range(depth):
-            means = np.where(left, known.means[i], -np.inf)
-            chances = credible.chances_within(known.means[i], deviations[i], bands[i], left)
-            within[i] = np.where(allowed, chances, 0.0)
-            top = int(means.argmax())
-            left &= means >= means[top] - bands[i]
-            levels.append(Level(top, tuple(np.flatnonzero(left).tolist()), float(bands[i])))
-        return tuple(levels), within
-
-    def prospect(
-        self, point: Floats, allowed: Booleans | None, explore: float
-    ) -> Callable[[float, float], float] | None:
-        """Return how many of the choices in a context are of arms that are known to be as good.
-
-        The function takes a probability, from which on an arm is known to be, and a factor by which
-        posterior deviations shrink, as with 1/factor² times as many rewards. It goes by what is
-        known now, whatever is learned later.
-        """
+    def prospect(self, point: Floats, allowed: Booleans) -> "Prospect":
+        """Return what `expect` needs of a context."""
         features = self._features(point)
-        ceilings = self._ceilings(allowed)
-        looks, known = self._look(features), self._known_at(features)
-        rule, bands = self.rule, self._bands(looks)
+        looks = self._look(features)
+        return Prospect(looks, self._known_at(features), self._bands(looks), allowed)
 
-        def settled(least: float, shrink: float) -> float:
-            reaches = looks.means + shrink * (looks.reaches - looks.means)
-            narrower = Looks(
-                looks.means,
-                shrink * looks.deviations,
-                shrink * looks.spreads,
-                reaches,
-                looks.bands,
-            )
-            shares = kernel.shares(rule, *narrower, ceilings)
-            open_ = ceilings[0] > 0
-            shares = (1.0 - explore) * shares + explore * open_ / open_.sum()
-            _, within = self._standing(known, bands, open_, shrink)
-            return float(shares[within.prod(axis=0) >= least].sum())
+    def expect(
+        self, prospects: Sequence["Prospect"], plays: Floats, widen: float = 1.0
+    ) -> tuple[Floats, Floats]:
+        """Return the probability of every arm to be chosen, and to be within the tolerances.
 
-        return settled
+        The deviations that the rule goes by fall as those of the credible intervals do.
+        """
+        known = credible.Known(*map(np.stack, zip(*(p.known for p in prospects), strict=True)))
+        bands = widen * np.stack([prospect.bands for prospect in prospects])
+        allowed = np.stack([prospect.allowed for prospect in prospects])
+        ceilings = ceilings_of(allowed)
+        later = known.after(plays).deviations()
+        shrink = later / known.deviations()
+        shares = [
+            self._about(prospect.looks.narrowed(shrink[n], widen), ceilings[n : n + 1])
+            for n, prospect in enumerate(prospects)
+        ]
+        return np.stack(shares), credible.chances_by_draws(known.means, later, bands, allowed)
 
     # Arms and state.
 

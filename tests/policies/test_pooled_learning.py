@@ -102,7 +102,7 @@ def test_binary_rewards_have_the_variance_they_have(share: float) -> None:
 
 
 def test_intervals_cover_the_truth() -> None:
-    """Three arms, adaptive play: 95 % intervals cover at least 88 % of 300 truths (found: 93 %)."""
+    """Three arms, adaptive play: 95 % intervals cover at least 90 % of 300 truths (found: 97 %)."""
     covered = []
     for seed in range(50):
         random = np.random.default_rng(seed)
@@ -111,14 +111,14 @@ def test_intervals_cover_the_truth() -> None:
         policy.replay(there.rounds(0.2 * random.normal(size=there.means.shape)))
         means, deviations = policy.predict(there.contexts[-1])
         covered.append(np.abs(means - there.means[-1]) <= 1.96 * deviations)
-    assert np.mean(covered) > 0.88
+    assert np.mean(covered) > 0.9
 
 
 # Worlds.
 
 
 def test_the_example_of_the_readme() -> None:
-    """Without noise nearly all requests go to the cheap one within the tolerance (found: 99 %)."""
+    """Without noise nearly all requests go to the cheap one within the tolerance (found: 99.5 %)."""
     models = {"small": (0.70, 0.001), "medium": (0.91, 0.004), "large": (0.92, 0.03)}
     for seed in range(3):
         chooser = lexbandit.Chooser(
@@ -144,7 +144,7 @@ def test_the_example_of_the_readme() -> None:
 
 @pytest.mark.parametrize("arms", [3, 5])
 def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
-    """Over 64 worlds at most twice the loss in either objective (found: .6 to 1.3)."""
+    """Over 64 worlds at most twice the loss in either objective (found: .9 to 1.3)."""
     lost = np.zeros((2, 2))
     for seed in range(64):
         there = world(2000, seed=seed, arms=arms)
@@ -159,7 +159,7 @@ def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
 
 @pytest.mark.parametrize("tail", ["student", "pareto"])
 def test_heavy_tails_in_the_last_objective_do_not_spoil_the_first(tail: str) -> None:
-    """Noise without a variance: all is finite, and the first loss at most 1.5 times (found: .8)."""
+    """Noise without a variance: all is finite, and the first loss at most 1.5 times (found: .3)."""
     lost = np.zeros((2, 2))
     for seed in range(8):
         random = np.random.default_rng(seed)
@@ -194,7 +194,8 @@ def test_late_rewards() -> None:
     """Rewards 2,000 decisions late, T = 10,000, four worlds.
 
     Until the first reward nobody knows anything: two of three choices are wrong, as random ones
-    are. From then on there are at most 1.5 times as many wrong plays as without delay (found: 1.0).
+    are. From then on there are at most 1.5 times as many wrong plays as without delay (found: .9);
+    with those before it, 3.9 times as many, nearly all of them before the first reward.
     """
     prompt, delayed, blind = 0, 0, 0
     for seed in range(4):
@@ -235,9 +236,9 @@ def share_of_wrong_ends(means: Any, tolerance: float, *, seeds: int, n: int = 10
 @pytest.mark.parametrize(
     ("means", "tolerance", "most"),
     [
-        ([(0.70, 0.3), (0.73, 0.5), (0.75, 0.2), (0.60, 0.9)], 0.05, 0.1),  # found: .02
-        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.10, 0.15),  # found: .07
-        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.0, 0.1),  # found: 0
+        ([(0.70, 0.3), (0.73, 0.5), (0.75, 0.2), (0.60, 0.9)], 0.05, 0.05),  # found: 0
+        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.10, 0.05),  # found: 0
+        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.0, 0.1),  # found: .02
     ],
 )
 def test_bad_luck_at_the_start_is_mended(means: Any, tolerance: float, most: float) -> None:
@@ -246,7 +247,7 @@ def test_bad_luck_at_the_start_is_mended(means: Any, tolerance: float, most: flo
 
 
 def test_rare_clicks() -> None:
-    """Five e-mails with a tolerance of .003: over 60 seeds more than .0255 clicks after 20,000.
+    """Five e-mails with a tolerance of .003: over 60 seeds more than .026 clicks after 20,000 (found: .0273).
 
     The e-mail that is best in the last objective is the worst in clicks. Random choice has .023.
     """
@@ -258,5 +259,5 @@ def test_rare_clicks() -> None:
         outcomes[:, :, 1] = [0.2, 0.4, 0.6, 1.0, 0.8]
         policy = make(5, FREE, tolerance=[0.003, 0.0], seed=seed)
         found.append(rates[policy.replay(Rounds(np.zeros((20_000, 1)), outcomes))].mean())
-    assert np.mean(found) > 0.0255
-    assert min(found) > 0.015
+    assert np.mean(found) > 0.026
+    assert min(found) > 0.02

@@ -86,7 +86,7 @@ def test_no_pages_is_an_error(tmp_path: Path) -> None:
 def test_pictures_are_what_their_scripts_draw(script: str, tmp_path: Path) -> None:
     for source in PICTURES.glob("*.py"):
         shutil.copy(source, tmp_path)
-    subprocess.run([sys.executable, str(tmp_path / script)], check=True, timeout=60)
+    subprocess.run([sys.executable, str(tmp_path / script)], check=True, timeout=120)
     for name in DRAWN[script]:
         assert (tmp_path / name).read_text("utf-8") == (PICTURES / name).read_text("utf-8"), name
         assert (tmp_path / name).stat().st_size < 10_000, name

@@ -1,11 +1,14 @@
 """Draws tied.svg, early.svg and tolerance.svg of how-it-decides.md.
 
-The intervals are made up. Which arms are tied, which one wins and why is computed here by the rule
-the page tells, so a picture cannot disagree with it. Run it: python docs/pictures/decides.py
+All numbers are of a policy `lex-thompson` that learns in a simulation with a fixed seed: estimates,
+draws, reaches and bands are those by which it decides, and who is played is asked of it. The words
+in the pictures are checked against that. Run it: python docs/pictures/decides.py
 """
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 from svg import (
     BLUE,
     DARK_GREY,
@@ -17,64 +20,107 @@ from svg import (
     VERMILION,
     arrow,
     box,
-    interval,
+    dot,
     line,
+    polyline,
     save,
     text,
 )
 
+from lexbandit import make_policy
+from lexbandit.kernels.random import normal
+from lexbandit.policies.lex_thompson import LexThompsonRule
+
 WIDTH = 500
 LEFT, RIGHT = 118, 476
-ROW = 34
+ROW = 40
 ARMS = ("gemini-pro", "mistral-large", "llama-8b")
+QUALITY, NOISE = (0.915, 0.90, 0.80), 0.05
+CENTS, VARIATION = (1.6, 0.9, 0.25), 0.1
+DEAREST = 2.0
+HERE = np.array([0.5])
+SEED = 1
+
+
+def learner(tolerance: float) -> LexThompsonRule:
+    """Return the policy, with a tolerance on quality and none on cost."""
+    policy = make_policy(
+        "lex-thompson", arms=len(ARMS), dimension=1, tolerance=[tolerance, 0], seed=SEED
+    )
+    assert isinstance(policy, LexThompsonRule)
+    return policy
+
+
+class Simulation:
+    """Requests in one context; rewards are quality, and the share of the highest cost saved."""
+
+    def __init__(self, policy: LexThompsonRule) -> None:
+        self.policy = policy
+        self.random = np.random.default_rng(SEED)
+
+    def reward(self, arm: int) -> None:
+        """Let the policy learn the rewards of an arm."""
+        quality = self.random.normal(QUALITY[arm], NOISE)
+        cost = self.random.normal(CENTS[arm], VARIATION)
+        self.policy.update(HERE, arm, [quality, 1 - cost / DEAREST])
+
+    def serve(self, requests: int) -> None:
+        """Let the policy decide, and learn from it."""
+        for _ in range(requests):
+            self.reward(self.policy.select(HERE).arm)
 
 
 @dataclass(frozen=True)
-class Arm:
-    """What is known of an arm: quality in [0, 1] and cost in cents, each mean and half-width."""
+class Seen:
+    """One decision: by arm what it was made from, and what came of it; costs are in cents."""
 
-    name: str
-    quality: tuple[float, float]
-    cost: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the rule makes of the arms."""
-
-    top: int
+    means: list[float]
+    spreads: list[float]
+    draws: list[float]
+    reaches: list[float]
+    leader: int
     edge: float
-    tied: tuple[bool, ...]
+    stays: tuple[bool, ...]
+    costs: list[float]
+    cost_spreads: list[float]
+    cost_draws: dict[int, float]
     winner: int
-    learning: bool
+    probabilities: list[float]
 
 
-def decide(arms: list[Arm], *, tolerance: float, known: float) -> Outcome:
-    """Return the outcome: the top arm, the edge, the tied arms and the winner."""
-    upper = [mean + width for mean, width in (arm.quality for arm in arms)]
-    top = upper.index(max(upper))
-    mean, width = arms[top].quality
-    edge = mean - width - tolerance
-    tied = tuple(value >= edge for value in upper)
-    hopes = [
-        arm.cost[0] - arm.cost[1] if inside else float("inf")
-        for arm, inside in zip(arms, tied, strict=True)
+def watch(policy: LexThompsonRule) -> Seen:
+    """Return the policy's next decision: it is made here, with the draws that it is made from."""
+    looks = policy._look(policy._features(HERE))
+    probabilities = policy.propensities(HERE).tolist()
+    random = policy._random.copy()
+    draws = [
+        float(m + s * normal(random)) for m, s in zip(looks.means[0], looks.spreads[0], strict=True)
     ]
-    learning = width > known
-    return Outcome(top, edge, tied, top if learning else hopes.index(min(hopes)), learning)
-
-
-def axis(y: float, ends: tuple[float, float], ticks: list[float], unit: str) -> list[str]:
-    """Return an axis below a panel; `ends` are its left and right values."""
-    marks = [line(LEFT, y, RIGHT, y, color=GREY)]
-    for tick in ticks:
-        x = across(tick, ends)
-        label = f"{tick:g}{unit}"
-        marks += [
-            line(x, y, x, y + 4, color=GREY),
-            text(x, y + 18, label, size=12, color=DARK_GREY, anchor="middle"),
-        ]
-    return marks
+    leader = int(np.argmax(draws))
+    edge = draws[leader] - float(looks.bands[0])
+    stays = tuple(
+        bool(arm == leader or reach >= edge) for arm, reach in enumerate(looks.reaches[0])
+    )
+    left = [arm for arm, inside in enumerate(stays) if inside]
+    last = {arm: looks.means[1, arm] for arm in left}
+    if len(left) > 1:
+        last = {arm: m + looks.spreads[1, arm] * normal(random) for arm, m in last.items()}
+    winner = policy.select(HERE).arm
+    assert winner == max(last, key=lambda arm: last[arm]), "the policy decides by another rule"
+    return Seen(
+        looks.means[0].tolist(),
+        looks.spreads[0].tolist(),
+        draws,
+        looks.reaches[0].tolist(),
+        leader,
+        edge,
+        stays,
+        (DEAREST * (1 - looks.means[1])).tolist(),
+        (DEAREST * looks.spreads[1]).tolist(),
+        {arm: DEAREST * (1 - z) for arm, z in last.items()},
+        winner,
+        probabilities,
+    )
 
 
 def across(value: float, ends: tuple[float, float]) -> float:
@@ -82,192 +128,225 @@ def across(value: float, ends: tuple[float, float]) -> float:
     return LEFT + (value - ends[0]) / (ends[1] - ends[0]) * (RIGHT - LEFT)
 
 
-def row(
-    arm: Arm,
-    known: tuple[float, float],
-    y: float,
-    ends: tuple[float, float],
-    color: str,
-    bold: bool,
+def axis(y: float, ends: tuple[float, float], ticks: list[float], unit: str = "") -> list[str]:
+    """Return an axis below a panel; `ends` are its left and right values."""
+    marks = [line(LEFT, y, RIGHT, y, color=GREY)]
+    for tick in ticks:
+        x = across(tick, ends)
+        marks += [
+            line(x, y, x, y + 4, color=GREY),
+            text(x, y + 18, f"{tick:g}{unit}", size=12, color=DARK_GREY, anchor="middle"),
+        ]
+    return marks
+
+
+def bell(
+    mean: float, spread: float, y: float, ends: tuple[float, float], color: str, height: float
+) -> str:
+    """Return the density of a draw, as a line above y."""
+    steps = [k / 3 for k in range(-8, 9)]
+    points = [(across(mean + z * spread, ends), y - height * math.exp(-z * z / 2)) for z in steps]
+    return polyline([p for p in points if LEFT <= p[0] <= RIGHT], color=color, width=1)
+
+
+def diamond(x: float, y: float) -> str:
+    """Return the mark of a draw."""
+    return f'<path d="M{x:.1f} {y - 6:.1f}l5 6l-5 6l-5 -6Z" fill="{VERMILION}" stroke="white"/>'
+
+
+def reach(mean: float, end: float, y: float, ends: tuple[float, float], color: str) -> str:
+    """Return a line from the estimate to how far the arm may reach, with an end mark."""
+    x, x2 = across(mean, ends), across(end, ends)
+    if x2 > RIGHT:
+        return arrow(x, y, RIGHT, y, color=color, width=2.4)
+    return line(x, y, x2, y, color=color, width=2.4) + line(
+        x2, y - 5, x2, y + 5, color=color, width=2.4
+    )
+
+
+def colour(seen: Seen, arm: int) -> str:
+    """Return green for the arm that is played, blue for those that stay, grey for the others."""
+    return GREEN if arm == seen.winner else BLUE if seen.stays[arm] else GREY
+
+
+def quality_row(
+    seen: Seen, arm: int, y: float, ends: tuple[float, float], color: str, height: float = 18
 ) -> list[str]:
-    """Return an arm's name and its interval."""
-    mean, width = known
-    low, high = across(mean - width, ends), across(mean + width, ends)
+    """Return an arm's name, the density of its draw, its estimate with its reach, and its draw."""
     return [
-        text(8, y + 5, arm.name, color=color, bold=bold),
-        interval(across(mean, ends), low, high, y, color=color, bold=bold),
+        text(8, y + 5, ARMS[arm], color=color, bold=color == GREEN),
+        bell(seen.means[arm], seen.spreads[arm], y, ends, color, height),
+        reach(seen.means[arm], seen.reaches[arm], y, ends, color),
+        dot(across(seen.means[arm], ends), y, color=color),
+        diamond(across(seen.draws[arm], ends), y + 10),
     ]
 
 
-def colour(outcome: Outcome, k: int) -> str:
-    """Return green for the winner, blue for the tied, grey for the others."""
-    return GREEN if k == outcome.winner else BLUE if outcome.tied[k] else GREY
-
-
-LEARNED = [
-    Arm("gemini-pro", (0.915, 0.022), (1.6, 0.12)),
-    Arm("mistral-large", (0.900, 0.018), (0.9, 0.10)),
-    Arm("llama-8b", (0.800, 0.030), (0.25, 0.10)),
-]
-QUALITY = (0.74, 0.96)
-COST = (2.0, 0.0)
-
-
-def tied() -> None:
-    """Draw the rule's two steps."""
-    tolerance = 0.02
-    outcome = decide(LEARNED, tolerance=tolerance, known=0.05)
-    assert outcome.tied == (True, True, False)
-    assert outcome.winner == 1
-    first, second = 62, 300
-    edge = across(outcome.edge, QUALITY)
-    mean, width = LEARNED[0].quality
-    lower = across(mean - width, QUALITY)
-    bottom = first + 3 * ROW
+def tied(seen: Seen) -> None:
+    """Draw one decision: the draws and the band in quality, then the draws in cost."""
+    assert seen.leader == 0
+    assert seen.stays == (True, True, False)
+    assert seen.winner == 1
+    assert seen.means[1] < seen.edge, "the reach should be what lets it stay"
+    ends = (0.74, 1.03)
+    first, second = 68, 356
+    bottom = first + 2 * ROW + 26
+    edge, top = across(seen.edge, ends), across(seen.draws[0], ends)
     marks = [
         text(8, 22, "First: quality", bold=True, size=16),
         text(RIGHT, 22, "better", color=DARK_GREY, anchor="end", size=13),
         arrow(RIGHT - 78, 17.5, RIGHT - 46, 17.5, color=DARK_GREY),
         box(edge, 34, RIGHT - edge, bottom - 34, fill=SHADE),
         line(edge, 34, edge, bottom + 42, color=VERMILION, width=2),
-        line(lower, first, lower, bottom + 42, color=BLUE, width=1.3, dash="4 3"),
-        arrow(lower, bottom + 32, edge, bottom + 32, color=VERMILION),
-        text(lower + 6, bottom + 36, "its lower end", color=BLUE, size=13),
+        line(top, first, top, bottom + 42, color=VERMILION, width=1.3, dash="4 3"),
+        arrow(top, bottom + 32, edge, bottom + 32, color=VERMILION),
+        text(top + 6, bottom + 36, "highest draw", color=VERMILION, size=13),
         text(edge - 8, bottom + 36, "less the tolerance", color=VERMILION, size=13, anchor="end"),
-        *axis(bottom, QUALITY, [0.75, 0.8, 0.85, 0.9, 0.95], ""),
+        *axis(bottom, ends, [0.75, 0.8, 0.85, 0.9, 0.95, 1]),
     ]
-    for k, arm in enumerate(LEARNED):
-        marks += row(
-            arm, arm.quality, first + k * ROW, QUALITY, BLUE if outcome.tied[k] else GREY, False
-        )
+    for arm in range(3):
+        color = BLUE if seen.stays[arm] else GREY
+        marks += quality_row(seen, arm, first + arm * ROW, ends, color)
+    for arm, word in ((1, "reaches it: stays"), (2, "does not: out")):
+        y = first + arm * ROW + 5
+        marks.append(text(RIGHT - 6, y, word, color=DARK_GREY, size=12.5, anchor="end"))
+    key = bottom + 66
     marks += [
-        text(
-            across(0.80, QUALITY),
-            first + 2 * ROW - 13,
-            "does not reach the line: out",
-            color=DARK_GREY,
-            size=13,
-            anchor="middle",
-        ),
-        text(8, second - 52, "Then, among those that reach the line: cost", bold=True, size=16),
-        text(RIGHT, second - 26, "cheaper", color=DARK_GREY, anchor="end", size=13),
-        arrow(RIGHT - 92, second - 30.5, RIGHT - 60, second - 30.5, color=DARK_GREY),
-        *axis(second + 2 * ROW, COST, [2, 1.5, 1, 0.5, 0], " ct"),
+        dot(14, key - 4, color=INK),
+        text(24, key, "estimate", size=12.5),
+        line(88, key - 4, 116, key - 4, color=INK, width=2.4),
+        line(116, key - 9, 116, key + 1, color=INK, width=2.4),
+        text(124, key, "how far it may reach", size=12.5),
+        diamond(266, key - 4),
+        text(276, key, "draw, from the curve above", size=12.5),
+        text(8, second - 56, "Then, among those that stay: cost", bold=True, size=16),
+        text(RIGHT, second - 56, "cheaper", color=DARK_GREY, anchor="end", size=13),
+        arrow(RIGHT - 92, second - 60.5, RIGHT - 60, second - 60.5, color=DARK_GREY),
     ]
-    for k, arm in enumerate(LEARNED[:2]):
-        marks += row(arm, arm.cost, second + k * ROW, COST, colour(outcome, k), k == outcome.winner)
-    winner = across(LEARNED[1].cost[0], COST)
-    marks.append(text(winner + 44, second + ROW + 5, "is chosen", color=GREEN, bold=True))
-    title = "Two of three arms are as good in quality; the cheaper of the two is chosen."
-    save("tied.svg", marks, width=WIDTH, height=second + 2 * ROW + 30, title=title)
-
-
-def stage(
-    y: float,
-    heading: str,
-    saying: list[str],
-    arms: list[Arm],
-    ends: tuple[float, float],
-    *,
-    tolerance: float = 0.02,
-    known: float = 0.05,
-) -> tuple[list[str], Outcome]:
-    """Return one panel of quality with its heading and what follows from it."""
-    outcome = decide(arms, tolerance=tolerance, known=known)
-    top, bottom = y + 18, y + 18 + 3 * 28 + 8
-    marks = [text(8, y + 6, heading, bold=True, size=15)]
-    if not outcome.learning:
-        edge = max(across(outcome.edge, ends), LEFT)
+    cents = (DEAREST, 0.0)
+    for arm, y in ((0, second - 12), (1, second - 12 + ROW)):
+        color = colour(seen, arm)
         marks += [
-            box(edge, top, RIGHT - edge, bottom - top, fill=SHADE),
-            line(edge, top, edge, bottom, color=VERMILION, width=2),
+            text(8, y + 5, ARMS[arm], color=color, bold=color == GREEN),
+            bell(seen.costs[arm], seen.cost_spreads[arm], y, cents, color, 18),
+            dot(across(seen.costs[arm], cents), y, color=color),
+            diamond(across(seen.cost_draws[arm], cents), y + 10),
         ]
-    marks.append(line(LEFT, bottom, RIGHT, bottom, color=PALE))
-    for k, arm in enumerate(arms):
-        shown = GREY if outcome.learning and k != outcome.winner else colour(outcome, k)
-        marks += row(arm, arm.quality, top + 18 + k * 28, ends, shown, k == outcome.winner)
+    winner = max(across(v, cents) for v in (seen.costs[1], seen.cost_draws[1]))
+    marks += [
+        text(winner + 30, second - 7 + ROW, "best draw: is played", color=GREEN, bold=True),
+        *axis(second + 2 * ROW - 32, cents, [2, 1.5, 1, 0.5, 0], " ct"),
+    ]
+    title = "Two of three arms are as good in quality; the cheaper of the two is played."
+    save("tied.svg", marks, width=WIDTH, height=second + 2 * ROW - 6, title=title)
+
+
+def panel(
+    y: float, heading: str, saying: list[str], seen: Seen, ends: tuple[float, float]
+) -> list[str]:
+    """Return the quality of one decision with its heading, probabilities and what follows."""
+    top, bottom = y + 20, y + 20 + 3 * 30 + 4
+    edge = max(across(seen.edge, ends), LEFT)
+    marks = [
+        text(8, y + 6, heading, bold=True, size=15),
+        box(edge, top, RIGHT - edge, bottom - top, fill=SHADE),
+        line(edge, top, edge, bottom, color=VERMILION, width=2),
+        line(LEFT, bottom, RIGHT, bottom, color=PALE),
+    ]
+    for arm, share in enumerate(seen.probabilities):
+        at, color = top + 20 + arm * 30, colour(seen, arm)
+        marks += quality_row(seen, arm, at, ends, color, height=13)
+        shown = f"{share:.2f}" if 0.005 <= share < 0.995 else "< 0.01" if share < 0.5 else "> 0.99"
+        bold = color == GREEN
+        marks.append(text(WIDTH + 64, at + 5, shown, color=color, anchor="end", bold=bold))
     for n, words in enumerate(saying):
-        marks.append(text(8, bottom + 20 + n * 18, words, size=13.5, color=INK))
-    return marks, outcome
+        marks.append(text(8, bottom + 20 + n * 18, words, size=13.5))
+    return marks
 
 
-def early() -> None:
-    """Draw what happens as more is learned."""
-    costs = [arm.cost for arm in LEARNED]
-    ends = (0.45, 1.25)
+def early(moments: list[Seen]) -> None:
+    """Draw three decisions of one run: after 8, 26 and 1,000."""
     stages = [
         (
-            "After a few choices",
+            "After 8 decisions",
             [
-                "The intervals are wide. The arm that could be the best is played,",
-                "to learn about it. Cost is not looked at yet.",
+                "Little is known: estimates are unsure, so draws vary and arms reach far. All",
+                "three may be as good, and the cheapest is the most likely.",
             ],
-            [(0.86, 0.24), (0.84, 0.30), (0.80, 0.22)],
-            1,
-        ),
-        (
-            "After some dozens",
-            [
-                "The best arm is known well enough to compare with. The others may",
-                "still be as good, as far as is known: the cheapest of them is chosen.",
-            ],
-            [(0.90, 0.06), (0.89, 0.08), (0.80, 0.09)],
+            (True, True, True),
             2,
         ),
         (
-            "After some hundreds",
+            "After 26",
             [
-                "llama-8b is now known to be worse and is out. Between the other two",
-                "cost decides.",
+                "llama-8b does not get to the band of most draws any more. Between the other",
+                "two cost decides.",
             ],
-            [(0.915, 0.022), (0.900, 0.018), (0.800, 0.030)],
+            (True, True, False),
+            1,
+        ),
+        (
+            "After 1,000",
+            [
+                "What is played often is known well. gemini-pro and llama-8b had few tries, so",
+                "they reach further above their estimates than before: neither is given up.",
+            ],
+            (True, True, False),
             1,
         ),
     ]
-    marks: list[str] = []
+    marks = [text(WIDTH + 64, 22, "probability", size=12, color=DARK_GREY, anchor="end")]
     y = 16.0
-    for n, (heading, saying, known, winner) in enumerate(stages):
-        arms = [Arm(*one) for one in zip(ARMS, known, costs, strict=True)]
-        drawn, outcome = stage(
-            y, heading, saying, arms, ends if n == 0 else (0.62, 1.02), known=0.10
-        )
-        assert (outcome.winner, outcome.learning) == (winner, n == 0), (heading, outcome)
-        marks += drawn
-        y += 186
-    title = "Wide intervals: explore. Narrower: all may be as good. Narrow: two are tied."
-    save("early.svg", marks, width=WIDTH, height=int(y - 8), title=title)
+    for seen, (heading, saying, stays, winner) in zip(moments, stages, strict=True):
+        assert (seen.stays, seen.winner) == (stays, winner), (heading, seen)
+        assert int(np.argmax(seen.probabilities)) == winner, (heading, seen)
+        marks += panel(y, heading, saying, seen, (0.74, 1.03))
+        y += 190
+    before, after = moments[1:]
+    for arm in (0, 2):
+        assert after.reaches[arm] - after.means[arm] > before.reaches[arm] - before.means[arm]
+    title = "Three decisions of one run: at first all may be as good, later two of three."
+    save("early.svg", marks, width=WIDTH + 72, height=int(y - 12), title=title)
 
 
 def tolerances() -> None:
-    """Draw the same intervals under three tolerances."""
-    known = [(0.915, 0.006), (0.899, 0.005), (0.820, 0.006)]
-    arms = [Arm(n, k, a.cost) for n, k, a in zip(ARMS, known, LEARNED, strict=True)]
+    """Draw the same estimates under three tolerances."""
     stages = [
-        (
-            0.0,
-            [
-                "Only what cannot be told apart from the best counts as tied:",
-                "gemini-pro alone, the dearest.",
-            ],
-            0,
-        ),
-        (0.02, ["mistral-large is close enough: tied, and cheaper."], 1),
-        (0.10, ["All three are close enough: the cheapest, llama-8b, is chosen."], 2),
+        (0.0, ["The band is narrow and shrinks with time: gemini-pro alone, the dearest."], 0),
+        (0.02, ["mistral-large is close enough: it stays, and is cheaper."], 1),
+        (0.15, ["All three are close enough: the cheapest, llama-8b, is played."], 2),
     ]
-    marks: list[str] = []
+    marks = [text(WIDTH + 64, 22, "probability", size=12, color=DARK_GREY, anchor="end")]
     y = 16.0
     for tolerance, saying, winner in stages:
-        drawn, outcome = stage(
-            y, f"tolerance = {tolerance:g}", saying, arms, (0.74, 0.96), tolerance=tolerance
-        )
-        assert outcome.winner == winner, (tolerance, outcome)
-        marks += drawn
-        y += 150 + 18 * len(saying)
-    title = "The same three intervals: tolerance 0 chooses the best, 0.1 the cheapest."
-    save("tolerance.svg", marks, width=WIDTH, height=int(y - 8), title=title)
+        simulation = Simulation(learner(tolerance))
+        for arm in list(range(3)) * 200:
+            simulation.reward(arm)
+        seen = watch(simulation.policy)
+        assert seen.winner == winner, (tolerance, seen)
+        assert seen.probabilities[winner] > 0.8, (tolerance, seen)
+        marks += panel(y, f"tolerance = {tolerance:g}", saying, seen, (0.74, 0.96))
+        y += 170
+    title = (
+        "The same estimates: tolerance 0 plays the best, 0.02 the middle one, 0.15 the cheapest."
+    )
+    save("tolerance.svg", marks, width=WIDTH + 72, height=int(y - 10), title=title)
+
+
+def main() -> None:
+    """Draw the three pictures."""
+    simulation = Simulation(learner(0.02))
+    moments: dict[int, Seen] = {}
+    served = 0
+    for decisions in (8, 12, 26, 1000):
+        simulation.serve(decisions - served)
+        moments[decisions] = watch(simulation.policy)
+        simulation.reward(moments[decisions].winner)
+        served = decisions + 1
+    tied(moments[12])
+    early([moments[8], moments[26], moments[1000]])
+    tolerances()
 
 
 if __name__ == "__main__":
-    tied()
-    early()
-    tolerances()
+    main()

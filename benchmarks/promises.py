@@ -8,6 +8,7 @@ examples/language_models.py. A few minutes.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from examples import language_models
@@ -111,13 +112,14 @@ def regrets(world: World, arms: Integers) -> Floats:
 
 
 def losses(console: Console) -> None:
-    """Print losses of the default, of the former default and of random choice."""
+    """Print losses of the default, of the former one, of CS-TS and of random choice."""
     table = Table(title=f"Loss beyond tolerance and missed in the last objective, {RUNS} runs")
     for column in ("world", "chooser", "first objective", "loss", "missed"):
         table.add_column(column)
     makers: dict[str, Callable[[World, int], lb.Chooser]] = {
         "default": chooser_for,
         "former default": lambda world, seed: chooser_for(world, seed, **FORMER),
+        "cs-ts": lambda world, seed: chooser_for(world, seed, policy="cs-ts"),
         "random": lambda world, seed: chooser_for(world, seed, policy="random"),
     }
     for world in (EMAILS, THREE):
@@ -192,6 +194,44 @@ def readme(console: Console) -> None:
     console.print(f"README's example: {chosen / 2000:.1%} of 2,000 requests go to medium.")
 
 
+def experiments(console: Console) -> None:
+    """Print the losses in the paper's Experiments 1 and 2, at tolerance 0, beside the former ones.
+
+    The seeds were used for no choice.
+    """
+    table = Table(title=f"The paper's experiments, 100,000 rounds, tolerance 0, {RUNS} runs")
+    for column in ("experiment", "loss", "of the former", "missed", "of the former"):
+        table.add_column(column)
+    for name in ("synthetic", "multichannel"):
+        environment = lb.make_environment(name)
+        found = []
+        for seed in range(RUNS):
+            rounds = environment.rounds(100_000, seed=(9_000, seed))
+            shape: dict[str, Any] = {
+                "arms": environment.arms,
+                "dimension": environment.dimension,
+                "objectives": environment.objectives,
+                "seed": seed,
+            }
+            policies = (
+                lb.make_policy("lex-thompson", **shape),
+                lb.make_policy("lex-linucb", threshold=0.5, **shape),
+            )
+            found.append(
+                [
+                    tolerance_regret(rounds.means, policy.replay(rounds), (0.0, 0.0))
+                    for policy in policies
+                ]
+            )
+        ours, former = np.mean(found, axis=0)
+        table.add_row(
+            name,
+            *(f"{ours[0]:.0f}", f"{ours[0] / former[0]:.2f}"),
+            *(f"{ours[1]:.0f}", f"{ours[1] / former[1]:.2f}"),
+        )
+    console.print(table)
+
+
 def prompts(console: Console) -> None:
     """Print quality and cost on the recorded prompts, if they are there."""
     path = language_models.data_file()
@@ -217,4 +257,5 @@ if __name__ == "__main__":
     losses(out)
     delays(out)
     coverage(out)
+    experiments(out)
     prompts(out)

@@ -41,7 +41,7 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        policy: str = "lex-linucb",
+        policy: str = "lex-thompson",
         *,
         tolerance: Any = 0.0,
         settings: dict[str, Any] | None = None,

@@ -38,8 +38,6 @@ log_level = "warning"
 
 [points.router]
 arms = ["small", "medium", "large"]
-policy = "lex-linucb"
-settings = { scale = 0.15, threshold = 0.2 }
 explore = 0.02
 wait = 20
 

@@ -36,27 +36,22 @@ def evidence() -> list[Study]:
     return [read_study(path) for path in paths if any(fnmatch(path.stem, name) for name in wanted)]
 
 
-def tables_of(study: Study) -> list[str]:
-    """The names of the tables that a study is in."""
-    if study.series is None:
-        return [study.name]
-    if study.series.kind == "growth":
-        return [study.series.name]
-    return ["which-first", "which-second"]
+def table_of(study: Study) -> str:
+    """The name of the table that a study is in."""
+    return study.name if study.series is None else study.series.name
 
 
 @pytest.mark.parametrize("study", evidence(), ids=lambda study: study.name)
 def test_a_study_has_its_table_and_the_table_its_policies(study: Study) -> None:
-    for table in tables_of(study):
-        found = re.search(rf"<!-- {table} -->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
-        assert found is not None, table
-        shown = set(re.findall(r"`([^`]+)`", found.group(1)))
-        for name in {entry.variant for entry in study.entries}:
-            assert any(label == name or label.startswith(f"{name} at ") for label in shown)
-        if study.series is None:
-            for entry in study.entries:
-                shown -= {entry.variant, f"{entry.variant} at {entry.label.rpartition('@')[2]}"}
-            assert not shown
+    table = table_of(study)
+    found = re.search(rf"<!-- {table} -->\n(.*?)<!-- end -->", PAGE, re.DOTALL)
+    assert found is not None, table
+    shown = set(re.findall(r"`([^`]+)`", found.group(1)))
+    for name in {entry.variant for entry in study.entries}:
+        assert any(label == name or label.startswith(f"{name} at ") for label in shown)
+    for entry in study.entries:
+        shown -= {entry.variant, f"{entry.variant} at {entry.label.rpartition('@')[2]}"}
+    assert not shown
 
 
 def line(**more: Any) -> dict[str, Any]:

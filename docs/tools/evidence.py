@@ -34,19 +34,12 @@ def points(study: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return sorted(chosen, key=lambda pair: float(pair[1]["regret"][0]))
 
 
-def of_study(study: dict[str, Any], *, memory: bool = False, every: bool = False) -> str:
+def of_study(study: dict[str, Any], *, memory: bool = False) -> str:
     """A row a policy: regret in each objective."""
     names = study["objectives"]
-    rows = points(study)
-    if every:
-        rows = [
-            (f"{name} at {at}", point)
-            for name, all_ in study["policies"].items()
-            for at, point in all_.items()
-        ]
     head = ["policy", *(f"regret, {name}" for name in names), *(["state"] if memory else [])]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for label, point in rows:
+    for label, point in points(study):
         cells = [f"`{label}`", *(with_error(point, i) for i in range(len(names)))]
         if memory:
             cells.append(f"{point['state_bytes'] / 1024:,.1f} KiB")
@@ -80,35 +73,6 @@ def power(value: float | None, error: float | None) -> str:
     return text if error is None else f"{text} ± {error:.2f}"
 
 
-def of_which(summary: dict[str, Any], i: int) -> str:
-    """A row a situation, a column a policy: regret in objective i for 1,000 rounds."""
-    told = sorted(
-        (name, study) for name, study in summary["studies"].items() if name.startswith("which-")
-    )
-    told.sort(key=lambda pair: int(pair[0].split("-")[1]))
-    columns: list[str] = []
-    for _, study in told:
-        columns += [name for name in study["policies"] if name not in columns]
-    lines = [
-        f"| situation | {' | '.join(f'`{c}`' for c in columns)} |",
-        "|---" * (len(columns) + 1) + "|",
-    ]
-    for _, study in told:
-        scale = 1000 / study["horizon"]
-        found = dict.fromkeys(columns, "")
-        known = {}
-        for name, every in study["policies"].items():
-            point = every[study["best_scale"][name]["by_regret"]]
-            known[name] = point["regret"][i] * scale
-            found[name] = f"{known[name]:.1f}".replace("-", "−")
-        learners = {name: value for name, value in known.items() if name != "oracle"}
-        best = min(learners, key=lambda name: learners[name])
-        found[best] = f"**{found[best]}**"
-        title = study["title"].partition(": ")[2]
-        lines.append(f"| {title} | {' | '.join(found[c] for c in columns)} |")
-    return "\n".join(lines)
-
-
 def tables(summary: dict[str, Any]) -> dict[str, str]:
     """Every table by its name; only those whose studies were run."""
     studies = summary["studies"]
@@ -116,18 +80,12 @@ def tables(summary: dict[str, Any]) -> dict[str, str]:
     for name in ("beyond-1", "beyond-2", "objectives", "objectives-without", "periodic", "bounds"):
         if name in studies:
             made[name] = of_study(studies[name])
-    for name in ("threshold-1", "threshold-2"):
-        if name in studies:
-            made[name] = of_study(studies[name], every=True)
     for name in ("tree", "tree-memory-1", "tree-memory-2", "tree-memory-3"):
         if name in studies:
             made[name] = of_study(studies[name], memory=True)
     for name, series in summary.get("series", {}).items():
         if series.get("kind") == "growth":
             made[name] = of_growth(series)
-    if any(name.startswith("which-") for name in studies):
-        made["which-first"] = of_which(summary, 0)
-        made["which-second"] = of_which(summary, 1)
     return made
 
 

@@ -5,6 +5,7 @@ all by the public `Chooser` with its defaults; the recorded prompts need their f
 examples/language_models.py. A few minutes.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -252,6 +253,8 @@ def prompts(console: Console) -> None:
 
 
 if __name__ == "__main__":
+    # Warnings, as of a tolerance that is small beside the noise, are for those who build on it.
+    logging.getLogger("lexbandit").setLevel(logging.ERROR)
     out = Console(width=110)
     readme(out)
     losses(out)

@@ -229,3 +229,13 @@ def test_asking_changes_nothing() -> None:
     chooser.outlook()
     chooser.confidence()
     assert chooser.digest() == before
+
+
+def test_one_arm_or_a_last_objective_without_rewards() -> None:
+    objectives = [lb.Objective("quality", tolerance=0.05), lb.Objective("cost")]
+    alone = lb.Chooser(objectives=objectives, arms=["a"])
+    assert str(alone.outlook()) == "a is the only arm."
+    chooser = plain()
+    for _ in range(200):
+        chooser.reward(chooser.choose(), quality=0.5)
+    assert str(chooser.outlook()) == "cost was never rewarded, so there is no outlook."

@@ -245,26 +245,35 @@ class LexThompson:
         ratios = [objective.seen / (self.K * (arm.count + 1)) for arm in objective.arms]
         return [math.sqrt(1 + self.neglect * math.log(max(ratio, 1.0))) for ratio in ratios]
 
-    def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
-        """Means and deviations of draws of all arms."""
+    def binary_variance(self, i: int) -> float | None:
+        """v = p(1 − p) if all rewards of the objective were 0 or 1."""
         objective = self.objectives[i]
+        if objective.seen == 0 or objective.other > 0:
+            return None
+        return objective.centre * (1 - objective.centre)
+
+    def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
+        """Means and deviations of draws of all arms: s · sqrt(1 + few/(n + 1)), more if exact."""
+        objective, v = self.objectives[i], self.binary_variance(i)
+        worth = 1.0 if v is None else 4 * v
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)
+            if i < self.D - 1:
+                s *= math.sqrt(1 + self.few / (worth * arm.count + 1))
             found.append((m, self.draws * s * (wider if self.exact(i) else 1.0)))
         return found
 
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κws with κ = benefit · ln(2 + t)^1.25 · (1 + few/(n + 1)), less if binary."""
-        objective = self.objectives[i]
-        kappa, worth = self.benefit * math.log(self.rounds + 3) ** 1.25, 1.0
-        if objective.seen > 0 and objective.other == 0:
-            v = objective.centre * (1 - objective.centre)
-            kappa, worth = self.binary * math.sqrt(v) * kappa, 4 * v
+        """m + κws with κ = benefit · ln(2 + t)^1.25, times binary · √v for rewards of 0 or 1."""
+        objective, v = self.objectives[i], self.binary_variance(i)
+        kappa = self.benefit * math.log(self.rounds + 3) ** 1.25
+        if v is not None:
+            kappa *= self.binary * math.sqrt(v)
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)
-            found.append(m + kappa * (1 + self.few / (worth * arm.count + 1)) * wider * s)
+            found.append(m + kappa * wider * s)
         return found
 
     def select(self, context: Any, allowed: Any = None) -> int:

@@ -101,15 +101,16 @@ def outlook(chooser: "ChooserCore", share: float) -> Outlook:
     if target >= 1.0:
         raise InvalidInput(f"share must be below 1, such as 0.9, got {share!r}.")
     objectives = chooser.objectives
-    if len(objectives) == 1:
-        return _nothing(f"{objectives[0].name} is the only objective.")
+    if len(objectives) == 1 or len(chooser.arms) == 1:
+        only = f"{objectives[0].name} is the only objective."
+        return _nothing(only if len(objectives) == 1 else f"{chooser.arms[0]} is the only arm.")
     with chooser._lock:
         ledger = chooser._ledger
         learned = sum(ledger.plays)
         recent = len(ledger.recent)
         missing = [
             objective.name
-            for objective, sums in zip(objectives[:-1], ledger.received, strict=False)
+            for objective, sums in zip(objectives, ledger.received, strict=True)
             if learned and not sums.number and not ledger.rows
         ]
     if missing:

@@ -59,10 +59,11 @@ def prepare(
 ) -> None:
     """Write what rules read: spreads of draws, reaches and bands of every level.
 
-    For lex-thompson the reach of an arm is m + κws. In the round t, for an arm with n of the N
-    rewards of K arms, κ = benefit · ln(2 + t)^1.25 · (1 + few/(n + 1)) and w² = 1 + neglect ·
-    ln⁺(N/(K(n + 1))). Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at
-    the mean p of them, κ = binary · √v · benefit · ln(2 + t)^1.25 · (1 + few/(4vn + 1)).
+    For lex-thompson, in the round t, for an arm with n of the N rewards of K arms: the reach is m +
+    κws with κ = benefit · ln(2 + t)^1.25 and w² = 1 + neglect · ln⁺(N/(K(n + 1))); draws spread by
+    draws · us with u² = 1 + few/(n + 1), and u = 1 in the last objective. Of an objective whose
+    rewards were all 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is multiplied by
+    binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve, and there draws are wider by w too.
     """
@@ -95,9 +96,10 @@ def prepare(
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
             wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
-            few = 1.0 + settings[FEW] / (worth * count + 1.0)
-            spreads[i, arm] = settings[DRAWS] * deviations[i, arm] * (wider if exact else 1.0)
-            reaches[i, arm] = means[i, arm] + doubt * few * wider * deviations[i, arm]
+            few = 1.0 + settings[FEW] / (worth * count + 1.0) if i < last else 1.0
+            spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
+            spreads[i, arm] = spread * wider if exact else spread
+            reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]
         widths[i] = tolerances[i]
         if exact:
             fall = (clock[0] + 1.0) ** (-1.0 / 3.0)

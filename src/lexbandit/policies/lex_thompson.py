@@ -14,13 +14,13 @@ from lexbandit.policies.pooled_policy import Looks, PooledPolicy, pooled_feature
 from lexbandit.policies.wording import listed, objective
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior: BENEFIT · ln(2 + t)^1.25, times 1 + FEW/(n + 1) for an arm with n rewards, times
-# sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) if these are n of N rewards of K arms. For rewards of 0 or 1
-# with variance v it is times BINARY · √v, and a reward counts for 4v in 1 + FEW/(n + 1).
-BENEFIT = 0.105
+# posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
+# of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
+BENEFIT = 0.12
 BINARY = 1.7
-FEW = 8.0
 NEGLECT = 0.5
+# Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
+FEW = 8.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3).
 FLOOR = 0.5
 # With more arms than these an outlook has probabilities by draws.
@@ -31,19 +31,20 @@ class LexThompsonRule(PooledPolicy):
     """Draw from the posterior, keep the arms within the tolerance of the best draw, level by level.
 
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
-    allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · s_a)²) for a in
-    C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ_a w_a s_a ≥ z_h −
-    band}. In the last objective the arm of the highest draw is played. In the round t, for an arm
-    with n_a of the N rewards of K arms,
+    allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · u_a s_a)²) for a
+    in C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ w_a s_a ≥ z_h −
+    band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
+    t, for an arm with n_a of the N rewards of K arms,
 
-        κ_a = 0.105 ln(2 + t)^1.25 (1 + 8/(n_a + 1))/caution,    w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))).
+        κ = 0.12 ln(2 + t)^1.25/caution,  w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))),  u_a² = 1 + 8/(n_a + 1).
 
-    Both are large for arms that were hardly tried, and grow, so that one left out by bad luck is
-    tried again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them,
-    κ_a is multiplied by 1.7 √v, and has 8/(4vn_a + 1) for 8/(n_a + 1): rare successes say little.
+    Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
+    doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
+    again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
+    multiplied by 1.7 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
     The band is the objective's tolerance. If that is 0, it is ½ σ t^(−1/3), which lets exact ties
-    resolve, and draws are wider by w_a.
+    resolve, and draws are wider by w_a too.
 
     A derivation of this project. With one objective and exploration 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha

@@ -81,7 +81,7 @@ horizon = {horizon}
 runs = 32
 objectives = {objectives}
 checkpoints = {checkpoints}
-worlds_from = 2000
+worlds_from = 3000
 
 [series]
 name = "{series}"

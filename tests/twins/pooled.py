@@ -259,7 +259,7 @@ class LexThompson:
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)
-            if i < self.D - 1:
+            if i < self.D - 1 and (objective.seen > 0 or self.rounds == 0):
                 s *= math.sqrt(1 + self.few / (worth * arm.count + 1))
             found.append((m, self.draws * s * (wider if self.exact(i) else 1.0)))
         return found

@@ -61,9 +61,9 @@ def prepare(
 
     For lex-thompson, in the round t, for an arm with n of the N rewards of K arms: the reach is m +
     κws with κ = benefit · ln(2 + t)^1.25 and w² = 1 + neglect · ln⁺(N/(K(n + 1))); draws spread by
-    draws · us with u² = 1 + few/(n + 1), and u = 1 in the last objective. Of an objective whose
-    rewards were all 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is multiplied by
-    binary · √v, and u² = 1 + few/(4vn + 1).
+    draws · us with u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had
+    a reward when others had. Of an objective whose rewards were all 0 or 1, with variance v =
+    p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve, and there draws are wider by w too.
     """
@@ -87,6 +87,7 @@ def prepare(
     benefit = settings[BENEFIT] * math.log(clock[0] + 3.0) ** _GROWTH
     for i in range(last + 1):
         exact = i < last and tolerances[i] == 0.0
+        told = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
         doubt, worth = benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
@@ -96,7 +97,7 @@ def prepare(
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
             wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
-            few = 1.0 + settings[FEW] / (worth * count + 1.0) if i < last else 1.0
+            few = 1.0 + settings[FEW] / (worth * count + 1.0) if told else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
             spreads[i, arm] = spread * wider if exact else spread
             reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]

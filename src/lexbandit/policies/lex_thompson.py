@@ -43,6 +43,7 @@ class LexThompsonRule(PooledPolicy):
     again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
     multiplied by 1.7 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
+    In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
     The band is the objective's tolerance. If that is 0, it is ½ σ t^(−1/3), which lets exact ties
     resolve, and draws are wider by w_a too.
 

@@ -102,7 +102,7 @@ def test_binary_rewards_have_the_variance_they_have(share: float) -> None:
 
 
 def test_intervals_cover_the_truth() -> None:
-    """Three arms, adaptive play: 95 % intervals cover at least 90 % of 300 truths (found: 97 %)."""
+    """Three arms, adaptive play: 95 % intervals cover at least 90 % of 300 truths (found: 96 %)."""
     covered = []
     for seed in range(50):
         random = np.random.default_rng(seed)
@@ -118,7 +118,7 @@ def test_intervals_cover_the_truth() -> None:
 
 
 def test_the_example_of_the_readme() -> None:
-    """Without noise nearly all requests go to the cheap one within tolerance (found: 99.5 %)."""
+    """Without noise nearly all requests go to the cheap one within tolerance (found: 99.3 %)."""
     models = {"small": (0.70, 0.001), "medium": (0.91, 0.004), "large": (0.92, 0.03)}
     for seed in range(3):
         chooser = lexbandit.Chooser(
@@ -144,7 +144,7 @@ def test_the_example_of_the_readme() -> None:
 
 @pytest.mark.parametrize("arms", [3, 5])
 def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
-    """Over 64 worlds at most twice the loss in either objective (found: .9 to 1.3)."""
+    """Over 64 worlds at most twice the loss in either objective (found: .8 to 1.2)."""
     lost = np.zeros((2, 2))
     for seed in range(64):
         there = world(2000, seed=seed, arms=arms)
@@ -159,7 +159,7 @@ def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
 
 @pytest.mark.parametrize("tail", ["student", "pareto"])
 def test_heavy_tails_in_the_last_objective_do_not_spoil_the_first(tail: str) -> None:
-    """Noise without a variance: all is finite, and the first loss at most 1.5 times (found: .3)."""
+    """Noise without a variance: all is finite, and the first loss at most 1.5 times (found: 1.0)."""
     lost = np.zeros((2, 2))
     for seed in range(8):
         random = np.random.default_rng(seed)
@@ -194,8 +194,8 @@ def test_late_rewards() -> None:
     """Rewards 2,000 decisions late, T = 10,000, four worlds.
 
     Until the first reward nobody knows anything: two of three choices are wrong, as random ones
-    are. From then on there are at most 1.5 times as many wrong plays as without delay (found: .9);
-    with those before it, 3.9 times as many, nearly all of them before the first reward.
+    are. From then on there are at most 1.5 times as many wrong plays as without delay (found: .8);
+    with those before it, 3.1 times as many, nearly all of them before the first reward.
     """
     prompt, delayed, blind = 0, 0, 0
     for seed in range(4):
@@ -238,7 +238,7 @@ def share_of_wrong_ends(means: Any, tolerance: float, *, seeds: int, n: int = 10
     [
         ([(0.70, 0.3), (0.73, 0.5), (0.75, 0.2), (0.60, 0.9)], 0.05, 0.05),  # found: 0
         ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.10, 0.05),  # found: 0
-        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.0, 0.1),  # found: .02
+        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.0, 0.1),  # found: .05
     ],
 )
 def test_bad_luck_at_the_start_is_mended(means: Any, tolerance: float, most: float) -> None:
@@ -272,7 +272,7 @@ def test_a_dear_best_arm_is_found(binary: bool, most: float) -> None:
 def test_rare_clicks() -> None:
     """Five e-mails with a tolerance of .003: over 60 seeds more than .026 clicks after 20,000.
 
-    Found: .0273.
+    Found: .0269.
     The e-mail that is best in the last objective is the worst in clicks. Random choice has .023.
     """
     rates = np.array([0.030, 0.028, 0.020, 0.012, 0.025])

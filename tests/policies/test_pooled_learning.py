@@ -159,7 +159,7 @@ def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
 
 @pytest.mark.parametrize("tail", ["student", "pareto"])
 def test_heavy_tails_in_the_last_objective_do_not_spoil_the_first(tail: str) -> None:
-    """Noise without a variance: all is finite, and the first loss at most 1.5 times (found: 1.0)."""
+    """Noise without a variance: all is finite, the first loss at most 1.5 times (found: 1.0)."""
     lost = np.zeros((2, 2))
     for seed in range(8):
         random = np.random.default_rng(seed)

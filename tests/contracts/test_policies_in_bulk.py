@@ -72,6 +72,29 @@ def test_many_selections_are_selections_one_by_one(name: str, masked: bool, lear
 
 
 @every_policy
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("learned", [0, 200])
+def test_many_propensities_are_those_of_one_context_and_change_nothing(
+    name: str, masked: bool, learned: int
+) -> None:
+    contexts, arms, rewards = stream(200)
+    policy = make(name, seed=3)
+    policy.update_many(contexts[:learned], arms[:learned], rewards[:learned])
+    asked = np.random.default_rng(7).random((60, 2))
+    allowed = masks(60) if masked else None
+    before = policy.state()
+    shares = policy.propensities_many(asked, allowed)
+    after = policy.state()
+    for array in before:
+        np.testing.assert_array_equal(before[array], after[array])
+    assert shares.shape == (60, 4)
+    for t, context in enumerate(asked):
+        mask = None if allowed is None else allowed[t]
+        told = [report.propensity for report in policy.explain(context, mask).arms]
+        np.testing.assert_array_equal(shares[t], told)
+
+
+@every_policy
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_many_updates_are_updates_one_by_one(name: str, holes: bool, masked: bool) -> None:

@@ -75,9 +75,7 @@ def propensities_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Floats
     n = length_of(columns, contexts)
     table = _table(arms, _masks(chooser, allowed, n), n)
     points, _ = chooser.contexts.encode_many(columns, n)
-    shares = np.empty((n, len(arms)))
-    for row, point in enumerate(points):
-        shares[row] = chooser._propensities(point, None if table is None else table[row])
+    shares = chooser._propensities_many(points, table)
     return np.ascontiguousarray(shares[:, arms.active])
 
 

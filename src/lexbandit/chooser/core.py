@@ -259,6 +259,16 @@ class ChooserCore:
             shares = (1.0 - self.explore) * shares + self.explore / allowed.sum()
         return np.where(allowed, shares, 0.0)
 
+    def _propensities_many(self, points: Floats, masks: Booleans | None) -> Floats:
+        """As `_propensities`, for points[n, d] and masks[n, K]; None allows all active arms."""
+        if masks is None and self._arms.standing is not None:
+            masks = np.tile(self._arms.standing, (len(points), 1))
+        shares = self.policy.propensities_many(points, masks)
+        if self.explore > 0.0:
+            counts = len(self._arms) if masks is None else masks.sum(axis=1, keepdims=True)
+            shares = (1.0 - self.explore) * shares + self.explore / counts
+        return shares if masks is None else np.where(masks, shares, 0.0)
+
     def _explored_many(
         self, points: Floats, masks: Booleans | None, arms: Integers, propensities: Floats
     ) -> tuple[Integers, Floats]:

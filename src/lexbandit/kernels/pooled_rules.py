@@ -369,6 +369,49 @@ def select_many(
         propensities[t] = out[arm]
 
 
+@kernel
+def propensities_many(
+    rule: int,
+    features: Array,
+    ceilings: Array,
+    plays: Array,
+    clock: Keys,
+    settings: Array,
+    tolerances: Array,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+    out: Array,
+) -> None:
+    """Write the exact probability of every arm at features[n, F] to out[n, K]."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    arms, objectives = tallies.shape[0], tallies.shape[1]
+    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
+    spreads, reaches = np.empty((objectives, arms)), np.empty((objectives, arms))
+    widths, work = np.empty(objectives), np.empty(features.shape[1])
+    for t in range(features.shape[0]):
+        estimate(model, features, t, work, means, deviations)
+        prepare(
+            rule,
+            model,
+            plays,
+            clock,
+            settings,
+            tolerances,
+            means,
+            deviations,
+            spreads,
+            reaches,
+            widths,
+        )
+        row = row_of(ceilings, t)
+        chances(rule, means, deviations, spreads, reaches, widths, ceilings, row, out[t])
+
+
 @inlined
 def learn_all(
     model: Model,

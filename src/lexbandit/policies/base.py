@@ -195,6 +195,18 @@ class Policy(ABC):
             arms[t], propensities[t] = self.select(point, mask)
         return arms, propensities
 
+    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
+        """Return the exact probability of every arm in contexts[n, d] now, as float[n, K].
+
+        NaN where a policy has no closed form of them. Nothing changes, the random state neither.
+        This loop is the meaning; policies may bring a compiled one.
+        """
+        points, masks = self._many(contexts, allowed)
+        shares = np.empty((len(points), self.arms))
+        for t, point in enumerate(points):
+            shares[t] = self._propensities_checked(point, None if masks is None else masks[t])
+        return shares
+
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]; NaN means "not observed".
 

@@ -226,6 +226,24 @@ class PooledPolicy(Policy):
             self._expected,
         )
 
+    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
+        """Return the exact probability of every arm in contexts[n, d]: one compiled loop."""
+        points, masks = self._many(contexts, allowed)
+        shares = np.empty((len(points), self.arms))
+        for part in self._chunks(len(points)):
+            kernel.propensities_many(
+                self.rule,
+                self.features.of_checked(points[part]),
+                self._no_ceiling if masks is None else ceilings_of(masks[part]),
+                self._plays,
+                self._clock,
+                self._settings,
+                self.tolerances,
+                *self._model,
+                shares[part],
+            )
+        return shares
+
     def _look(self, features: Floats, *, fully: bool = False) -> Looks:
         return Looks(
             *kernel.look(

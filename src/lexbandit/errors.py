@@ -6,6 +6,8 @@ from collections.abc import Iterable
 # A longer message is shortened in its middle: what it is about stands at its beginning, and what to
 # do at its end. What is left is so much shorter that a row before it does not shorten it again.
 _LONGEST, _BEGINNING, _END = 1200, 600, 300
+# No near name is looked for beyond this length: comparing megabytes would take seconds.
+_LONGEST_NAME = 200
 
 
 class InvalidInput(ValueError):
@@ -35,7 +37,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'that'?" for what is like a name that is known, else a full stop."""
     names = list(known)
-    wanted = name.lower() if isinstance(name, str) else ""
+    wanted = name.lower() if isinstance(name, str) and len(name) <= _LONGEST_NAME else ""
     close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
     near = [known for known in names if known.lower() in close]
     return f"; did you mean {near[0]!r}?" if near else "."

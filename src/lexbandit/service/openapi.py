@@ -173,7 +173,12 @@ def _fill_in(components: dict[str, Any], points: Mapping[str, "Point"]) -> None:
     components["Means"] = {"anyOf": [_object(some) for some in means]}
     components["Allowed"] = {
         "anyOf": [
-            {"type": "array", "items": {"type": "string", "enum": arms}, "minItems": 1},
+            {
+                "type": "array",
+                "items": {"type": "string", "enum": arms},
+                "minItems": 1,
+                "uniqueItems": True,
+            },
             {"type": "null"},
         ]
     }

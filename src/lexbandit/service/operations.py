@@ -8,11 +8,12 @@ import msgspec
 
 from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.service import schemas as s
+from lexbandit.service.arms import arms_ever, check_allowed
 from lexbandit.service.auth import Role
 from lexbandit.service.events import Stored
 from lexbandit.service.messages import SAFE, Reply
 from lexbandit.service.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
-from lexbandit.service.rows import LARGEST_BODY, DecisionRow
+from lexbandit.service.rows import LARGEST_BODY, DecisionRow, at_row
 from lexbandit.service.strict_json import convert
 
 if TYPE_CHECKING:
@@ -71,15 +72,24 @@ class Operation:
 async def decide(engine: "Engine", request: Request) -> s.Decision:
     """Decide: returns the arm to play. The same id and context again give the same answer."""
     asked: s.DecisionRequest = request.body
+    if asked.allowed is not None:
+        check_allowed(asked.allowed, arms_ever(engine.points[request.point].chooser))
     return s.Decision(*await engine.decide(request.point, asked.context, asked.allowed, asked.id))
 
 
 async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | s.ColumnsReply:
     """Decide many at once, in rows or in columns: all of them, or none."""
     asked = request.body
+    most = arms_ever(engine.points[request.point].chooser)
     if isinstance(asked, s.DecisionColumns):
+        check_allowed(asked.allowed, most)
         many = await engine.decide_columns(request.point, asked.contexts, asked.allowed)
         return s.ColumnsReply(many.ids, many.arms, [*many.propensities], many.policy_version)
+    for n, row in enumerate(asked.decisions):
+        try:
+            check_allowed(row.allowed, most)
+        except InvalidInput as error:
+            raise at_row(error, n, len(asked.decisions)) from None
     rows = [DecisionRow(row.context, row.allowed, row.id) for row in asked.decisions]
     made = await engine.decide_many(request.point, rows)
     return s.DecisionsReply([s.Decision(*one) for one in made])
@@ -104,6 +114,7 @@ async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
 
 async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
     """Explain which arm would be chosen in a context, and why. Nothing is decided."""
+    check_allowed(request.body.allowed, arms_ever(engine.points[request.point].chooser))
     told = engine.explain(request.point, request.body.context, request.body.allowed)
     arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in told.arms]
     likely = list(told.likely)

@@ -52,6 +52,10 @@ def _keys(value: Any) -> int:
 
 
 _NESTED = frozenset((dict, list))
+# The largest double has so many digits: a whole number with fewer is a finite double.
+_DIGITS = 309
+_LONG = b"0" * _DIGITS
+_AS_ZEROS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else 0 for byte in range(256))
 # Made once: json.loads would make one for every body.
 _SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
 
@@ -59,10 +63,11 @@ _SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number
 def decode(body: bytes) -> Any:
     """Return the value of a JSON text; whatever is not strictly JSON is refused.
 
-    msgspec reads it: it refuses NaN, Infinity, numbers that no float can hold, half surrogates and
-    text that is not UTF-8. It takes the last of two equal keys, so where there may be such the
-    standard library looks for them: every key is followed by a colon, so if there are as many keys
-    as colons, none was lost.
+    msgspec reads it: it refuses NaN, Infinity, decimals that no float can hold, half surrogates and
+    text that is not UTF-8. It takes whole numbers of any length, so long runs of digits are looked
+    at again: every number must be a finite double. It takes the last of two equal keys, so where
+    there may be such the standard library looks for them: every key is followed by a colon, so if
+    there are as many keys as colons, none was lost.
     """
     if not body.strip():
         raise Problem(MALFORMED, "the body is empty; it is to be JSON.")
@@ -70,6 +75,8 @@ def decode(body: bytes) -> Any:
         value = msgspec.json.decode(body)
         if _keys(value) != body.count(b":"):
             _SCANNER.raw_decode(body.decode().lstrip())
+        if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS):
+            _refuse_unheld(body.decode())
     except _Twice as error:
         raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
     except RecursionError:
@@ -79,6 +86,13 @@ def decode(body: bytes) -> Any:
     except (msgspec.DecodeError, ValueError) as error:
         raise Problem(MALFORMED, f"{_why(body, error)}.") from None
     return value
+
+
+def _refuse_unheld(text: str) -> None:
+    """Refuse a text with a number that no double holds; digits in a string are fine."""
+    found = unheld(text)
+    if found is not None:
+        raise Problem(MALFORMED, f"{found}.")
 
 
 def _why(body: bytes, error: Exception) -> str:

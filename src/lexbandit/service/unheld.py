@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,14 +10,14 @@ _SHOWN = 12
 
 
 class _Number(NamedTuple):
-    """A number that no number of ours can be."""
+    """A number that is no finite double."""
 
     text: str
 
 
 def _whole(text: str) -> Any:
-    most = sys.get_int_max_str_digits() or len(text)
-    return _Number(text) if len(text.lstrip("-")) > most else 0
+    # Rounded as a float is: what would be rounded to infinity is too large.
+    return _Number(text) if math.isinf(float(text)) else 0
 
 
 def _decimal(text: str) -> Any:

@@ -36,7 +36,7 @@ class Forgetful(Storage):
         self._seq += len(stored)
         return stored
 
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         """Return nothing."""
         return []
 

@@ -270,7 +270,16 @@ async def test_a_damaged_snapshot_is_passed_over(
         assert "the snapshot of router after event 10 is damaged" in caplog.text
 
 
-@pytest.mark.parametrize("damage", ["body = substr(body, 2)", "kind = 'tick'", "point = 'other'"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "body = substr(body, 2)",
+        "kind = 'tick'",
+        "point = 'other'",
+        "time = time + 0.0001",
+        "checksum = checksum + 1",
+    ],
+)
 @in_loop
 async def test_a_damaged_event_is_refused_by_its_place(home: Home, damage: str) -> None:
     async with home.opened() as storage:
@@ -280,6 +289,35 @@ async def test_a_damaged_event_is_refused_by_its_place(home: Home, damage: str) 
             await storage.read_since(0, 10)
         assert await storage.read_since(0, 3) == stored[:3]
         assert await storage.read_since(4, 10) == stored[4:]
+
+
+@in_loop
+async def test_a_damaged_snapshot_is_found_by_a_check_of_all(home: Home) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 3))
+        await storage.save_snapshot("router", "d", Snapshot(2, b"whole"))
+        await storage.check_rest()
+        home.sql("UPDATE {snapshots} SET data = substr(data, 2)")
+        with pytest.raises(CorruptLog, match="snapshot of router after event 2 is damaged"):
+            await storage.check_rest()
+
+
+@in_loop
+async def test_a_probe_changes_nothing(home: Home) -> None:
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 3))
+        await storage.probe()
+        assert await whole_log(storage) == stored
+        assert [one.seq for one in await storage.append(numbered(4, 1))] == [4]
+
+
+@in_loop
+async def test_the_clock_is_compared_with_the_last_event(home: Home) -> None:
+    async with home.opened() as storage:
+        assert await storage.clock_ahead() is None
+        await storage.restore([Stored(1, time.time() - 1e6, *numbered(1, 1)[0])])
+    async with home.opened() as storage:
+        assert await storage.clock_ahead() == pytest.approx(1e6, abs=60)
 
 
 @in_loop

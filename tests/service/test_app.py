@@ -305,7 +305,7 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
         monkeypatch.setattr(s.engine.storage, "append", full)
         reply = await s.http.post("/v1/router/decisions", json=body)
         assert "full" in detail_of(reply, 503)
-        assert reply.headers["retry-after"] == "1"
+        assert "retry-after" not in reply.headers  # nobody knows when it is well again
         monkeypatch.setattr(s.engine, "decide", broken)
         reply = await s.http.post("/v1/router/decisions", json=body)
         assert "secret" not in detail_of(reply, 500)

@@ -12,7 +12,7 @@ from lexbandit.cli import copy as copy_verb
 from lexbandit.cli.main import status_of
 from lexbandit.service import copying
 from lexbandit.service.engine import Engine
-from lexbandit.service.events import Event, Stored
+from lexbandit.service.events import Event, Stored, checksum
 from lexbandit.service.point import Point
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
@@ -236,7 +236,10 @@ def test_where_the_ends_differ_nothing_is_copied(
     _append(source, 40)
     assert status_of(["copy", f"sqlite:{source}", f"sqlite:{target}"]) == 0
     with closing(sqlite3.connect(target)) as connection, connection:
-        connection.execute("UPDATE log SET time = time + 1 WHERE seq >= ?", (differs,))
+        for row in connection.execute("SELECT * FROM log WHERE seq >= ?", (differs,)).fetchall():
+            later = Stored(*row[:-1])._replace(time=row[1] + 1)
+            change = "UPDATE log SET time = ?, checksum = ? WHERE seq = ?"
+            connection.execute(change, (later.time, checksum(later), later.seq))
     _append(source, 1)
     assert status_of(["copy", f"sqlite:{source}", f"sqlite:{target}"]) == 1
     assert f"has another event {differs} " in capsys.readouterr().err
@@ -265,7 +268,7 @@ def _append(path: Path, n: int) -> None:
 class _Busy(SqliteStorage):
     """A log that has one event more whenever it was read."""
 
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         page = await super().read_since(seq, limit)
         (last,) = await self.append(numbered(1, 1))
         assert last.seq < 100, "the copy never ends"

@@ -67,7 +67,7 @@ def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
     read: list[int] = []
 
     class Counting(SqliteStorage):
-        async def read_since(self, seq: int, limit: int) -> list[Stored]:
+        async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
             events = await super().read_since(seq, limit)
             read.append(len(events))
             return events

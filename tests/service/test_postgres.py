@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import struct
 import time
 import traceback
 from collections import Counter
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import Stored, read_body
+from lexbandit.service.events import CorruptLog, Stored, read_body
 from lexbandit.service.storage import Storage, StorageFailed, make_storage
 from service.homes import PostgresHome, in_loop, numbered, whole_log
 from service.real_postgres import Postgres
@@ -275,3 +276,44 @@ async def test_a_wrong_password_is_named_but_not_shown(home: PostgresHome) -> No
     finally:
         rules.write_text(before)
         home.server.execute("SELECT pg_reload_conf()")
+
+
+def _flipped(value: int, bit: int, bits: int) -> int:
+    (flipped,) = struct.unpack(">q", struct.pack(">Q", (value ^ 1 << bit) & (2**bits - 1)))
+    return int(flipped)
+
+
+@in_loop
+async def test_every_flipped_bit_of_a_row_is_found(home: PostgresHome) -> None:
+    """Of the time, the checksum and the body; a text with a flipped bit may be none."""
+    async with home.opened() as storage:
+        stored = await storage.append(numbered(1, 3))
+        time, body = stored[1].time, stored[1].body
+        (kept,) = home.sql("SELECT checksum FROM {log} WHERE seq = 2")[0]
+        (bits,) = struct.unpack(">Q", struct.pack(">d", time))
+        damages: list[tuple[str, Any]] = []
+        for bit in range(0, 64, 3):
+            other = struct.unpack(">d", struct.pack(">Q", bits ^ 1 << bit))[0]
+            damages += [("time", other), ("checksum", _flipped(kept & (2**64 - 1), bit, 64))]
+        for bit in range(0, 8 * len(body), 7):
+            flipped = bytearray(body)
+            flipped[bit // 8] ^= 1 << bit % 8
+            damages.append(("body", bytes(flipped)))
+        damages += [("kind", "tick"), ("point", "routes")]
+        whole = {"time": time, "checksum": kept, "body": body, "kind": "decisions"}
+        whole["point"] = "router"
+        for column, value in damages:
+            home.sql(f"UPDATE {{log}} SET {column} = $1 WHERE seq = 2", value)
+            with pytest.raises(CorruptLog, match=r"event 2 of the log .*damaged"):
+                await storage.read_since(0, 10)
+            home.sql(f"UPDATE {{log}} SET {column} = $1 WHERE seq = 2", whole[column])
+        assert await storage.read_since(0, 10) == stored
+
+
+@in_loop
+async def test_a_clock_that_is_not_the_last_events_is_damage(home: PostgresHome) -> None:
+    async with home.opened() as storage:
+        await storage.append(numbered(1, 3))
+    home.sql("UPDATE lexbandit_clock SET time = time * 2")
+    with pytest.raises(CorruptLog, match="lexbandit_clock is not the one of event 3"):
+        await home.opened().__aenter__()

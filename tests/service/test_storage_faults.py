@@ -1,5 +1,6 @@
 """SQLite on a disk that fails, in a damaged file, in use by another: nothing false is told."""
 
+import asyncio
 import errno
 import json
 import os
@@ -8,20 +9,27 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from lexbandit.cli.main import status_of
+from lexbandit.errors import InvalidInput
 from lexbandit.service.engine import Engine
 from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
-from lexbandit.service.storage import StorageFailed, StorageInUse
+from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 from lexbandit.service.storage.sqlite import SqliteStorage
+from lexbandit.service.verifying import verify
 from service.homes import SqliteHome, in_loop, numbered, whole_log
-from service.world import CONTEXT, Hands, definition
+from service.process import Service
+from service.witness import look
+from service.world import CONTEXT, Hands, definition, engine_on
 
 HERE = Path(__file__).parent
 
@@ -74,8 +82,8 @@ def numbers(log: list[Stored]) -> list[int]:
 
 @pytest.mark.parametrize(
     "fault",
-    [f"sync {errno.EIO}", f"write {errno.ENOSPC}", f"write {errno.EIO}", f"short {errno.ENOSPC}"],
-    ids=["failing fsync", "disk full", "failing write", "half a write"],
+    [f"sync {errno.EIO}", f"sync {errno.ENOSPC}", f"write {errno.EIO}"],
+    ids=["failing fsync", "disk full at fsync", "failing write"],
 )
 @in_loop
 async def test_a_failing_disk_stops_all_writing(
@@ -105,6 +113,77 @@ async def test_a_failing_disk_stops_all_writing(
         assert there in (acknowledged, acknowledged + unknown)
         (stored,) = await storage.append(numbered(1000, 1))
         assert stored.seq == len(there) + 1
+
+
+@pytest.mark.parametrize("fault", ["write", "short"])
+@in_loop
+async def test_a_full_disk_takes_nothing_and_then_everything_again(
+    home: SqliteHome, faulty_disk: Path, fault: str, tmp_path: Path
+) -> None:
+    flag = tmp_path / "fault"
+    environment = {"LD_PRELOAD": str(faulty_disk), "FAULTY_DISK": str(flag)}
+    with appender(home, **environment) as process:
+        told = said(process, 40)
+        waiting = tmp_path / "soon"
+        waiting.write_text(f"{fault} {errno.ENOSPC}")
+        waiting.rename(flag)
+        told += said(process)
+        assert process.wait(30) == 0
+    (failed,) = [words for words in told if words[0] == "failed"]
+    assert failed[3] is False
+    assert "full" in failed[4]
+    assert told[-3:] == [["accepted"]] * 3
+    async with home.opened() as storage:
+        there = numbers(await whole_log(storage))
+    assert there == [*range(1, failed[1]), -1, -1, -1]
+
+
+@pytest.mark.compiled
+def test_a_service_on_a_full_disk_is_ready_again_by_itself_when_there_is_room(
+    faulty_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flag = tmp_path / "fault"
+    monkeypatch.setenv("LD_PRELOAD", str(faulty_disk))
+    monkeypatch.setenv("FAULTY_DISK", str(flag))
+    body = {"context": {"tokens": 900, "task": "code"}}
+    with Service(tmp_path, f"sqlite:{tmp_path}/log.db") as service, httpx.Client() as http:
+        decisions = f"{service.url}/v1/router/decisions"
+        ids = [http.post(decisions, json=body).json()["id"]]
+        (tmp_path / "soon").write_text(f"write {errno.ENOSPC}")
+        (tmp_path / "soon").rename(flag)
+        for path in (decisions, f"{service.url}/ready"):
+            reply = http.post(path, json=body) if path == decisions else http.get(path)
+            assert reply.status_code == 503
+            assert "full" in reply.json()["detail"]
+            assert "retry-after" not in reply.headers  # nobody knows when there is room
+        flag.unlink()
+        service._wait_until_ready(time.monotonic() + 60)  # without a request that writes
+        ids.append(http.post(decisions, json=body).json()["id"])
+    rows = look(service.config).decided()
+    assert list(rows) == ids
+
+
+@pytest.mark.parametrize("what", ["file", "write-ahead log"])
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+@in_loop
+async def test_what_is_written_to_a_file_that_is_gone_is_not_acknowledged(
+    home: SqliteHome, what: str, how: str
+) -> None:
+    path = home.path if what == "file" else Path(f"{home.path}-wal")
+    storage = SqliteStorage(home.path)
+    await storage.open()
+    await storage.append(numbered(1, 3))
+    copy = path.read_bytes()
+    path.unlink()
+    if how == "replaced":
+        path.write_bytes(copy)
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match=f"{path.name} (is gone|was replaced)") as failed:
+            await storage.append(numbered(4, 1))
+        assert failed.value.final
+    with pytest.raises(StorageFailed):
+        await storage.probe()
+    await storage.close()
 
 
 @in_loop
@@ -213,29 +292,113 @@ async def test_a_flipped_byte_in_a_snapshot_costs_that_snapshot(home: SqliteHome
         assert await whole_log(storage) == log
 
 
+async def verified(home: SqliteHome) -> tuple[list[Stored], list[Any]]:
+    """Return the events and the snapshots of a log that is found to be whole."""
+    storage = make_storage(home.url, reading=True)
+    await storage.open()
+    try:
+        await verify(storage, lambda _: None)
+        log = await whole_log(storage)
+    finally:
+        await storage.close()
+    return log, list(home.sql("SELECT * FROM snapshots ORDER BY seq"))
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> SqliteHome:
+    """A place for copies with a flipped bit."""
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    return SqliteHome(folder)
+
+
 @in_loop
-async def test_a_flipped_bit_anywhere_is_never_taken_for_what_was_written(
-    home: SqliteHome, tmp_path: Path
+async def test_a_flipped_bit_anywhere_is_found_or_harmless(
+    home: SqliteHome, damaged: SqliteHome
 ) -> None:
-    """Times apart, which the checksum does not cover; they still never go back."""
-    log = await filled(home)
+    await filled(home)
+    before = await verified(home)
     whole = home.path.read_bytes()
-    damaged = SqliteHome(tmp_path / "damaged")
-    damaged.path.parent.mkdir()
     draws = random.Random(3)
     found = 0
-    for _ in range(150):
+    for _ in range(100):
         damaged.path.write_bytes(whole)
         flip(damaged.path, draws.randrange(len(whole)), draws.randrange(8))
         try:
-            async with damaged.opened() as storage:
-                read = await whole_log(storage)
+            assert await verified(damaged) == before  # it was in free space
         except (CorruptLog, StorageFailed):
             found += 1
-            continue
-        assert [one._replace(time=0) for one in read] == [one._replace(time=0) for one in log]
-        assert sorted(read, key=lambda one: one.time) == read
-    assert found > 10  # the other bits were in free space, in times and in snapshots
+    assert found > 20
+
+
+@in_loop
+async def test_every_flipped_bit_of_an_event_is_found_and_it_is_named(
+    home: SqliteHome, damaged: SqliteHome
+) -> None:
+    """The values of a row lie behind each other: time, point, kind, body, checksum."""
+    await filled(home)
+    whole = home.path.read_bytes()
+    end = whole.index(b'{"n":77}') + len(b'{"n":77}') + 8
+    begin = end - 8 - len(b'{"n":77}') - len(b"routerdecisions") - 8
+    for at in range(begin, end):
+        for bit in range(8) if at < begin + 8 else [at % 8]:  # all bits of the time
+            damaged.path.write_bytes(whole)
+            flip(damaged.path, at, bit)
+            with pytest.raises(CorruptLog, match=r"event 77 (of the log|is the first)"):
+                await verified(damaged)
+
+
+@in_loop
+async def test_every_flipped_bit_of_a_write_ahead_log_is_found(
+    home: SqliteHome, damaged: SqliteHome
+) -> None:
+    """SQLite itself would take the log for a shorter one."""
+    wal, copy = Path(f"{home.path}-wal"), Path(f"{damaged.path}-wal")
+    async with home.opened() as storage:
+        for n in range(1, 40):
+            await storage.append(numbered(n, 1))
+        file, whole = home.path.read_bytes(), wal.read_bytes()
+    damaged.path.write_bytes(file)
+    copy.write_bytes(whole)
+    assert len((await verified(damaged))[0]) == 39
+    (page,) = struct.unpack(">I", whole[8:12])
+    heads = [32 + n * (24 + page) for n in range((len(whole) - 32) // (24 + page))]
+    draws = random.Random(4)
+    header = [draws.randrange(32) for _ in range(8)]
+    places = [draws.randrange(len(whole)) for _ in range(40)]
+    last = [heads[-1] + n for n in range(24)]
+    for at in (*header, *last, *places):
+        damaged.path.write_bytes(file)
+        damaged.path.with_name(f"{damaged.path.name}-shm").unlink(missing_ok=True)
+        copy.write_bytes(whole)
+        flip(copy, at, draws.randrange(8))
+        with pytest.raises(CorruptLog, match=r"-wal is damaged|damaged where"):
+            await verified(damaged)
+
+
+@in_loop
+async def test_a_log_that_is_served_is_verified_meanwhile(home: SqliteHome) -> None:
+    async with home.opened() as storage:
+        work = asyncio.create_task(_append_all_the_time(storage))
+        for _ in range(5):
+            assert (await verified(home))[0]
+        work.cancel()
+
+
+async def _append_all_the_time(storage: Storage) -> None:
+    for n in range(100_000):
+        await storage.append(numbered(n, 1))
+
+
+def test_verify_names_the_first_damaged_event(
+    home: SqliteHome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asyncio.run(filled(home))
+    assert status_of(["verify", home.url]) == 0
+    assert "All 199 events are as they were written: 1 to 199" in capsys.readouterr().out
+    home.sql("UPDATE log SET time = time + 0.001 WHERE seq = 150")
+    assert status_of(["verify", home.url]) == 1
+    assert "event 150" in capsys.readouterr().err
 
 
 @in_loop
@@ -296,4 +459,21 @@ async def test_a_clock_set_while_it_runs_ends_no_decision_early_or_late(
     hands.pass_by(20)
     await engine.decide("router", CONTEXT)  # so that the log's time passes
     assert (await engine.reward("router", late.id, {"quality": 1.0})).late
+    await engine.stop()
+
+
+@pytest.mark.parametrize("years", [3.0, -3.0])
+@in_loop
+async def test_a_clock_years_from_the_log_is_refused_unless_it_is_right(
+    home: SqliteHome, years: float
+) -> None:
+    hands = Hands()
+    async with engine_on(home.path, hands=hands) as engine:
+        await engine.decide("router", CONTEXT)
+    hands.wall += years * 365.25 * 86_400
+    with pytest.raises(InvalidInput, match=r"the clock is 3.0 years .*--accept-clock"):
+        await engine_on(home.path, hands=hands).__aenter__()
+    storage = SqliteStorage(home.path, hands.clock())
+    engine = await Engine.start({"router": definition()}, storage, accept_clock=True)
+    assert engine.points["router"].counts["decisions"] == 1
     await engine.stop()

@@ -38,7 +38,7 @@ def command(source: str, target: str) -> None:
                 )
             await written.open()
             try:
-                return await copy(read, written, _Progress())
+                return await copy(read, written, Progress())
             finally:
                 await written.close()
         finally:
@@ -51,13 +51,14 @@ def command(source: str, target: str) -> None:
     click.echo(f"{counted(copied, 'event')} {be} copied{after}.", err=True)
 
 
-class _Progress:
+class Progress:
     """Says how far it is, now and then."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + _TELL
 
     def __call__(self, seq: int) -> None:
+        """Say how many events are done, if that was not said for a while."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _TELL
             click.echo(f"{counted(seq, 'event')} so far", err=True)

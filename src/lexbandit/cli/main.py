@@ -27,6 +27,7 @@ VERBS = {
     "key": "Make an API key for the service.",
     "export": "Write a decision point's log to a file.",
     "copy": "Copy a service's log to another storage.",
+    "verify": "Check that a log, or a backup of one, is as it was written.",
 }
 
 _WORDS = {

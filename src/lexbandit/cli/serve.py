@@ -37,6 +37,11 @@ def sample() -> Path:
     is_flag=True,
     help="Go on without what a changed definition has no place for.",
 )
+@click.option(
+    "--accept-clock",
+    is_flag=True,
+    help="Start though the clock is more than a year from the log's last event.",
+)
 @click.option("--tls-cert", help="Certificate chain (PEM), to serve https.")
 @click.option("--tls-key", help="The certificate's private key (PEM).")
 @click.option("--log-level", help="debug, info, warning or error.")
@@ -46,6 +51,7 @@ def command(
     show: bool,
     no_auth: bool,
     skip_untaken: bool,
+    accept_clock: bool,
     **flags: Any,
 ) -> None:
     """Serve the decision points of CONFIG.toml over HTTP.
@@ -91,6 +97,7 @@ def command(
             no_auth=no_auth,
             started=lambda url, engine: _welcome(url, found, engine, no_auth),
             skip_untaken=skip_untaken,
+            accept_clock=accept_clock,
         )
         server.run(serving, found.log_level)
 

@@ -15,7 +15,7 @@ from lexbandit.service.arms import check_added, check_retired
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine_core import EngineCore
 from lexbandit.service.events import Stored
-from lexbandit.service.journal import PAGE, Appended
+from lexbandit.service.journal import Appended
 from lexbandit.service.point import Point, Prepared
 from lexbandit.service.rows import (
     OUR_IDS,
@@ -61,15 +61,19 @@ class Engine(EngineCore):
         snapshot_every: int = 50_000,
         poll: float = 0.2,
         skip_untaken: bool = False,
+        accept_clock: bool = False,
     ) -> "Engine":
         """Open the storage, bring every point to the log's end, and begin to serve.
 
         `snapshot_every` is in rows folded; `poll` is how often, in seconds, a shared log is read.
         Where a changed definition has no place for rows of the log it does not start, unless
-        `skip_untaken` says to go on without them.
+        `skip_untaken` says to go on without them. Neither does it start with a clock that is more
+        than a year away from the log's last event, unless `accept_clock` says that it is right.
         """
         await storage.open()
         try:
+            if not accept_clock:
+                opening.check_clock(await storage.clock_ahead())
             states, seq = await opening.restored(points, storage)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             async with opening.telling(lambda: engine.seq):
@@ -85,6 +89,7 @@ class Engine(EngineCore):
             await storage.close()
             raise
         engine._go_on(engine._tick())
+        engine._go_on(engine._journal.recover())
         engine._go_on(engine._snapshots.now_and_then())
         if storage.shared:
             engine._go_on(engine._journal.follow(poll))
@@ -262,11 +267,7 @@ class Engine(EngineCore):
     async def read_log(self, point: str, since: int, limit: int) -> list[Stored]:
         """Return the events of a point after `since`, at most `limit`."""
         self.point(point)
-        found: list[Stored] = []
-        while len(found) < limit and (page := await self.storage.read_since(since, PAGE)):
-            found += [stored for stored in page if stored.point == point]
-            since = page[-1].seq
-        return found[:limit]
+        return await self.storage.read_since(since, limit, point)
 
 
 def _proposed(point: Point, context: Mapping[str, Any], allowed: Sequence[str] | None) -> Proposal:

@@ -12,6 +12,7 @@ tick         {}: time went by; decisions whose time is over leave
 The state of a decision point is what its events, taken one after the other, lead to.
 """
 
+import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -53,6 +54,9 @@ class Snapshot(NamedTuple):
     data: bytes
 
 
+_DOUBLE, _SIGNED = struct.Struct(">d"), struct.Struct(">q")
+
+
 class CorruptLog(Exception):
     """Something in the log is not what was written; it cannot be trusted."""
 
@@ -73,9 +77,25 @@ def read_body(stored: Stored) -> dict[str, Any]:
         raise CorruptLog(f"event {stored.seq} of the log cannot be read: {error}.") from error
 
 
-def checksum(event: Event | Stored) -> int:
-    """Return the checksum that is kept beside an event."""
+def content_checksum(event: Event | Stored) -> int:
+    """Return the checksum of what an event says: its point, its kind and its body."""
     return zlib.crc32(event.body, _head(event.point, event.kind))
+
+
+def checksum(stored: Stored) -> int:
+    """Return the checksum that is kept beside an event; it covers all of it.
+
+    It is the one of the content, exclusive-or the place, exclusive-or the bits of the time: a
+    database that assigns place and time can add these two by itself.
+    """
+    return content_checksum(stored) ^ stored.seq ^ _bits(stored.time)
+
+
+@lru_cache(8)
+def _bits(time: float) -> int:
+    """Return the bits of a time as a signed integer; all events of a batch have one time."""
+    bits: int = _SIGNED.unpack(_DOUBLE.pack(time))[0]
+    return bits
 
 
 @lru_cache(1000)
@@ -84,24 +104,24 @@ def _head(point: str, kind: str) -> int:
     return zlib.crc32(f"{point}\0{kind}\0".encode())
 
 
-def in_order(seq: int, rows: Iterable[Sequence[Any]]) -> list[Stored]:
-    """Return the events after `seq`, from rows that end with a checksum: all, and as written.
+def in_order(rows: Iterable[Sequence[Any]], seq: int | None = None) -> list[Stored]:
+    """Return events from rows that end with a checksum: as they were written.
 
-    The checksum does not cover the time, but a time that goes back is damaged too.
+    With `seq` they are all that come after this event, and none may be missing.
     """
     events: list[Stored] = []
     time = 0.0
-    for place, (*fields, kept) in enumerate(rows, seq + 1):
+    for n, (*fields, kept) in enumerate(rows, 1):
         stored = Stored(*fields)
-        if stored.seq != place:
+        if seq is not None and stored.seq != seq + n:
             raise CorruptLog(
-                f"event {place} of the log is missing: the next one there is {stored.seq}. "
+                f"event {seq + n} of the log is missing: the next one there is {stored.seq}. "
                 "Restore the log from a backup."
             )
         if not _as_written(stored, kept, time):
             raise CorruptLog(
-                f"event {place} of the log (of {stored.point!r}) was damaged: it is not as it was "
-                "written. Restore the log from a backup."
+                f"event {stored.seq} of the log (of {stored.point!r}) was damaged: it is not as it "
+                "was written. Restore the log from a backup."
             )
         events.append(stored)
         time = stored.time

@@ -13,6 +13,8 @@ log = logging.getLogger("lexbandit.service")
 
 # So many events are read at once from the log.
 PAGE = 200
+# How often to try, in seconds, whether a storage that failed is well again.
+_PROBE = 0.5
 
 Fold = Callable[[Stored, Prepared | None], Sequence[Outcome]]
 
@@ -140,6 +142,11 @@ class Journal:
             events = await self.storage.read_since(self.seq, limit)
             if not events:
                 break
+            if events[0].seq != self.seq + 1:
+                raise CorruptLog(
+                    f"event {self.seq + 1} of the log was removed by `lexbandit compact` or "
+                    "`retain` before this process took it. Start again."
+                )
             for stored in events:
                 self._take(stored)
             self._heard = time.monotonic()
@@ -160,5 +167,19 @@ class Journal:
                 await self.catch_up()
             except Exception as error:
                 self.fail(error)
-            else:
-                self._is_well()
+
+    async def recover(self, every: float = _PROBE) -> None:
+        """While something is wrong, try every so many seconds whether it is over.
+
+        A service that is not ready gets no requests, so it must find out by itself.
+        """
+        while not self._broken:
+            await asyncio.sleep(every)
+            if self.trouble is not None:
+                try:
+                    await self.storage.probe()
+                    await self.catch_up()
+                except Exception as error:
+                    self.fail(error)
+                else:
+                    self._is_well()

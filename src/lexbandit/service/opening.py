@@ -19,6 +19,21 @@ log = logging.getLogger("lexbandit.service")
 
 # How often to say how far it is, in seconds.
 _TELL = 2.0
+_YEAR = 365.25 * 86_400.0
+# So far may the clock be from the log's last event, in seconds.
+_FARTHEST = _YEAR
+
+
+def check_clock(ahead: float | None) -> None:
+    """Refuse a clock that is far from the log's last event: its time would stay in the log."""
+    if ahead is None or abs(ahead) <= _FARTHEST:
+        return
+    after = "after" if ahead > 0 else "before"
+    raise InvalidInput(
+        f"the clock is {abs(ahead) / _YEAR:.1f} years {after} the last event of the log. Set the "
+        "clock right; if it is right, start once with --accept-clock. The log's time never goes "
+        "back, so what a wrong clock writes cannot be mended."
+    )
 
 
 async def restored(

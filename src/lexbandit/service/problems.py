@@ -79,8 +79,8 @@ def unknown_point(name: str, known: Iterable[str]) -> Problem:
 
 
 def unavailable(why: str) -> Problem:
-    """Return the problem of a storage that takes nothing now."""
-    return Problem(UNAVAILABLE, without_password(why), {b"retry-after": b"1"})
+    """Return the problem of a storage that takes nothing now; nobody knows for how long."""
+    return Problem(UNAVAILABLE, without_password(why))
 
 
 def problem_of(error: Exception) -> Problem | None:

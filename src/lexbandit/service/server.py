@@ -118,10 +118,12 @@ async def serve(
     started: Callable[[str, Engine], Any],
     storage: Storage | None = None,
     skip_untaken: bool = False,
+    accept_clock: bool = False,
 ) -> None:
     """Serve until the process is told to end; `started` hears the URL when all is ready.
 
-    `storage` is one that the configuration does not know; `skip_untaken` is for `Engine.start`.
+    `storage` is one that the configuration does not know; `skip_untaken` and
+    `accept_clock` are for `Engine.start`.
     """
     check_door(config, no_auth=no_auth)
     warning = warning_of(config)
@@ -136,6 +138,7 @@ async def serve(
             snapshot_every=config.snapshot_every,
             poll=config.poll,
             skip_untaken=skip_untaken,
+            accept_clock=accept_clock,
         )
     except BaseException:
         served.close()

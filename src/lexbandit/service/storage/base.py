@@ -2,11 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lexbandit.service.events import Event, Snapshot, Stored
 
 LARGEST_PAGE = 16 * 2**20
 """A page of events that is read ends when their bodies have so many bytes."""
+
+
+class SnapshotKey(NamedTuple):
+    """Which snapshot: of a point, made under a definition, after an event."""
+
+    point: str
+    definition: str
+    seq: int
 
 
 class StorageFailed(Exception):
@@ -18,6 +27,10 @@ class StorageFailed(Exception):
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)
         self.final = final
+
+
+def _not_supported(what: str) -> StorageFailed:
+    return StorageFailed(f"a log in this storage cannot be {what}.", final=True)
 
 
 def not_next(place: str, event: Stored) -> StorageFailed:
@@ -38,7 +51,9 @@ class Storage(ABC):
 
     `shared`: other processes append to the same log.
 
-    Of the four methods only `append` is in anybody's way, so it alone must be quick.
+    The abstract methods are enough to serve; without the others a log cannot be compacted, erased
+    from or copied to. Only `append` is in anybody's way, so it must be quick, and no other call may
+    hold it up for long.
     """
 
     shared: bool
@@ -51,6 +66,17 @@ class Storage(ABC):
     async def close(self) -> None:
         """Let go of everything."""
 
+    async def clock_ahead(self) -> float | None:
+        """Return by how many seconds the clock that gives events their time is after the last one.
+
+        As it was when the storage was opened; negative if it is before it, None for an empty log.
+        """
+        return None
+
+    async def probe(self) -> None:
+        """Write to the disk what changes nothing; `StorageFailed` if that cannot be done now."""
+        await self.read_since(0, 1)
+
     @abstractmethod
     async def append(self, events: Sequence[Event]) -> list[Stored]:
         """Append events at the end, all or none, and return them as stored.
@@ -60,11 +86,12 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged).
 
-        They are fewer where they are large: a page ends with the event that brings it to
-        `LARGEST_PAGE` bytes. Only at the log's end there are none.
+        Those of one point if it is named. They are fewer where they are large: a page ends with the
+        event that brings it to `LARGEST_PAGE` bytes. Only at the log's end there are none. Where
+        the log's beginning was removed, it begins after that.
         """
 
     @abstractmethod
@@ -78,13 +105,55 @@ class Storage(ABC):
         A damaged one is passed over, with a warning, for the one before it.
         """
 
+    async def snapshots(self) -> list[SnapshotKey]:
+        """Return which snapshots there are, the newest of each point first."""
+        return []
+
+    async def remove_snapshots(self, point: str, before: int) -> None:
+        """Remove the snapshots of a point after events before `before`."""
+        raise _not_supported("removed")
+
+    async def removed(self) -> int:
+        """Return the last event that was removed from the log's beginning; 0 if none was."""
+        return 0
+
+    async def first_events(self) -> list[Stored]:
+        """Return those of the removed events that say which arms a point has, in their order."""
+        return []
+
+    async def points(self) -> list[str]:
+        """Return the points that have events in the log."""
+        raise _not_supported("listed by point")
+
+    async def remove_until(self, seq: int) -> int:
+        """Remove some events from the log's beginning, none after `seq`, and not the last one.
+
+        Returns the last one removed by now. Few are removed at a time, so that nobody waits for
+        long: call it until it returns `seq`, or what it returned before.
+        """
+        raise _not_supported("removed")
+
+    async def rewrite(self, events: Sequence[Stored]) -> None:
+        """Replace the bodies of events, in the log or among `first_events`: all or none."""
+        raise _not_supported("changed")
+
+    async def shrink(self) -> None:  # noqa: B027 - nothing to do is right too
+        """Give the room of what was removed back to the file system, where that is possible."""
+
+    async def check_rest(self) -> None:  # noqa: B027 - nothing to do is right too
+        """Raise `CorruptLog` for damage that reading all events does not show."""
+
+    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+        """Let an empty log begin as another one whose beginning was removed. See `restore`."""
+        raise _not_supported("copied to")
+
     async def restore(self, events: Sequence[Stored]) -> None:
         """Append events of another log as they are there, with their places and times.
 
         All or none, and none unless this log ends right before them. Only a log that others can be
         copied to needs it.
         """
-        raise StorageFailed("another log cannot be copied to this storage.", final=True)
+        raise _not_supported("copied to")
 
 
 async def read_one(storage: Storage) -> None:

@@ -17,12 +17,28 @@ import asyncpg
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service import postgres_sql as sql
-from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored, checksum, in_order
-from lexbandit.service.storage.base import Storage, StorageFailed, not_next, read_one
+from lexbandit.service.events import (
+    CorruptLog,
+    Event,
+    Snapshot,
+    Stored,
+    checksum,
+    content_checksum,
+    in_order,
+)
+from lexbandit.service.storage.base import (
+    SnapshotKey,
+    Storage,
+    StorageFailed,
+    not_next,
+    read_one,
+)
 
 log = logging.getLogger("lexbandit.service")
 
 CONNECTIONS = 4
+# So many events are removed from the log's beginning by one statement.
+_REMOVED_TOGETHER = 200
 # What the server or the database may have set otherwise, and the log cannot do without: a commit
 # is on disk when it is told, and a batch waits for the one before it instead of failing.
 SETTINGS = {
@@ -61,6 +77,7 @@ class PostgresStorage(Storage):
         self._place = _place(url)
         self._patience = patience
         self._pool: Any = None
+        self._ahead: float | None = None
         # Reading never takes the last connection: appending is what somebody waits for.
         self._others = asyncio.Semaphore(CONNECTIONS - 1)
 
@@ -92,12 +109,21 @@ class PostgresStorage(Storage):
         with suppress(TimeoutError):  # by then the pool has broken the connections off
             await asyncio.wait_for(self._pool.close(), self._patience)
 
+    async def clock_ahead(self) -> float | None:
+        """Return how far the server's clock was ahead of the log's end when it was opened."""
+        return self._ahead
+
+    async def probe(self) -> None:
+        """Have the server write to its disk what changes nothing."""
+        async with self._connection("did not write") as connection:
+            await connection.execute(sql.PROBE)
+
     async def append(self, events: Sequence[Event]) -> list[Stored]:
         """Append events in one statement, which is one transaction."""
         if not events:
             return []
         points, kinds, bodies = zip(*events, strict=True)
-        sums = [checksum(event) for event in events]
+        sums = [content_checksum(event) for event in events]
         async with self._connection("did not take events", first=True) as connection:
             row = await connection.fetchrow(sql.APPEND, points, kinds, bodies, sums)
         if row is None:
@@ -120,11 +146,80 @@ class PostgresStorage(Storage):
         if taken is None:
             raise not_next(f"PostgreSQL at {self._place}", events[0])
 
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         """Return the events after `seq`, each one checked."""
         async with self._connection("did not read the log") as connection:
-            rows = await connection.fetch(sql.READ, seq, limit)
-        return in_order(seq, rows)
+            if point is not None:
+                rows = await connection.fetch(sql.READ_POINT, seq, limit, point)
+            else:
+                rows = await connection.fetch(sql.READ, seq, limit)
+        first = max(seq, rows[0]["removed"]) if rows and point is None else None
+        return in_order([tuple(row)[:-1] for row in rows], first)
+
+    async def removed(self) -> int:
+        """Return the last event that was removed."""
+        async with self._connection("did not read the log") as connection:
+            return int(await connection.fetchval(sql.REMOVED))
+
+    async def first_events(self) -> list[Stored]:
+        """Return the removed events that say which arms a point has."""
+        async with self._connection("did not read the log") as connection:
+            return in_order(await connection.fetch(sql.FIRST_EVENTS))
+
+    async def points(self) -> list[str]:
+        """Return the points in the log."""
+        async with self._connection("did not read the log") as connection:
+            return [name for (name,) in await connection.fetch(sql.POINTS)]
+
+    async def remove_until(self, seq: int) -> int:
+        """Remove the log's first events, some at a time."""
+        async with self._connection("did not remove events") as connection:
+            return int(await connection.fetchval(sql.REMOVE, seq, _REMOVED_TOGETHER))
+
+    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+        """Let an empty log begin after an event."""
+        columns = list(zip(*first, strict=True)) or [()] * 5
+        sums = [checksum(event) for event in first]
+        async with self._connection("did not take events") as connection:
+            taken = await connection.fetchval(sql.BEGIN_AT, removed, *columns, sums)
+        if taken is None:
+            raise not_next(
+                f"PostgreSQL at {self._place}", Stored(removed + 1, 0.0, "", "tick", b"")
+            )
+
+    async def rewrite(self, events: Sequence[Stored]) -> None:
+        """Replace the bodies of events."""
+        columns = (
+            [event.seq for event in events],
+            [event.body for event in events],
+            [checksum(event) for event in events],
+        )
+        trouble = "did not change events"
+        async with self._connection(trouble) as connection, connection.transaction():
+            for statement in sql.REWRITE:
+                await connection.execute(statement, *columns)
+
+    async def shrink(self) -> None:
+        """Leave it to the server, whose autovacuum lets what was removed be overwritten."""
+
+    async def check_rest(self) -> None:
+        """Check the first events and the snapshots."""
+        await self.first_events()
+        async with self._connection("did not read a snapshot") as connection:
+            found = await connection.fetchrow(sql.DAMAGED_SNAPSHOT)
+        if found is not None:
+            point, seq = found
+            raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
+
+    async def snapshots(self) -> list[SnapshotKey]:
+        """Return which snapshots there are."""
+        async with self._connection("did not read a snapshot") as connection:
+            return [SnapshotKey(*row) for row in await connection.fetch(sql.SNAPSHOTS)]
+
+    async def remove_snapshots(self, point: str, before: int) -> None:
+        """Remove older snapshots."""
+        async with self._connection("did not remove snapshots") as connection:
+            await connection.execute(sql.REMOVE_SNAPSHOTS, point, before)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot, and forget all but the last two of its point and definition."""
@@ -197,12 +292,19 @@ class PostgresStorage(Storage):
 
     async def _check_end(self, connection: Any) -> None:
         """Refuse a log that lost its end."""
-        written, last = await connection.fetchrow(sql.ENDS) or (None, None)
+        found = await connection.fetchrow(sql.ENDS)
+        written, last, same_time, ahead = found or (None, None, False, None)
         if written != last or written is None:
             raise CorruptLog(
                 f"PostgreSQL at {self._place} is damaged: its log ends with event {last}, and "
                 f"event {written} was the last one written. Restore it from a backup."
             )
+        if not same_time:
+            raise CorruptLog(
+                f"PostgreSQL at {self._place} is damaged: the time in lexbandit_clock is not the "
+                f"one of event {last}, the last of the log. Restore it from a backup."
+            )
+        self._ahead = ahead if written else None
 
     async def _version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse those of later versions."""
@@ -230,9 +332,18 @@ class PostgresReader(PostgresStorage):
         if self._there:
             await self._check_end(connection)
 
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         """Return the events after `seq`, each one checked."""
-        return await super().read_since(seq, limit) if self._there else []
+        return await super().read_since(seq, limit, point) if self._there else []
+
+    async def removed(self) -> int:
+        """Return the last event that was removed."""
+        return await super().removed() if self._there else 0
+
+    async def check_rest(self) -> None:
+        """Check the first events and the snapshots."""
+        if self._there:
+            await super().check_rest()
 
 
 class PostgresChecker(PostgresReader):

@@ -13,19 +13,39 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import Event, Snapshot, Stored, checksum, in_order
+from lexbandit.service.events import (
+    CorruptLog,
+    Event,
+    Snapshot,
+    Stored,
+    checksum,
+    in_order,
+)
 from lexbandit.service.log_clock import LogClock
 from lexbandit.service.sqlite_file import (
+    BEGIN_AT,
+    FIRST_EVENTS,
+    POINTS,
+    READ,
+    READ_POINT,
+    REMOVE,
+    TOUCH,
     UNREADABLE,
     check_ours,
+    check_structure,
     check_writable,
     end,
+    identity,
     migrate,
+    removed,
+    touch,
     unreadable,
     version,
 )
+from lexbandit.service.sqlite_wal import wal_of
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
+    SnapshotKey,
     Storage,
     StorageFailed,
     StorageInUse,
@@ -39,6 +59,8 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
+# So many events are removed from the log's beginning by one transaction.
+_REMOVED_TOGETHER = 200
 _ROW = "(?, ?, ?, ?, ?, ?)"
 # SQL, and the values for its question marks.
 _Statement = tuple[str, Sequence[Any]]
@@ -50,8 +72,9 @@ class SqliteStorage(Storage):
     """A file in write-ahead mode with synchronous=FULL: what is appended survives a loss of power.
 
     All writing is done by one thread, all reading by another, each with a connection of its own.
-    After a write that failed nothing more is written: what the disk holds then is not known until
-    the file is opened again.
+    A full disk takes nothing, and everything again when there is room. After any other write that
+    failed nothing more is written: what the disk holds then is not known until the file is opened
+    again. The same holds when the file at the path is no longer the one that was opened.
     """
 
     shared = False
@@ -60,8 +83,10 @@ class SqliteStorage(Storage):
         self.path = Path(path)
         self._clock = clock or LogClock()
         self._seq = 0
+        self._ahead: float | None = None
         self._failed: str | None = None
         self._lock: IO[str] | None = None
+        self._identities: dict[Path, tuple[int, int]] = {}
         self._writing = ThreadPoolExecutor(1, "lexbandit-write")
         self._reading = ThreadPoolExecutor(1, "lexbandit-read")
 
@@ -97,8 +122,12 @@ class SqliteStorage(Storage):
         self._writer.execute("PRAGMA synchronous = FULL")
         self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
         migrate(self._writer, self.path)
+        touch(self._writer)  # from here on there is a write-ahead log
         self._seq, time = end(self._writer, self.path)
+        self._ahead = self._clock.now() - time if self._seq else None
         self._clock.not_before(time)
+        wal = wal_of(self.path)
+        self._identities = {place: identity(place) for place in (self.path, wal)}
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
         )
@@ -139,6 +168,14 @@ class SqliteStorage(Storage):
         self._writing.shutdown()
         self._reading.shutdown()
 
+    async def clock_ahead(self) -> float | None:
+        """Return how far this machine's clock was ahead of the log's end when it was opened."""
+        return self._ahead
+
+    async def probe(self) -> None:
+        """Write to the disk what changes nothing."""
+        await self._in(self._writing, lambda: self._write([TOUCH]))
+
     async def append(self, events: Sequence[Event]) -> list[Stored]:
         """Append events in one transaction."""
         return await self._in(self._writing, lambda: self._append(events))
@@ -169,7 +206,7 @@ class SqliteStorage(Storage):
             await self._in(self._writing, work)
 
     def _write(self, statements: Sequence[_Statement]) -> None:
-        """Make changes durable, all or none; after some that failed there are no others."""
+        """Make changes durable, all or none, in the file that is found at the path."""
         if self._failed is not None:
             raise StorageFailed(self._failed, final=True)
         if len(statements) != 1:  # one alone is a transaction already
@@ -178,24 +215,121 @@ class SqliteStorage(Storage):
             for sql, values in statements:
                 self._writer.execute(sql, values)
         except (sqlite3.Error, OSError) as error:
-            self._failed = (
-                f"{self.path} could not be written: {error}. Nothing more is written until the "
-                "service is started again."
-            )
-            raise StorageFailed(self._failed, final=True) from error
+            raise self._not_written(error) from error
+        self._check_place()
 
-    async def read_since(self, seq: int, limit: int) -> list[Stored]:
+    def _not_written(self, error: sqlite3.Error | OSError) -> StorageFailed:
+        """Return the error for a write that failed; a full disk has left the file as it was."""
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            try:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                if end(self._writer, self.path)[0] == self._seq:
+                    return StorageFailed(
+                        f"{self.path} could not be written: {error}. It is written again as soon "
+                        "as there is room."
+                    )
+            except (sqlite3.Error, CorruptLog):
+                pass  # then its state is not known
+        return self._fail(f"could not be written: {error}")
+
+    def _fail(self, reason: str) -> StorageFailed:
+        """Write nothing more, and return the error that says so."""
+        self._failed = (
+            f"{self.path} {reason}. Nothing more is written until the service is started again."
+        )
+        return StorageFailed(self._failed, final=True)
+
+    def _check_place(self) -> None:
+        """Refuse to acknowledge what was written to a file that nobody will find again."""
+        for place, opened in self._identities.items():
+            try:
+                found = identity(place)
+            except OSError as error:
+                raise self._fail(f"is not safe: {place} is gone ({error.strerror})") from None
+            if found != opened:
+                raise self._fail(f"is not safe: {place} was replaced by another file")
+
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
         """Return the events after `seq`."""
 
         def read() -> list[Stored]:
-            rows = self._reader.execute(
-                "SELECT seq, time, point, kind, body, checksum FROM log WHERE seq > ? "
-                "ORDER BY seq LIMIT ?",
-                (seq, limit),
-            )
-            return in_order(seq, _page(rows))
+            if point is not None:
+                return in_order(_page(self._reader.execute(READ_POINT, (point, seq, limit))))
+            rows = self._reader.execute(READ, (seq, limit))
+            page = list(_page(rows))
+            return in_order([row[:-1] for row in page], max(seq, page[0][-1]) if page else None)
 
         return await self._read("the log", read)
+
+    async def removed(self) -> int:
+        """Return the last event that was removed."""
+        return await self._read("the log", lambda: removed(self._reader))
+
+    async def first_events(self) -> list[Stored]:
+        """Return the removed events that say which arms a point has."""
+        return await self._read("the log", lambda: in_order(self._reader.execute(FIRST_EVENTS)))
+
+    async def points(self) -> list[str]:
+        """Return the points in the log."""
+        rows = await self._read("the log", lambda: self._reader.execute(POINTS).fetchall())
+        return [name for (name,) in rows]
+
+    async def remove_until(self, seq: int) -> int:
+        """Remove the log's first events, some at a time."""
+
+        def work() -> int:
+            begun = removed(self._writer)
+            last = min(begun + _REMOVED_TOGETHER, seq, self._seq - 1)
+            if last > begun:
+                self._write([(sql, (begun, last)) for sql in REMOVE])
+            return max(begun, last)
+
+        return await self._in(self._writing, work)
+
+    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+        """Let an empty log begin after an event."""
+
+        def work() -> None:
+            if self._seq:
+                raise not_next(str(self.path), Stored(removed + 1, 0.0, "", "tick", b""))
+            kept = [_insertion([event], "first_events") for event in first]
+            self._write([*kept, *((sql, (removed,)) for sql in BEGIN_AT)])
+            self._seq = removed
+
+        await self._in(self._writing, work)
+
+    async def rewrite(self, events: Sequence[Stored]) -> None:
+        """Replace the bodies of events; `shrink` removes what was there from the file."""
+        changes = [
+            (f"UPDATE {table} SET body = ?, checksum = ? WHERE seq = ?", values)
+            for table in ("log", "first_events")
+            for values in ((event.body, checksum(event), event.seq) for event in events)
+        ]
+        await self._in(self._writing, lambda: self._write(changes))
+
+    async def shrink(self) -> None:
+        """Write the file anew, without what was removed."""
+
+        def work() -> None:
+            self._write([("VACUUM", ())])
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+        await self._in(self._writing, work)
+
+    async def check_rest(self) -> None:
+        """Check the structure of the file, the snapshots and the write-ahead log."""
+
+        def check() -> None:
+            check_structure(self._reader, self.path)
+            in_order(self._reader.execute(FIRST_EVENTS))
+            for point, seq, data, kept in self._reader.execute(
+                "SELECT point, seq, data, checksum FROM snapshots"
+            ):
+                if _digest(data) != kept:
+                    raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
+
+        await self._read("all of it", check)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot and the one before it."""
@@ -229,6 +363,17 @@ class SqliteStorage(Storage):
 
         return await self._read("a snapshot", read)
 
+    async def snapshots(self) -> list[SnapshotKey]:
+        """Return which snapshots there are."""
+        read = "SELECT point, definition, seq FROM snapshots ORDER BY point, seq DESC"
+        rows = await self._read("a snapshot", lambda: self._reader.execute(read).fetchall())
+        return [SnapshotKey(*row) for row in rows]
+
+    async def remove_snapshots(self, point: str, before: int) -> None:
+        """Remove older snapshots."""
+        removal = ("DELETE FROM snapshots WHERE point = ? AND seq < ?", (point, before))
+        await self._in(self._writing, lambda: self._write([removal]))
+
     async def _read(self, what: str, read: Callable[[], _T]) -> _T:
         """Read; what SQLite cannot make sense of is damage."""
         try:
@@ -240,12 +385,12 @@ class SqliteStorage(Storage):
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
 
-def _insertion(rows: Sequence[Stored]) -> _Statement:
+def _insertion(rows: Sequence[Stored], table: str = "log") -> _Statement:
     values: list[Any] = []
     for one in rows:
         values += one
         values.append(checksum(one))
-    return f"INSERT INTO log VALUES {', '.join([_ROW] * len(rows))}", values
+    return f"INSERT INTO {table} VALUES {', '.join([_ROW] * len(rows))}", values
 
 
 def _page(rows: Iterable[Any]) -> Iterator[Any]:
@@ -253,7 +398,7 @@ def _page(rows: Iterable[Any]) -> Iterator[Any]:
     size = 0
     for row in rows:
         yield row
-        size += len(row[4])
+        size += len(row[4]) if isinstance(row[4], bytes) else 0
         if size >= LARGEST_PAGE:
             return
 
@@ -283,6 +428,7 @@ class SqliteReader(SqliteStorage):
             self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
             undo.callback(self._reader.close)
             if not version(self._reader, self.path):
+                check_structure(self._reader, self.path)  # or it is there, and cannot be read
                 raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
             end(self._reader, self.path)
             undo.pop_all()

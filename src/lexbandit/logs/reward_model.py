@@ -1,26 +1,72 @@
-"""The reward model of doubly robust estimates: the package's pooled regression on features."""
+"""The reward model of doubly robust estimates: the package's pooled regression on features.
 
+It is the model of `kernels.pooled`, the one that the default policy decides by: a linear model an
+arm and objective on features of the context, drawn towards what all arms have in common, with
+learned noise. A model that fits badly makes intervals wider; it never makes them wrong.
+"""
+
+import numpy as np
+
+from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.features import FeatureMap
+from lexbandit.kernels import pooled
+from lexbandit.kernels import reward_model as kernel
+
+# Rows that the model learns from. More of them hardly change a linear model, and a model that stays
+# as it is lets the rest of a log be summed in any order.
+ROWS = 262_144
 
 
 class RewardModel:
     """Predicts the rewards of every arm from features of the context, block by block.
 
     Call `predict` for a block before `learn` of the same block: then predictions depend on earlier
-    rows alone, as the intervals need. Rewards are shares, NaN where missing.
+    rows alone, as the intervals need. Rewards are shares of the objectives' ranges, NaN where
+    missing. Blocks are learned in the order of the log, one at a time.
     """
 
     def __init__(self, *, arms: int, objectives: int, features: FeatureMap) -> None:
-        raise NotImplementedError
+        self.features = features
+        self.rows = 0
+        size = features.count
+        self._model = pooled.Model(
+            np.zeros((arms, objectives, pooled.TALLIES)),
+            np.zeros((arms, objectives, pooled.VECTORS, size)),
+            np.zeros((arms, objectives, pooled.MATRICES, size, size)),
+            np.ones((objectives, pooled.SHARED, size)),
+            np.zeros((objectives, size, size)),
+            np.zeros((objectives, pooled.FACTS)),
+            features.prior(),
+        )
+        self._model.facts[:, pooled.NOISE] = pooled.FIRST_NOISE
+        self._found: Floats = np.empty((arms, objectives, size))
+        self._learn(np.empty((0, size)), np.empty(0, np.int64), np.empty((0, objectives)))
 
     def predict(self, contexts: Floats) -> Floats:
         """Return float[n, K, D] in [0, 1] for contexts[n, d] in the unit cube."""
-        raise NotImplementedError
+        features = self.features.apply_all(contexts)
+        predicted = np.empty((len(features), *self._found.shape[:2]))
+        kernel.predict_rows(self._found, features, predicted)
+        return predicted
 
     def learn(self, contexts: Floats, action: Integers, reward: Floats) -> None:
-        """Learn reward[n, D] of action[n] in contexts[n, d], a block of `sums.blocks`."""
-        raise NotImplementedError
+        """Learn reward[n, D] of action[n] in contexts[n, d], a block of `sums.blocks`.
+
+        Does nothing once the model is `done`.
+        """
+        if self.done:
+            return
+        features = self.features.apply_all(contexts)
+        arms, objectives = self._found.shape[:2]
+        played = checks.arms_of(action, rounds=len(features), arms_known=arms)
+        values = checks.floats("reward", reward, (len(features), objectives))
+        self._learn(features, played, values)
+        self.rows += len(features)
+
+    def _learn(self, features: Floats, action: Integers, reward: Floats) -> None:
+        kernel.learn_rows(self._model, features, action, reward)
+        kernel.coefficients(self._model, self._found)
 
     @property
     def done(self) -> bool:
@@ -28,4 +74,4 @@ class RewardModel:
 
         From there on blocks may be predicted in any order, on many machines.
         """
-        raise NotImplementedError
+        return self.rows >= ROWS

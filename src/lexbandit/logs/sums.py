@@ -20,14 +20,44 @@ sums is equal, bit for bit, to the sums of the whole: for any number of parts, i
     verdict = decide(found, objectives, report)                               # logs.verdict
 """
 
+import math
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from lexbandit.checks import Floats, Integers
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import estimation as kernel
 
 # Rows in a block, and in the first one: from there on they double until they reach BLOCK.
 BLOCK = 65_536
 FIRST = 64
+# How many of the largest weights are kept of a block.
+TAIL = 1_024
+# The values of `explore` that a projection of needed rows is made for.
+EXPLORES = (0.05, 0.1, 0.2, 0.5)
+
+_PROBLEMS = {
+    kernel.BAD_ACTION: "action[{row}] is {action}; arms go from 0 to {last}",
+    kernel.BAD_PROPENSITY: "propensity[{row}] is {propensity!r}; a propensity is above 0 and at "
+    "most 1 (divide percentages by 100)",
+    kernel.BAD_CANDIDATE: "candidate[{row}] is {candidate}; probabilities are not negative and "
+    "sum to 1",
+    kernel.BAD_BASELINE: "baseline[{row}] is {baseline}; probabilities are not negative and sum "
+    "to 1",
+    kernel.BAD_REWARD: "reward[{row}] is {reward}; rewards are shares of the objective's range, "
+    "from 0 to 1, or NaN where missing",
+    kernel.BAD_PREDICTED: "predicted[{row}] is {predicted}; predictions are shares of the "
+    "objective's range, from 0 to 1",
+    kernel.NOT_ALLOWED: "candidate[{row}] is {candidate}, but allowed[{row}] is {allowed}: a "
+    "candidate has no probability for an arm that was not allowed",
+    kernel.BASE_NOT_ALLOWED: "baseline[{row}] is {baseline}, but allowed[{row}] is {allowed}: a "
+    "baseline has no probability for an arm that was not allowed",
+    kernel.PLAYED_NOT_ALLOWED: "action[{row}] is {action}, but allowed[{row}] is {allowed}: an "
+    "arm that was not allowed cannot have been played",
+}
 
 
 class Sums(NamedTuple):
@@ -52,7 +82,26 @@ def blocks(start: int, stop: int) -> Iterator[tuple[int, int]]:
 
     `start` must be an edge: 0, 64, 128, …, 32,768 or a multiple of 65,536. `stop` may be any row.
     """
-    raise NotImplementedError
+    first = _edge(start)
+    while first < stop:
+        last = min(_next_edge(first), stop)
+        yield first, last
+        first = last
+
+
+def _next_edge(edge: int) -> int:
+    return max(FIRST, 2 * edge) if edge < BLOCK else edge + BLOCK
+
+
+def _edge(start: int) -> int:
+    first = checks.whole("start", start, least=0)
+    doubled = first % FIRST == 0 and (first // FIRST) & (first // FIRST - 1) == 0
+    if first % BLOCK and not (first < BLOCK and doubled):
+        raise InvalidInput(
+            f"start must be a row at which a block begins: 0, {FIRST}, {2 * FIRST}, … , "
+            f"{BLOCK // 2} or a multiple of {BLOCK}, got {start}."
+        )
+    return first
 
 
 def sum_block(
@@ -64,6 +113,10 @@ def sum_block(
     candidate: Floats,
     baseline: Floats | None = None,
     predicted: Floats | None = None,
+    allowed: Booleans | None = None,
+    threshold: float = 10.0,
+    shrinkage: float = 100.0,
+    clip: float = 10.0,
 ) -> Sums:
     """Sum one block that begins at row `start`.
 
@@ -76,12 +129,120 @@ def sum_block(
         baseline: float[n, K], those of the policy to compare with; None: what was logged.
         predicted: float[n, K, D], the reward model's shares, fitted on rows before `start` only
             (or on none of these rows, where the log is declared not adaptive); None: 0.
+        allowed: bool[n, K], the arms that were allowed; None: all.
+        threshold: the weight from which on Switch-DR trusts the model.
+        shrinkage: λ of DR with optimistic shrinkage.
+        clip: the largest weight of clipped IPS.
 
     Rows of a block may be left out (a segment): pass those that stay, with the same `start`.
     """
-    raise NotImplementedError
+    first = _edge(start)
+    values = checks.floats("reward", reward, (None, None))
+    rows, count = values.shape
+    if rows > _next_edge(first) - first:
+        raise InvalidInput(
+            f"the block at row {first} has at most {_next_edge(first) - first} rows, got {rows}: "
+            "split rows by `blocks`."
+        )
+    probabilities = checks.floats("candidate", candidate, (rows, None))
+    size = probabilities.shape[1]
+    given: dict[str, Any] = {
+        "reward": values,
+        "action": _integers(action, rows),
+        "propensity": checks.floats("propensity", propensity, (rows,)),
+        "candidate": probabilities,
+        "baseline": np.empty((0, size))
+        if baseline is None
+        else checks.floats("baseline", baseline, (rows, size)),
+        "predicted": np.empty((0, size, count))
+        if predicted is None
+        else checks.floats("predicted", predicted, (rows, size, count)),
+        "allowed": np.empty((0, size), np.bool_)
+        if allowed is None
+        else checks.booleans("allowed", allowed, (rows, size)),
+    }
+    settings = np.array(
+        [
+            checks.positive("threshold", threshold),
+            checks.positive("shrinkage", shrinkage),
+            checks.positive("clip", clip),
+        ]
+    )
+    objectives = np.zeros((1, count, kernel.EXPLORED + 2 * len(EXPLORES)))
+    policies = np.zeros((1, 2, kernel.POLICY_FIELDS))
+    arms = np.zeros((1, size, kernel.ARM_FIELDS + count))
+    arms[:, :, kernel.LEAST] = math.inf
+    shared = np.zeros((kernel.SHARED, rows))
+    problem, row = kernel.weigh(
+        given["action"],
+        given["propensity"],
+        given["candidate"],
+        given["baseline"],
+        given["allowed"],
+        policies[0],
+        arms[0],
+        shared,
+    )
+    if problem == kernel.FINE:
+        problem, row = kernel.sum_rewards(
+            given["reward"],
+            given["action"],
+            given["propensity"],
+            given["candidate"],
+            given["baseline"],
+            given["predicted"],
+            shared,
+            settings,
+            np.array(EXPLORES),
+            objectives[0],
+            arms[0],
+        )
+    if problem != kernel.FINE:
+        raise BadRow(problem, row, given)
+    tails = np.zeros((1, TAIL))
+    weights = shared[0]
+    kept = min(rows, TAIL)
+    if kept:
+        tails[0, :kept] = np.sort(np.partition(weights, rows - kept)[rows - kept :])[::-1]
+    return Sums(np.array([first]), objectives, policies, arms, tails)
+
+
+class BadRow(InvalidInput):
+    """A row of a block that cannot be summed; `row` is its place in the block, `column` what of it.
+
+    The message names the row within the block; who reads files knows where that row came from.
+    """
+
+    def __init__(self, problem: int, row: int, given: dict[str, Any]) -> None:
+        shown = {name: array[row].tolist() if len(array) else None for name, array in given.items()}
+        shown["last"] = given["candidate"].shape[1] - 1
+        message = _PROBLEMS[problem].format(row=row, **shown)
+        super().__init__(f"{message}.")
+        self.row = row
+        self.column = message.partition("[")[0]
+
+
+def _integers(action: Any, rows: int) -> Integers:
+    array = np.asarray(action)
+    if array.shape != (rows,) or array.dtype.kind not in "iu":
+        raise InvalidInput(
+            f"action must be whole numbers of shape ({rows},), "
+            f"got {array.dtype} of shape {array.shape}."
+        )
+    return np.ascontiguousarray(array, np.int64)
 
 
 def merge(parts: Iterable[Sums]) -> Sums:
     """Return the blocks of all parts, in the order of the log."""
-    raise NotImplementedError
+    every = list(parts)
+    if not every:
+        raise InvalidInput("there are no sums to merge: the log has no rows.")
+    starts = np.concatenate([part.starts for part in every])
+    order = np.argsort(starts, kind="stable")
+    repeated = np.flatnonzero(np.diff(starts[order]) == 0)
+    if len(repeated):
+        raise InvalidInput(
+            f"the block at row {starts[order][repeated[0]]} is there twice: "
+            "parts of a log must not overlap."
+        )
+    return Sums(*(np.concatenate(arrays)[order] for arrays in zip(*every, strict=True)))

@@ -1,12 +1,55 @@
-"""The verdict: is a candidate better, as good or worse, objective by objective in their order."""
+"""The verdict: is a candidate better, as good or worse, objective by objective in their order.
 
+Objective i has the true difference Δ_i (candidate less baseline, positive is better), a tolerance
+m_i and bounds low_i < Δ_i < high_i that hold at all looks together (`logs.sequences`). In order of
+priority:
+
+    1. low_i > m_i, for the last objective low_i > 0:    "better in i", done
+    2. high_i < −m_i:                                    "worse in i", done
+    3. low_i ≥ −m_i: not worse by more than the tolerance; on to objective i + 1
+    4. else:                                             "cannot tell", done
+
+and "as good" if the last objective passes 3. A gain within the tolerance is no gain, since the next
+objective decides between what is as good; only in the last one every gain counts. "Worse in i" is
+said only if no objective before i may be better by more than its tolerance (high_j ≤ m_j); else
+it is "cannot tell".
+
+**What holds.** With D objectives the ends are those of intervals of level 1 − α, each end at α/2,
+but for D > 2 low in 1 at α/(2(D − 1)) for all but the last objective, and high in 2 at α/D. Then on
+any log, at whatever time one chooses to look or to stop,
+
+    a verdict for the candidate is wrong with probability at most α: "better in i" where Δ_i is not
+    above m_i (0 for the last), or "better" or "as good" where one of the objectives up to the one
+    that decided is worse by more than its tolerance;
+    a verdict against it, "worse in i", is wrong with probability at most α: where Δ_i ≥ −m_i, or
+    where an objective before i is better by more than its tolerance.
+
+Argument. Let j be the first objective with Δ_j < −m_j, if there is one. Up to j, step 3 can only be
+wrong at j, where it needs low_j ≥ −m_j > Δ_j: probability α/2 at most, and all that follows later
+needs it too. So does step 1 at j. Step 1 is wrong at some i < j with probability α/(2(D − 1)) at
+most each, together α/2; the sum is α. If there is no such j, step 1 is wrong with probability
+(D − 1) · α/(2(D − 1)) + α/2 = α at most. So a later objective is tested at the level of the first:
+a fixed sequence needs no correction for going on (Maurer, Hothorn and Lehmacher, 1995; Wiens,
+2003), and two objectives need none at all. For verdicts against the candidate each objective's high
+end is wrong with probability α/max(2, D) at most. All bounds hold at every look, so this holds at
+every look: stopping at the first "better" is covered.
+
+The claim is about averages over the rows of the log. An average within its tolerance can hide a
+group of rows outside of it.
+"""
+
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from lexbandit.errors import InvalidInput
 from lexbandit.logs.diagnostics import Diagnostics
 from lexbandit.logs.differences import Difference
+from lexbandit.logs.sequences import rows_needed
 from lexbandit.objectives import Objective
+
+Kind = Literal["better", "as good", "worse", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -17,15 +60,16 @@ class Verdict:
     kind       the same without the objective
     objective  the one that decided, or at which it cannot tell; None for "as good"
     sentence   the verdict and why, in plain words
-    needed     for "cannot tell": {explore: rows}, how many rows would decide, at which `explore`;
-               None as key: as it was logged. Empty if nothing can be said
+    needed     for "cannot tell": {explore: rows}, how many rows would decide if the true
+               difference is the estimate, None: logged as it was. Of values of `explore` those that
+               need fewer. Empty if nothing can be said
     """
 
     text: str
-    kind: Literal["better", "as good", "worse", "cannot tell"]
+    kind: Kind
     objective: str | None
     sentence: str
-    needed: dict[float | None, int]
+    needed: dict[float | None, int] = field(default_factory=dict)
 
 
 def decide(
@@ -34,4 +78,122 @@ def decide(
     diagnostics: Diagnostics | None = None,
 ) -> Verdict:
     """Return the verdict by a fixed sequence of tests; too little overlap refuses one."""
-    raise NotImplementedError
+    if len(differences) != len(objectives):
+        raise InvalidInput(
+            f"{len(differences)} differences do not fit {len(objectives)} objectives."
+        )
+    if diagnostics is not None and not diagnostics.enough_overlap:
+        return _refused(diagnostics)
+    passed: list[str] = []
+    open_: tuple[Difference, Objective] | None = None
+    for i, (found, objective) in enumerate(zip(differences, objectives, strict=True)):
+        margin = objective.tolerance
+        last = i == len(objectives) - 1
+        if found.better_low > (0.0 if last else margin):
+            return _said("better", found, passed)
+        if found.worse_high < -margin:
+            if open_ is None:
+                return _said("worse", found, passed)
+            return _undecided(*open_, passed, ahead=True, worse=found)
+        if not found.low >= -margin:
+            return _undecided(found, objective, passed, ahead=False)
+        passed.append(_as_good_words(found, objective))
+        if open_ is None and found.worse_high > margin:
+            open_ = found, objective
+    return Verdict("as good", "as good", None, f"As good: {'; '.join(passed)}.")
+
+
+def _refused(diagnostics: Diagnostics) -> Verdict:
+    if diagnostics.missing_arms:
+        why = (
+            f"{diagnostics.unsupported:.1%} of the candidate's decisions fall on arms that the log "
+            f"never played: {', '.join(diagnostics.missing_arms)}. Log with `explore`, so that "
+            "every arm has a chance"
+        )
+    elif diagnostics.mean_weight < 1.0 and diagnostics.effective_rows >= 10.0:
+        why = (
+            f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
+            "so the candidate plays arms where they had no chance. Log with `explore`"
+        )
+    else:
+        why = (
+            f"{diagnostics.rows:,} rows say as much about the candidate as "
+            f"{diagnostics.effective_rows:.1f} of its own decisions would. Log with `explore`, or "
+            "longer"
+        )
+    return Verdict("cannot tell", "cannot tell", None, f"Cannot tell, too little overlap: {why}.")
+
+
+def _ends(found: Difference) -> str:
+    return f"{found.difference:+.4g}, between {found.low:+.4g} and {found.high:+.4g}"
+
+
+def _as_good_words(found: Difference, objective: Objective) -> str:
+    return (
+        f"{found.objective} is at least as good within its tolerance of {objective.tolerance:g} "
+        f"({_ends(found)})"
+    )
+
+
+def _said(kind: Literal["better", "worse"], found: Difference, passed: list[str]) -> Verdict:
+    text = f"{kind} in {found.objective}"
+    before = "".join(f"; {words}" for words in passed)
+    sentence = f"{text.capitalize()} ({_ends(found)}){before}."
+    return Verdict(text, kind, found.objective, sentence)
+
+
+def _undecided(
+    found: Difference,
+    objective: Objective,
+    passed: list[str],
+    *,
+    ahead: bool,
+    worse: Difference | None = None,
+) -> Verdict:
+    """Return "cannot tell" with what would decide.
+
+    `ahead`: the open question is whether the objective is better by more than its tolerance, else
+    whether it is worse by more than that.
+    """
+    line = objective.tolerance if ahead else -objective.tolerance
+    gap = found.difference - line
+    needed = _needed(found, objective, gap) if math.isfinite(gap) else {}
+    why = f"{found.objective} ({_ends(found)}) may be "
+    why += f"{'better' if ahead else 'worse'} by more than its tolerance of {objective.tolerance:g}"
+    if worse is not None:
+        why = f"{worse.objective} is worse ({_ends(worse)}), but {why}"
+    if not found.rows:
+        why = f"no row has a reward in {found.objective}"
+    before = "".join(f"; {words}" for words in passed) if worse is None else ""
+    sentence = f"Cannot tell: {why}{before}.{_needed_words(needed, found.rows)}"
+    return Verdict("cannot tell", "cannot tell", found.objective, sentence, needed)
+
+
+def _needed(found: Difference, objective: Objective, gap: float) -> dict[float | None, int]:
+    """Return how many rows bring the end of the interval to the line, which is `gap` away.
+
+    With the true difference above the line it is the low end that has to come above it, else the
+    high end below.
+    """
+    distance = abs(gap) / objective.span
+    side = 0 if gap > 0.0 else 1
+    alpha = (1.0 - found.level) / 2.0
+    needed: dict[float | None, int] = {}
+    for explore, variances in found.variances.items():
+        if distance == 0.0:
+            break
+        rows = rows_needed(variance=variances[side], distance=distance, alpha=alpha)
+        if math.isfinite(rows) and (explore is None or rows < needed.get(None, math.inf)):
+            needed[explore] = max(int(rows), found.rows + 1) if explore is None else int(rows)
+    return needed
+
+
+def _needed_words(needed: dict[float | None, int], rows: int) -> str:
+    words = [
+        f"about {count:,} rows"
+        + (f" logged as these {rows:,} were" if explore is None else f" with explore = {explore:g}")
+        for explore, count in needed.items()
+    ]
+    if not words:
+        return ""
+    return f" If the difference is as estimated, {', or '.join(words)}, would decide."

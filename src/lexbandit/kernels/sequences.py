@@ -1,0 +1,191 @@
+"""Confidence sequences from sums over blocks of rows; `logs.sequences` derives them.
+
+A lower bound is kept for scores Z = (1 − κ)L + κR of rows, with κ chosen at the beginning of each
+block. Six sums of a block are enough: its rows, ΣL, ΣR, ΣL², ΣLR and ΣR². The upper bound is the
+lower one of −U and −R, with its sign changed.
+
+    costs[k]   Σ ψ_b(λ_k)(Z − c)² over rows, for each λ_k; infinite once b·λ_k ≥ 1
+"""
+
+import math
+
+import numpy as np
+
+from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.statistics import Array
+
+ROWS, FIRST, ROBUST, FIRST_SQUARE, FIRST_ROBUST, ROBUST_SQUARE, FIELDS = 0, 1, 2, 3, 4, 5, 6
+
+# The mixture over λ: geometric, with weights that are largest where some hundred to ten thousand
+# rows of scores that vary by 1 are decided. The weights sum to 1.
+LAMBDAS: Array = 0.9 * 1.6 ** -np.arange(30.0)
+_SHAPE: Array = 1.0 / (1.0 + ((np.arange(30.0) - 5.0) / 5.0) ** 2)
+LOG_WEIGHTS: Array = np.log(_SHAPE / _SHAPE.sum())
+# The choices of κ.
+SHARES: Array = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+# What the logarithm of 1/α comes to with the price of the mixture, for the choice of κ.
+_PRICE = 2.0
+# Scores reach at least so far below their centre, for the kernel's sake: a longer reach is valid.
+_LEAST_REACH = 0.25
+# Terms of the mixture that are smaller than the largest by e to this power are left out, and
+# Newton's steps end when one is this share of s: both make the bound wider, by a hair.
+_NEGLIGIBLE = 16.0
+_SETTLED = 1e-4
+
+
+@inlined
+def squares(sums: Array, share: float, centre: float) -> float:
+    """Return Σ(Z − c)² for Z = (1 − κ)L + κR."""
+    other = 1.0 - share
+    total = other * sums[FIRST] + share * sums[ROBUST]
+    square = other * other * sums[FIRST_SQUARE] + 2.0 * share * other * sums[FIRST_ROBUST]
+    square += share * share * sums[ROBUST_SQUARE]
+    return float(max(square - 2.0 * centre * total + sums[ROWS] * centre * centre, 0.0))
+
+
+@inlined
+def choose(sums: Array, reach: float, log_level: float) -> tuple[float, float, float]:
+    """Return κ, c and b for the next block, from the sums of all blocks before it.
+
+    `reach` is 1/(least propensity), how far R may lie below 0; infinite if nothing is promised:
+    then κ = 0. Else κ has the least projected half-width sqrt(2Vℓ/n) + 2bℓ/(3n) after as many rows
+    again.
+    """
+    rows = sums[ROWS]
+    if rows == 0.0:
+        return 0.0, 0.0, 1.0
+    best, chosen, middle, below = math.inf, 0.0, 0.0, 1.0
+    for share in SHARES:
+        if share > 0.0 and not reach < math.inf:
+            break
+        mean = ((1.0 - share) * sums[FIRST] + share * sums[ROBUST]) / rows
+        centre = min(max(mean, -1.0), 1.0)
+        far = 1.0 + centre
+        if share > 0.0:
+            far += share * (reach - 1.0)
+        far = max(far, _LEAST_REACH)
+        price = (log_level + _PRICE) / (2.0 * rows)
+        width = math.sqrt(2.0 * squares(sums, share, centre) / rows * price)
+        width += 2.0 / 3.0 * far * price
+        if width < best:
+            best, chosen, middle, below = width, share, centre, far
+    return chosen, middle, below
+
+
+@inlined
+def rate(below: float, rates: Array) -> None:
+    """Write ψ_b(λ) = (−ln(1 − bλ) − bλ)/b² to `rates`, infinite where b·λ ≥ 1."""
+    for k in range(len(LAMBDAS)):
+        far = below * LAMBDAS[k]
+        rates[k] = math.inf
+        if far < 1.0:
+            rates[k] = (-math.log1p(-far) - far) / (below * below)
+
+
+@inlined
+def spend(costs: Array, rates: Array, square: float, after: Array) -> None:
+    """Write costs + rates·square to `after`; what is infinite stays so."""
+    for k in range(len(LAMBDAS)):
+        after[k] = costs[k] + rates[k] * square if rates[k] < math.inf else math.inf
+
+
+@inlined
+def boundary(costs: Array, log_level: float, start: float) -> float:
+    """Return the s with Σ_k weight_k exp(λ_k s − costs_k) = 1/α, or just above it.
+
+    Newton's steps for the logarithm of the sum, from any `start`. The logarithm is convex and
+    increases, so every step ends on the right of the root, where the bound is valid. Infinite if
+    all costs are.
+    """
+    s = start
+    for _ in range(50):
+        largest = -math.inf
+        for k in range(len(LAMBDAS)):
+            largest = max(largest, LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k])
+        if largest == -math.inf:
+            return math.inf
+        total, slope = 0.0, 0.0
+        for k in range(len(LAMBDAS)):
+            term = LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k] - largest
+            if term > -_NEGLIGIBLE:
+                term = math.exp(term)
+                total += term
+                slope += LAMBDAS[k] * term
+        step = (largest + math.log(total) - log_level) * total / slope
+        s -= step
+        if abs(step) <= _SETTLED * s:
+            break
+    return s
+
+
+@inlined
+def first_guess(costs: Array, log_level: float) -> float:
+    """Return where one term of the mixture alone is 1/α, the least: on the right of the root."""
+    s = math.inf
+    for k in range(len(LAMBDAS)):
+        s = min(s, (log_level - LOG_WEIGHTS[k] + costs[k]) / LAMBDAS[k])
+    return s if s < math.inf else 0.0
+
+
+@kernel
+def lower_bound(
+    blocks: Array, reach: float, log_level: float, costs: Array
+) -> tuple[float, float, float]:
+    """Return ΣZ, the boundary u and the last κ after blocks[m, 6]; the bound is (ΣZ − u)/rows.
+
+    Leaves the costs of the mixture in costs[30].
+    """
+    sums, rates = np.zeros(FIELDS), np.zeros(len(LAMBDAS))
+    total = 0.0
+    share = 0.0
+    costs[:] = 0.0
+    for m in range(blocks.shape[0]):
+        share, centre, below = choose(sums, reach, log_level)
+        rate(below, rates)
+        block = blocks[m]
+        spend(costs, rates, squares(block, share, centre), costs)
+        total += (1.0 - share) * block[FIRST] + share * block[ROBUST]
+        sums += block
+    return total, boundary(costs, log_level, first_guess(costs, log_level)), share
+
+
+@kernel
+def running_bounds(
+    first: Array, robust: Array, edges: Array, every: int, reach: float, log_level: float
+) -> Array:
+    """Return the lower bound after every `every` rows of the scores first[n] and robust[n].
+
+    edges[m + 1] are the numbers of the rows at which blocks begin, the last the number of rows.
+    NaN is a row without a reward: it adds nothing.
+    """
+    looks = len(first) // every
+    bounds = np.empty(looks)
+    sums, block = np.zeros(FIELDS), np.zeros(FIELDS)
+    costs, rates = np.zeros(len(LAMBDAS)), np.zeros(len(LAMBDAS))
+    after = np.zeros(len(LAMBDAS))
+    total = 0.0
+    last = first_guess(costs, log_level)
+    for m in range(len(edges) - 1):
+        share, centre, below = choose(sums, reach, log_level)
+        rate(below, rates)
+        block[:] = 0.0
+        for t in range(int(edges[m]), int(edges[m + 1])):
+            x, y = first[t], robust[t]
+            if not math.isnan(x):
+                block[ROWS] += 1.0
+                block[FIRST] += x
+                block[ROBUST] += y
+                block[FIRST_SQUARE] += x * x
+                block[FIRST_ROBUST] += x * y
+                block[ROBUST_SQUARE] += y * y
+            if (t + 1) % every == 0:
+                spend(costs, rates, squares(block, share, centre), after)
+                rows = sums[ROWS] + block[ROWS]
+                seen = total + (1.0 - share) * block[FIRST] + share * block[ROBUST]
+                last = boundary(after, log_level, last)
+                bound = (seen - last) / rows if rows > 0.0 else -1.0
+                bounds[(t + 1) // every - 1] = max(bound, -1.0)
+        spend(costs, rates, squares(block, share, centre), costs)
+        total += (1.0 - share) * block[FIRST] + share * block[ROBUST]
+        sums += block
+    return bounds

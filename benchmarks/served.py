@@ -53,4 +53,4 @@ if __name__ == "__main__":
     storage = Forgetful() if "forget" in sys.argv else None
     config = read_config(Path(sys.argv[1]), {})
     serving = server.serve(config, no_auth=True, started=lambda *_: None, storage=storage)
-    server.run(serving, config.log_level)
+    server.run(serving, config)

@@ -71,6 +71,8 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "snapshot_every": "500",
         "poll": "0.5",
         "log_level": "debug",
+        "log_format": "json",
+        "audit_log": str(file.parent / "audit.log"),
     }
     assert set(given) == set(SETTINGS)
     environment = {f"LEXBANDIT_{name.upper()}": value for name, value in given.items()}

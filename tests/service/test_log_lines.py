@@ -19,7 +19,7 @@ JSON = {"content-type": "application/json"}
 async def everything(s: Served) -> None:
     """Ask for all that writes a line: good and bad, within its range and outside."""
     http = s.http
-    http.headers.update(bearer("secret-one"))
+    http.headers.update(bearer("theirs-one"))
     for path, body, status in (
         ("decisions", {"context": CONTEXT, "id": "one"}, 200),
         ("decisions", {"context": {**CONTEXT, "tokens": 8282.5}, "id": "one"}, 409),
@@ -48,7 +48,7 @@ def test_nothing_of_what_was_sent_is_logged_then_or_at_the_next_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def run(work: Any = None) -> None:
-        async with served(tmp_path, [key("secret-one", "admin")], tolerance=tolerance) as s:
+        async with served(tmp_path, [key("theirs-one", "admin")], tolerance=tolerance) as s:
             if work is not None:
                 await work(s)
 

@@ -25,6 +25,8 @@ from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import definition
 
 EVIL = "<img src=x onerror=\"document.title='evil'\">"
+# Names that every object of JavaScript has already; more arms than there are colours by hand.
+ODD = ("constructor", "__proto__", "toString", "hasOwnProperty", *(f"arm {n}" for n in range(6)))
 LONG = "a-name-that-a-program-made-" + "x" * 60
 # Only for what it says of the process; the points are made here.
 _CONFIG = """
@@ -36,7 +38,7 @@ context = [{ kind = "flag", name = "x" }]
 
 
 def points() -> dict[str, Definition]:
-    """Return a busy point, one nobody asked, one without rewards, and two of one objective."""
+    """Return a busy point, one nobody asked, one without rewards, and some of one objective."""
     single = Definition(
         name="single",
         objectives=[lb.Objective("clicks")],
@@ -49,6 +51,7 @@ def points() -> dict[str, Definition]:
         definition("silent"),
         single,
         dataclasses.replace(single, name="once", context=[lb.Flag("member")]),
+        dataclasses.replace(single, name="odd", arms=ODD, explore=1.0),
     ]
     return {point.name: point for point in several}
 

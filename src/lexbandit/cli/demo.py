@@ -208,7 +208,7 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         try:
             config = read_config(place, {}, {"port": port})
             with told_of_compiling(err=False):
-                run(serve(config, no_auth=True, started=started), config.log_level)
+                run(serve(config, no_auth=True, started=started), config)
         finally:
             for one in traffic:
                 one.stop()

@@ -25,9 +25,15 @@ from lexbandit.places import placing
     help="What the key is for (see above); may be given several times.",
 )
 @click.option(
+    "--point",
+    "points",
+    multiple=True,
+    help="Only for this decision point; may be given several times. Without it, for all of them.",
+)
+@click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Add it to this file."
 )
-def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
+def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Path | None) -> None:
     """Make an API key called NAME. It is printed once; only its hash is kept.
 
     \b
@@ -45,6 +51,7 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
             hash_of,
             keys_in_file,
             new_secret,
+            points_of,
             roles_of,
         )
     if not name or not name.isprintable():
@@ -53,10 +60,14 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
     listed = sorted(roles_of(roles))
     entry = f"[[keys]]\nname = {_quoted(name)}\nroles = {_list(listed)}\nsha256 = "
     entry += f'"{hash_of(secret)}"\n'
+    some = sorted(points_of(list(points))) if points else []
+    if some:
+        entry += f"points = {_list(some)}\n"
     if path is None:
+        at = f"@{','.join(some)}" if some else ""
         variable = VARIABLE + re.sub(r"[^A-Z0-9]", "_", name.upper())
         click.echo(f"To allow it, add to the file of keys:\n\n{entry}", err=True)
-        click.echo(f'or set {variable}="{",".join(listed)}:{hash_of(secret)}"\n', err=True)
+        click.echo(f'or set {variable}="{",".join(listed)}{at}:{hash_of(secret)}"\n', err=True)
     else:
         before = ""
         if path.exists():
@@ -73,7 +84,10 @@ def command(name: str, roles: tuple[str, ...], path: Path | None) -> None:
                 os.replace(beside, path)
             finally:
                 beside.unlink(missing_ok=True)
-        click.echo(f"Its hash is in {path}; start the service again to allow it.", err=True)
+        click.echo(
+            f"Its hash is in {path}; start the service again to allow it, or send it SIGHUP.",
+            err=True,
+        )
     click.echo("The key, shown this once:", err=True)
     click.echo(secret)
 

@@ -45,6 +45,7 @@ def sample() -> Path:
 @click.option("--tls-cert", help="Certificate chain (PEM), to serve https.")
 @click.option("--tls-key", help="The certificate's private key (PEM).")
 @click.option("--log-level", help="debug, info, warning or error.")
+@click.option("--log-format", help="plain, or json: one object a line, with its time zone.")
 def command(
     config: Path | None,
     check: bool,
@@ -96,10 +97,11 @@ def command(
             found,
             no_auth=no_auth,
             started=lambda url, engine: _welcome(url, found, engine, no_auth),
+            read=lambda: read_config(config, flags=flags),
             skip_untaken=skip_untaken,
             accept_clock=accept_clock,
         )
-        server.run(serving, found.log_level)
+        server.run(serving, found)
 
 
 def _told(config: "Config") -> str:

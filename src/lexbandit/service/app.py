@@ -1,6 +1,8 @@
 """The HTTP application: from a request to its answer."""
 
 import logging
+import random
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,11 +10,14 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from lexbandit.service import audit
+from lexbandit.service.auth import Keys
 from lexbandit.service.doors import Door
 from lexbandit.service.messages import JSON, SAFE, ClientGone, HttpRequest, Reply
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 from lexbandit.service.openapi import document
 from lexbandit.service.operations import OPERATIONS, Operation, Request, encode
+from lexbandit.service.plain_logs import REQUEST_ID
 from lexbandit.service.problems import (
     CONTRADICTION,
     INTERNAL,
@@ -38,6 +43,8 @@ access = logging.getLogger("lexbandit.service.access")
 
 # A load balancer asks for these by whatever name it likes; they say nothing of the points.
 _BY_ANY_NAME = (b"/health", b"/ready")
+# What a caller may call its request: it stands in log lines.
+_REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,11 @@ class App:
         self._operations = (*OPERATIONS, *own)
         self._router = Router(self._operations, engine.points)
 
+    @property
+    def keys(self) -> Keys | None:
+        """The API keys that are taken; None if everybody is let in."""
+        return self._door.keys
+
     async def _tell_metrics(self, engine: "Engine", request: Request) -> Reply:
         """Tell the numbers that Prometheus gathers."""
         return Reply(200, self.metrics.text(), CONTENT_TYPE)
@@ -80,6 +92,8 @@ class App:
     async def __call__(self, request: HttpRequest) -> Reply:
         """Answer a request."""
         began = time.perf_counter()
+        id = _id_of(request.headers.get(b"x-request-id"))
+        REQUEST_ID.set(id.decode())
         route, method = "other", request.method
         found: Found | None = None
         try:
@@ -103,18 +117,25 @@ class App:
             if found is not None and reply.status == CONTRADICTION.status:
                 self.metrics.refused[found.point] += 1
         self._note(method, route, reply.status, time.perf_counter() - began)
-        return reply
+        return reply._replace(headers=(*reply.headers, (b"x-request-id", id)))
 
     async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:
         """Let the caller in, read the request, and do what is asked."""
-        if operation.role is not None:
-            self._door.admit(request.headers, operation.role)
+        who, reads = "", False
+        if operation.role is None:
+            reads = self._door.reads(request.headers)
+        else:
+            who = self._door.admit(request.headers, operation.role, found.point or None)
         if not found.known:
             raise unknown_point(found.point, self.engine.points)
         body = await self._body(operation, request) if operation.takes else None
         query = _query(operation.query, request.query) if operation.query else None
-        asked = Request(found.point, found.named, query, body)
+        asked = Request(found.point, found.named, query, body, reads)
         told = await operation.handler(self.engine, asked)
+        if operation.role == "admin":
+            audit.note(
+                f"{operation.method} {operation.path}", who, point=found.point, **found.named
+            )
         return told if told.__class__ is Reply else Reply(200, encode(told))
 
     async def _body(self, operation: Operation, request: HttpRequest) -> Any:
@@ -152,6 +173,13 @@ class App:
             access.debug(
                 "method=%s route=%s status=%d seconds=%.6f", method, route, status, seconds
             )
+
+
+def _id_of(given: bytes | None) -> bytes:
+    """Return the id of a request: the caller's own, if it is short and plain, or a random one."""
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return b"%016x" % random.getrandbits(64)
 
 
 def _operation(found: Found, method: str) -> Operation:

@@ -13,43 +13,54 @@ from typing import Any, Literal, get_args
 
 from lexbandit import checks
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.events import point_name
 from lexbandit.service.toml_file import TomlFile
 
 Role = Literal["decide", "reward", "read", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
-# LEXBANDIT_KEY_WEB = "decide,reward:<sha256>"
+# LEXBANDIT_KEY_WEB = "decide,reward:<sha256>", or "decide,reward@router,pricing:<sha256>"
 VARIABLE = "LEXBANDIT_KEY_"
-_FIELDS = ("name", "roles", "sha256", "rate")
+_FIELDS = ("name", "roles", "sha256", "rate", "points")
 
 
 @dataclass(frozen=True)
 class Key:
     """An API key: who has it, what for, and its hash. `rate`: its own limit of requests a second.
 
-    The role admin includes the others.
+    The role admin includes the others. `points` are the decision points it is for; None: all.
     """
 
     name: str
     roles: frozenset[Role]
     digest: bytes
     rate: float | None = None
+    points: frozenset[str] | None = None
 
     def may(self, role: Role) -> bool:
         """Tell whether the key has a role."""
         return role in self.roles or "admin" in self.roles
+
+    def reaches(self, point: str | None) -> bool:
+        """Tell whether the key is for a decision point; None: for what concerns all of them."""
+        return self.points is None or point in self.points
 
 
 class Keys:
     """All keys there are."""
 
     def __init__(self, keys: Iterable[Key]) -> None:
-        self.by_name: dict[str, Key] = {}
+        self.replace(keys)
+
+    def replace(self, keys: Iterable[Key]) -> None:
+        """Take other keys from now on; sessions of keys that are gone or changed end with them."""
+        by_name: dict[str, Key] = {}
         for key in keys:
-            if key.name in self.by_name:
+            if key.name in by_name:
                 raise InvalidInput(f"two API keys are called {key.name!r}: give each its own name.")
-            self.by_name[key.name] = key
-        self._all = tuple(self.by_name.values())
+            by_name[key.name] = key
+        self.by_name = by_name
+        self._all = tuple(by_name.values())
 
     def __len__(self) -> int:
         return len(self._all)
@@ -87,6 +98,22 @@ def roles_of(given: Any) -> frozenset[Role]:
     return frozenset(roles)
 
 
+def points_of(given: Any) -> frozenset[str]:
+    """Return the names of decision points, one or more."""
+    if not isinstance(given, list) or not given:
+        raise InvalidInput(f"points must be a list of decision points, got {given!r}.")
+    return frozenset(point_name(point) for point in given)
+
+
+def check_points(keys: Iterable[Key], known: Iterable[str]) -> None:
+    """Refuse a key for a decision point that there is not."""
+    known = list(known)
+    for key in keys:
+        for point in sorted(key.points or ()):
+            if point not in known:
+                raise unknown_name(f"decision point of the key {key.name!r}:", point, known)
+
+
 def _digest(given: Any) -> bytes:
     try:
         digest = bytes.fromhex(given)
@@ -101,7 +128,7 @@ def _digest(given: Any) -> bytes:
 
 
 def keys_in_file(path: Path) -> list[Key]:
-    """Read the keys of a file: [[keys]] with name, roles, sha256 and, if wished, rate."""
+    """Read the keys of a file: [[keys]] with name, roles, sha256; optional are rate and points."""
     file = TomlFile(path)
     file.only((), file.table, ("keys",))
     found = []
@@ -115,21 +142,35 @@ def keys_in_file(path: Path) -> list[Key]:
             if not isinstance(name, str) or not name.isprintable() or not name:
                 raise InvalidInput(f"the name of a key is a text, got {name!r}.")
             rate = checks.positive("rate", entry["rate"]) if "rate" in entry else None
-            key = Key(name, roles_of(entry["roles"]), _digest(entry["sha256"]), rate)
+            points = points_of(entry["points"]) if "points" in entry else None
+            key = Key(name, roles_of(entry["roles"]), _digest(entry["sha256"]), rate, points)
         found.append(key)
     return found
 
 
 def keys_in_environment(environment: Mapping[str, str]) -> list[Key]:
-    """Return the keys of the environment: LEXBANDIT_KEY_<NAME> = "role,role:sha256"."""
+    """Return the keys of the environment: LEXBANDIT_KEY_<NAME> = "role,role:sha256".
+
+    A key for some decision points only is written "role,role@point,point:sha256".
+    """
     found = []
     for variable in sorted(environment):
         if variable.startswith(VARIABLE) and len(variable) > len(VARIABLE):
-            roles, _, digest = environment[variable].rpartition(":")
+            given, _, digest = environment[variable].rpartition(":")
+            roles, some, points = given.partition("@")
             name = variable.removeprefix(VARIABLE).lower()
             try:
-                wanted = [role.strip() for role in roles.split(",") if role.strip()]
-                found.append(Key(name, roles_of(wanted), _digest(digest.strip())))
+                wanted = points_of(_parts(points)) if some else None
+                kept = _digest(digest.strip())
+                found.append(Key(name, roles_of(_parts(roles)), kept, points=wanted))
             except InvalidInput as error:
-                raise InvalidInput(f"{variable}: {error} It is written ROLE,ROLE:SHA256.") from None
+                raise InvalidInput(
+                    f"{variable}: {error} It is written ROLE,ROLE:SHA256 or, for some decision "
+                    "points only, ROLE,ROLE@POINT,POINT:SHA256."
+                ) from None
     return found
+
+
+def _parts(text: str) -> list[str]:
+    """Return what stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]

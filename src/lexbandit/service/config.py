@@ -29,9 +29,10 @@ from typing import Any
 
 from lexbandit import checks
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.auth import Key, Keys, keys_in_environment, keys_in_file
+from lexbandit.service.auth import Key, Keys, check_points, keys_in_environment, keys_in_file
 from lexbandit.service.definition import Definition
 from lexbandit.service.environment import PREFIX, SECRET, check_environment
+from lexbandit.service.plain_logs import FORMATS
 from lexbandit.service.point_tables import read_point
 from lexbandit.service.rows import LARGEST_BODY
 from lexbandit.service.storage import make_storage
@@ -59,6 +60,8 @@ class Config:
     snapshot_every: int
     poll: float
     log_level: str
+    log_format: str
+    audit_log: Path | None
     session_secret: str | None = dataclasses.field(repr=False)
 
 
@@ -78,6 +81,12 @@ def _flag(name: str, value: Any) -> bool:
 def _level(name: str, value: Any) -> str:
     if value not in LEVELS:
         raise unknown_name(name, value, LEVELS)
+    return str(value)
+
+
+def _format(name: str, value: Any) -> str:
+    if value not in FORMATS:
+        raise unknown_name(name, value, FORMATS)
     return str(value)
 
 
@@ -113,6 +122,8 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "snapshot_every": (50_000, _whole(100)),
     "poll": (0.2, _positive),
     "log_level": ("info", _level),
+    "log_format": ("plain", _format),
+    "audit_log": (None, _text),
 }
 
 
@@ -147,7 +158,9 @@ class _Reader:
         Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
-        return Config(self._points(), **{**values, "keys": keys}, session_secret=self._secret())
+        points = self._points()
+        check_points(keys, points)
+        return Config(points, **{**values, "keys": keys}, session_secret=self._secret())
 
     def _secret(self) -> str | None:
         secret = self.environment.get(SECRET) or None
@@ -182,6 +195,8 @@ class _Reader:
             file = folder / rest.removeprefix("//")
             _refuse_folder(name, file)
             return f"sqlite:{file}"
+        if name == "audit_log" and value is not None:
+            return folder / value
         if name in ("keys", "tls_cert", "tls_key") and value is not None:
             place = folder / value
             _refuse_folder(name, place)

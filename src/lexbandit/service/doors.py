@@ -6,12 +6,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lexbandit.service import audit
 from lexbandit.service.auth import Key, Keys, Role
 from lexbandit.service.limits import RateLimits
 from lexbandit.service.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, Problem
 from lexbandit.service.sessions import Sessions, cookie_in
 
 Headers = Mapping[bytes, bytes]
+# Who asks where there are no keys.
+NOBODY = "nobody"
 _CHALLENGE = {b"www-authenticate": b'Bearer realm="lexbandit"'}
 
 
@@ -24,19 +27,35 @@ class Door:
     rate: float | None = None
     rates: RateLimits = field(default_factory=lambda: RateLimits(time.monotonic))
 
-    def admit(self, headers: Headers, role: Role) -> None:
-        """Let a request in that may do what `role` may; else it is refused."""
+    def admit(self, headers: Headers, role: Role, point: str | None = None) -> str:
+        """Let a request in that may do what `role` may at a point; else it is refused.
+
+        None is what concerns all points. Returns who was let in: the name of the key.
+        """
         if self.keys is None:
-            return
+            return NOBODY
         key = self.caller(headers)
         if key is None:
+            audit.refused(_unknown(headers), role=role, point=point)
             raise Problem(UNAUTHENTICATED, _unknown(headers), _CHALLENGE)
         if not key.may(role):
             roles = ", ".join(sorted(key.roles))
+            audit.refused("the key does not have the role", who=key.name, role=role, point=point)
             raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
+        if not key.reaches(point):
+            audit.refused("the key is for other points", who=key.name, role=role, point=point)
+            named = ", ".join(sorted(key.points or ()))
+            told = "this concerns all decision points" if point is None else f"not for {point!r}"
+            raise Problem(FORBIDDEN, f"{told}; the key {key.name!r} is for: {named}.")
         rate = key.rate or self.rate
         if rate is not None:
             self.rates.take(key.name, rate)
+        return key.name
+
+    def reads(self, headers: Headers) -> bool:
+        """Tell whether a request has the role read for all points, without counting it."""
+        key = None if self.keys is None else self.caller(headers)
+        return self.keys is None or (key is not None and key.may("read") and key.reaches(None))
 
     def caller(self, headers: Headers) -> Key | None:
         """Return whose request this is."""

@@ -1,6 +1,5 @@
 """The engine: decisions and rewards of all points, each on disk before it is answered."""
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from lexbandit.service.events import Stored
 from lexbandit.service.journal import Appended
 from lexbandit.service.point import Point, Prepared
 from lexbandit.service.rows import (
-    OUR_IDS,
     Decided,
     DecidedMany,
     DecisionRow,
@@ -26,6 +24,7 @@ from lexbandit.service.rows import (
     Rewarded,
     at_row,
     fingerprint,
+    fresh_ids,
     one_request_an_id,
     own_id,
     told_by_id,
@@ -50,7 +49,7 @@ class Engine(EngineCore):
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
         self._turns = Turns()
-        self._ids = (f"{OUR_IDS}{self.replica}-{n:x}" for n in itertools.count(1))
+        self._ids = fresh_ids()
 
     @classmethod
     async def start(

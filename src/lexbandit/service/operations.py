@@ -26,12 +26,16 @@ _PAGE, _ENOUGH = 64, LARGEST_BODY
 
 
 class Request(NamedTuple):
-    """What an operation is given: the point, what else the path names, the query and the body."""
+    """What an operation is given: the point, what else the path names, the query and the body.
+
+    `reads`, where no role is needed: the caller has the role read nevertheless.
+    """
 
     point: str
     named: Mapping[str, str]
     query: Any
     body: Any
+    reads: bool = False
 
 
 Handler = Callable[["Engine", Request], Awaitable[Any]]
@@ -203,10 +207,11 @@ async def health(_engine: "Engine", _request: Request) -> s.StateReply:
     return s.StateReply("alive")
 
 
-async def ready(engine: "Engine", _request: Request) -> s.StateReply:
-    """Tell whether requests can be served now."""
+async def ready(engine: "Engine", request: Request) -> s.StateReply:
+    """Tell whether requests can be served now; why not is told to the role read only."""
     if engine.trouble is not None:
-        raise unavailable(engine.trouble)
+        why = engine.trouble if request.reads else "a key with the role read is told why."
+        raise unavailable(why)
     return s.StateReply("ready")
 
 

@@ -1,7 +1,9 @@
 """What is asked and answered: one row a decision or a reward."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,6 +14,7 @@ from lexbandit.errors import Contradiction, InvalidInput
 LONGEST_ID = 128
 # The service's own begin with this, and no caller's do: so neither takes the other's.
 OUR_IDS = "_"
+_ID_BYTES = 12
 # So many bytes a request's body may have, unless the service is set otherwise.
 LARGEST_BODY = 4_194_304
 
@@ -99,6 +102,14 @@ def _one(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() else value
     return value if value.__class__ in _WRITTEN_ONCE else [_one(one) for one in value]
+
+
+def fresh_ids() -> Iterator[str]:
+    """Yield ids of the service's own: 96 random bits each, so that nobody guesses another's."""
+    while True:
+        drawn = secrets.token_bytes(_ID_BYTES * 256)  # one call of the system for many ids
+        for start in range(0, len(drawn), _ID_BYTES):
+            yield OUR_IDS + urlsafe_b64encode(drawn[start : start + _ID_BYTES]).decode()
 
 
 def own_id(id: Any) -> str:

@@ -12,6 +12,8 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from lexbandit.errors import InvalidInput
+from lexbandit.passwords import without_password
+from lexbandit.service import audit
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
@@ -21,6 +23,7 @@ from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
 from lexbandit.service.listening import listening
 from lexbandit.service.plain_logs import set_up_logging
+from lexbandit.service.reloading import Reloading, load_certificate
 from lexbandit.service.sessions import Sessions
 from lexbandit.service.site import Site
 from lexbandit.service.storage import Storage, make_storage
@@ -94,13 +97,7 @@ def tls_of(config: Config) -> ssl.SSLContext | None:
     if config.tls_cert is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(config.tls_cert, config.tls_key, password=lambda: "")
-    except OSError as error:
-        raise InvalidInput(
-            f"tls_cert {str(config.tls_cert)!r} and tls_key {str(config.tls_key)!r} cannot be "
-            f"used: {error}. They are PEM files, the key without a password."
-        ) from None
+    load_certificate(context, config)
     return context
 
 
@@ -116,12 +113,14 @@ async def serve(
     *,
     no_auth: bool,
     started: Callable[[str, Engine], Any],
+    read: Callable[[], Config] | None = None,
     storage: Storage | None = None,
     skip_untaken: bool = False,
     accept_clock: bool = False,
 ) -> None:
     """Serve until the process is told to end; `started` hears the URL when all is ready.
 
+    `read` reads the configuration again, on SIGHUP: keys and certificates are taken from it.
     `storage` is one that the configuration does not know; `skip_untaken` and
     `accept_clock` are for `Engine.start`.
     """
@@ -155,6 +154,10 @@ async def serve(
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None
             told_to_end = _wish_to_end()
+            note_start(config)
+            if read is not None:
+                again = Reloading(config, read, app.keys, tls)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again)
             log.info("serving %s", address_of(config, served))
             started(address_of(config, served), engine)
             BUNDLE.begin()
@@ -179,9 +182,19 @@ def _wish_to_end() -> asyncio.Event:
     return told
 
 
-def run(serving: Coroutine[Any, Any, None], log_level: str) -> None:
+def note_start(config: Config) -> None:
+    """Write into the audit log with which configuration the service starts; no secrets."""
+    kept = ("storage", "host", "port", "tls_cert", "behind_tls", "rate", "max_body_bytes")
+    settings = {name: str(getattr(config, name)) for name in kept}
+    points = {name: definition.fingerprint for name, definition in config.points.items()}
+    keys = sorted(key.name for key in config.keys)
+    settings["storage"] = without_password(settings["storage"])
+    audit.note("started", "operator", keys=keys, points=points, **settings)
+
+
+def run(serving: Coroutine[Any, Any, None], config: Config) -> None:
     """Run `serve` in an event loop of its own, in a process that does nothing else."""
-    set_up_logging(log_level)
+    set_up_logging(config.log_level, config.log_format, config.audit_log)
     sys.setswitchinterval(_TURN)
     # Kept decisions are many and live long: looking through them all for garbage costs time.
     gc.freeze()

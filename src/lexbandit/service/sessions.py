@@ -67,7 +67,7 @@ class Sessions:
             return None
         if key is None or not key.may("read") or int(ends) <= self._clock() or told in self._ended:
             return None
-        return Key(key.name, frozenset({"read"}), b"", key.rate)
+        return Key(key.name, frozenset({"read"}), b"", key.rate, key.points)
 
     def _signature(self, told: bytes, key: Key | None) -> str:
         digest = b"" if key is None else key.digest

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
 
+from lexbandit.service import audit
 from lexbandit.service.dashboard.pages import login_page
 from lexbandit.service.doors import Door
 from lexbandit.service.messages import SAFE, HttpRequest, Reply
@@ -60,7 +61,7 @@ class Site:
             return await self._own(path, request)
         if not path.startswith(_OPEN):
             try:
-                self._door.admit(request.headers, "read")
+                self._door.admit(request.headers, "read", _point_in(path))
             except Problem as problem:
                 page = request.method in ("GET", "HEAD") and not path.startswith("/v1/")
                 if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
@@ -96,7 +97,9 @@ class Site:
             return _see("/")
         key = keys.find(key_in_form(body))
         if key is None or not key.may("read"):
+            audit.refused("the key to sign in with is not known, or may not read")
             return login_page(wrong=True)
+        audit.note("signed in", key.name)
         response = _see("/")
         value = set_cookie(sessions.begin(key), secure=self._secure)
         response.raw_headers.append((b"set-cookie", value))
@@ -108,6 +111,11 @@ class Site:
         response = _see(_LOGIN)
         response.raw_headers.append((b"set-cookie", set_cookie("", secure=self._secure)))
         return response
+
+
+def _point_in(path: str) -> str | None:
+    """Return the decision point that a path names; None if it concerns all of them."""
+    return path.split("/")[2] if path.startswith("/v1/") else None
 
 
 def _see(place: str) -> Response:

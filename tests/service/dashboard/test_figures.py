@@ -8,8 +8,9 @@ import httpx
 import numpy as np
 import pytest
 
+from lexbandit.service.rows import DecisionRow
 from service.dashboard.visits import Go, Visit
-from service.watched import Watched, watched
+from service.watched import ODD, Watched, watched
 
 pytestmark = pytest.mark.compiled
 
@@ -309,3 +310,54 @@ def test_there_is_something_to_read_before_there_is_anything_to_show(visit: Go) 
     one.page.get_by_text("no rewards yet: there is nothing to learn from").wait_for()
     assert "/rewards" in one.text("#empty")
     assert one.text("#objectives figure >> nth=0").count("No rewards yet.") == 1
+
+
+def test_arms_may_have_names_that_objects_have(visit: Go, service: Watched) -> None:
+    contexts = [{"member": n % 2 == 0, "taste": [0.5, 0.5], "age": 40} for n in range(200)]
+    rows = [DecisionRow(context) for context in contexts]
+    made = service.wait_for(service.engine.decide_many("odd", rows))
+    told = [(one.id, {"clicks": float(n % 2)}) for n, one in enumerate(made)]
+    service.wait_for(service.engine.reward_many("odd", told))
+    one = visit("/#odd")
+    one.until("h1", lambda text: text == "odd")
+    one.page.wait_for_selector("#shares svg")
+    one.page.wait_for_selector("#map svg")
+    assert one.page.locator("#recent tr").count() == 50
+    shown = one.text("#key")
+    assert shown.count("%") == 7  # the six most chosen, and the others
+    for series in ("hour", "whole"):
+        one.page.locator("#series").select_option(series)
+        one.goes_on()
+    one.page.locator("#shares-table").evaluate("(node) => { node.closest('details').open = true; }")
+    one.page.locator("#against").evaluate("(node) => { node.open = true; }")
+    one.page.locator("#recent button", has_text="__proto__").first.click()
+    one.page.wait_for_selector("#why-table table")
+    colours: dict[str, str] = {}
+    for place, selector in _ARMS_IN.items():
+        found = one.page.evaluate(_SWATCHES, selector)
+        assert found, place
+        for name, colour in found:
+            if name in ODD:
+                assert colours.setdefault(name, colour) == colour, (place, name)
+    assert set(colours) == set(ODD)
+    assert len(set(colours.values())) == len(ODD)
+    # The intervals of the dialog are drawn in them, too.
+    drawn = one.page.evaluate(
+        "[...document.querySelectorAll('#why-charts .mark-symbol path')]"
+        ".map((node) => getComputedStyle(node).fill)"
+    )
+    assert set(drawn) <= set(colours.values())
+    assert len(drawn) == len(ODD)
+
+
+# Where arms stand beside their colours.
+_ARMS_IN = {
+    "key": "#key li",
+    "comparison": "#against-table .arm",
+    "shares": "#shares-table .arm",
+    "recent": "#recent th",
+    "why": "#why-table .arm",
+}
+_SWATCHES = """(selector) => [...document.querySelectorAll(selector)].map((node) => [
+    node.textContent.replace(/ [0-9.]+\\u00a0%$/, ""),
+    getComputedStyle(node.querySelector(".swatch")).backgroundColor])"""

@@ -31,6 +31,20 @@ def test_it_fits_a_phone(visit: Go, place: str) -> None:
     assert small == 0
 
 
+@pytest.mark.parametrize("place", ["/", "/#odd"])
+def test_the_controls_fit_a_phone_in_one_row(visit: Go, place: str) -> None:
+    page = visit(place, **PHONE).page
+    # As for somebody who signed in.
+    page.evaluate("document.querySelector('.tools form').className = ''")
+    boxes = page.evaluate(
+        "[...document.querySelectorAll('.tools select, .tools button')]"
+        ".map((node) => node.getBoundingClientRect()).map(({x, y, right}) => [x, y, right])"
+    )
+    assert len(boxes) == 4
+    assert {y for _, y, _ in boxes} == {boxes[0][1]}
+    assert all(x >= 0 and right <= 390 for x, _, right in boxes)
+
+
 def test_it_is_built_for_screen_readers(visit: Go) -> None:
     page = visit().page
     for landmark in ("banner", "navigation", "main", "contentinfo"):

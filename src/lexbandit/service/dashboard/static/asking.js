@@ -14,12 +14,17 @@ const PATIENCE = 5000;
 export async function askIfNew(url, before) {
   const response = await send(url, before ? { "If-None-Match": before } : {});
   if (response.status === 304) return null;
-  return { told: await response.json(), tag: response.headers.get("ETag") };
+  return { told: parsed(await response.text()), tag: response.headers.get("ETag") };
 }
 
 // With a body the question is posted.
 export async function ask(url, body, patience = PATIENCE) {
-  return (await send(url, body ? { "Content-Type": "application/json" } : {}, body, patience)).json();
+  return parsed(await (await send(url, body ? { "Content-Type": "application/json" } : {}, body, patience)).text());
+}
+
+// Objects have the names that were sent and no others: an arm may be called "constructor".
+function parsed(text) {
+  return JSON.parse(text, (_, one) => (one !== null && typeof one === "object" && !Array.isArray(one) ? Object.assign(Object.create(null), one) : one));
 }
 
 async function send(url, headers, body, patience = PATIENCE) {

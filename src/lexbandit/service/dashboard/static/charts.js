@@ -55,6 +55,8 @@ export function forget(place) {
   place.replaceChildren();
 }
 
+// What is no arm has the colour of the text: colours are the arms'.
+const PLAIN = "currentColor";
 export const colours = (looks, names) => ({ domain: names, range: names.map((name) => looks.of(name).colour) });
 
 // A moment is written by what is new in it: a whole minute has no seconds, midnight is a day.
@@ -86,8 +88,8 @@ export function trafficSpec(span, unit) {
   return {
     ...during(span), data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step-after", color: "#56B4E9", opacity: 0.25, tooltip: true } },
-      { mark: { type: "line", interpolate: "step-after", color: "#0072B2", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: PLAIN, opacity: 0.2, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: PLAIN, strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time,
@@ -99,16 +101,16 @@ export function trafficSpec(span, unit) {
 
 // `reach`: from where to where values go; `band`: some row has an interval; `lines`: there are levels.
 // What has no rows is left out.
-export function objectiveSpec(span, reach, colour, band, lines) {
+export function objectiveSpec(span, reach, band, lines) {
   const y = { field: "value", type: "quantitative", title: null, axis: { tickCount: 4 }, scale: { domain: [{ expr: "reach[0]" }, { expr: "reach[1]" }], nice: true } };
   const level = { data: { name: "levels" }, encoding: { y } };
   const { params, ...common } = during(span);
   return {
     ...common, params: [...params, { name: "reach", value: reach }],
     layer: [
-      band && { data: { name: "rows" }, mark: { type: "area", color: colour, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time, detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
-      { data: { name: "rows" }, mark: { type: "line", color: colour, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },
-      { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: colour, opacity: 0.001, clip: true, tooltip: true }, encoding: { x: time, y,
+      band && { data: { name: "rows" }, mark: { type: "area", color: PLAIN, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time, detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
+      { data: { name: "rows" }, mark: { type: "line", color: PLAIN, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },
+      { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: PLAIN, opacity: 0.001, clip: true, tooltip: true }, encoding: { x: time, y,
         tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
       lines && { ...level, mark: { type: "rule", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, color: { condition: { test: "datum.colour", field: "colour", type: "nominal", scale: null }, value: "currentColor" }, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },
     ].filter(Boolean),
@@ -119,8 +121,8 @@ export function lateSpec(span) {
   return {
     ...during(span), data: { name: "rows" },
     layer: [
-      { mark: { type: "area", interpolate: "step-after", color: "#E69F00", opacity: 0.3, tooltip: true } },
-      { mark: { type: "line", interpolate: "step-after", color: "#E69F00", strokeWidth: 1.8 } },
+      { mark: { type: "area", interpolate: "step-after", color: PLAIN, opacity: 0.2, tooltip: true } },
+      { mark: { type: "line", interpolate: "step-after", color: PLAIN, strokeWidth: 1.8 } },
     ],
     encoding: {
       x: time, y: { field: "n", type: "quantitative", title: null, axis: { tickCount: 4, format: "~s", tickMinStep: 1 }, scale: { zero: true } },
@@ -131,12 +133,12 @@ export function lateSpec(span) {
 
 export function intervalsSpec(objective, names) {
   const y = { field: "arm", type: "nominal", title: null, scale: { domain: names }, axis: { labelLimit: 120, grid: false, domain: false, ticks: false } };
-  const colour = { condition: { test: "datum.likely", value: "var(--first)" }, value: "#8a8f96" };
+  const colour = { field: "colour", type: "nominal", scale: null };
   return {
     height: 28 * names.length, data: { name: "rows" },
     layer: [
       { mark: { type: "rule" }, encoding: { y, x: { field: "low", type: "quantitative", title: objective.name, axis: { tickCount: 4 }, scale: { zero: false, nice: true } }, x2: { field: "high" }, color: colour, strokeWidth: { condition: { test: "datum.good", value: 6 }, value: 2.5 }, opacity: { condition: { test: "datum.good", value: 0.55 }, value: 0.8 } } },
-      { mark: { type: "point", filled: true, size: 90, opacity: 1, tooltip: true }, encoding: { y, x: { field: "value", type: "quantitative" }, color: colour, tooltip: [{ field: "arm", title: "arm" }, { field: "value", title: "estimate", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "n", title: "rewards", format: "," }] } },
+      { mark: { type: "point", filled: true, opacity: 1, tooltip: true }, encoding: { y, x: { field: "value", type: "quantitative" }, color: colour, size: { condition: { test: "datum.likely", value: 140 }, value: 50 }, tooltip: [{ field: "arm", title: "arm" }, { field: "value", title: "estimate", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "n", title: "rewards", format: "," }] } },
     ],
   };
 }

@@ -18,6 +18,9 @@ export function swatch(colour) {
   return node;
 }
 
+// The name of an arm beside its colour.
+export const armed = (looks, name, more = "") => el("span", { class: "arm" }, swatch(looks.of(name).colour), name + more);
+
 // Replaces the text only if it is another, so that a reader who is in it is not disturbed.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
@@ -28,7 +31,7 @@ export function say(node, text) {
 export function table(head, rows, numbers = []) {
   const kind = (n) => (numbers.includes(n) ? "number" : null);
   const cell = (text, n) => (n === 0 ? el("th", { scope: "row", role: "rowheader", class: kind(n) }, text)
-    : el("td", { role: "cell", class: kind(n), "data-label": head[n] }, text));
+    : el("td", { role: "cell", class: kind(n), "data-label": head[n].textContent ?? head[n] }, text));
   return el("table", { role: "table" },
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head.map((text, n) => el("th", { scope: "col", role: "columnheader", class: kind(n) }, text)))),
     el("tbody", { role: "rowgroup" }, ...rows.map((row) => el("tr", { role: "row" }, ...row.map(cell)))));

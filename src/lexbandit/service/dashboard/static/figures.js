@@ -1,7 +1,7 @@
 // What stands on the page between the sentence at the top and the map.
 
 import { draw, objectiveSpec, sharesSpec, trafficSpec, lateSpec } from "./charts.js";
-import { by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
+import { armed, by, el, say, swatch, table, tableWhenOpen } from "./dom.js";
 import { OTHERS, always, comparable, lastMinute, lately, looks, mean, reach, runs, stretches } from "./series.js";
 import { compared, count, counted, ends, headline, interval, kindOf, lasting, percent, rateUnit, short, value } from "./words.js";
 
@@ -46,10 +46,12 @@ function sentences(told) {
 }
 
 // The differences to every arm that is told, with their intervals.
-function against({ objectives, summary }) {
+function against(told) {
+  const { objectives, summary } = told;
+  const look = looksOf(told);
   const most = (told, field) => Math.max(...Object.values(told).map((one) => one[field]));
   const cell = (o, one) => el("span", { class: { gain: "gain", loss: "loss" }[kindOf(o, one)] }, interval(o, one));
-  const rows = Object.entries(summary.against).map(([arm, told]) => [arm, ...objectives.map((o) => cell(o, told[o.name])),
+  const rows = Object.entries(summary.against).map(([arm, told]) => [armed(look, arm), ...objectives.map((o) => cell(o, told[o.name])),
     count(most(told, "decisions")), count(most(told, "tried")), percent(most(told, "modelled"))]);
   if (summary.more) rows.push([`and ${counted(summary.more, "more arm")}`, ...Array(objectives.length + 3).fill("")]);
   const head = ["always", ...objectives.map((o) => `${o.name} of the chooser`), "decisions", "tried", "by the model"];
@@ -150,7 +152,7 @@ function one(told, objective, n, figure, parts, now) {
   const label = `${objective.name} over time, lately ${value(objective, now.value)}.${words}`;
   const has = [rows.some((row) => row.low !== null), levels.length > 0];
   const values = [...rows.flatMap((row) => [row.value, row.low ?? row.value, row.high ?? row.value]), ...levels.map((one) => one.value)];
-  const spec = objectiveSpec(spanOf(parts), reach(objective, values), n === 0 ? "var(--first)" : "var(--second)", ...has);
+  const spec = objectiveSpec(spanOf(parts), reach(objective, values), ...has);
   draw(place, `${told.point} ${n} ${has}`, spec, has[1] ? { rows, levels } : { rows }, label);
   tableWhenOpen(figure.querySelector(".scroll"), () => table(["from", "mean", "95 % interval", "rewards"],
     known.flat().map((part) => {
@@ -189,7 +191,7 @@ function shares(told, parts) {
   say(by("key-note"), `Of the ${counted(total, "decision")} shown:`);
   by("key").replaceChildren(...lines.map(({ name, text }) => el("li", { class: retired.has(name) ? "retired" : null }, swatch(look.of(name).colour), text)));
   draw(by("shares"), JSON.stringify([told.point, names]), sharesSpec(spanOf(parts), look, names), { rows }, `Shares of the arms over time. Of all decisions shown: ${lines.map((line) => line.text).join(", ")}.`);
-  tableWhenOpen(by("shares-table"), () => table(["from", ...names],
+  tableWhenOpen(by("shares-table"), () => table(["from", ...names.map((name) => armed(look, name))],
     busy.map((part) => [when(part), ...names.map((name) => percent(of(part, name) / part.decisions))]).reverse(), names.map((_, n) => n + 1)));
 }
 

@@ -11,7 +11,7 @@ const PATIENCE = 15000; // hundreds of contexts are explained for a map
 const UNDECIDED = { name: "undecided", colour: "#c9ced4", ink: "#000000" };
 let point = null;
 let features = [];
-let chosen = { x: NOTHING, y: NOTHING, at: {} };
+let chosen = { x: NOTHING, y: NOTHING, at: Object.create(null) };
 let shown = null; // what was last asked for and answered
 
 const numeric = (feature) => feature.low !== undefined;
@@ -24,7 +24,7 @@ export function prepare(name, context) {
   [point, features, shown] = [name, flat, null];
   // A number across makes the best map; upwards goes what the service names next.
   const x = flat.find(numeric) ?? flat[0];
-  chosen = { x: x?.name ?? NOTHING, y: flat.find((feature) => feature !== x)?.name ?? NOTHING, at: {} };
+  chosen = { x: x?.name ?? NOTHING, y: flat.find((feature) => feature !== x)?.name ?? NOTHING, at: Object.create(null) };
   form();
 }
 

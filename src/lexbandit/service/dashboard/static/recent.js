@@ -2,12 +2,13 @@
 
 import { ask } from "./asking.js";
 import { draw, forget, intervalsSpec } from "./charts.js";
-import { by, el, say, swatch, table } from "./dom.js";
+import { armed, by, el, say, swatch, table } from "./dom.js";
 import { ago, count, counted, facts, percent, value } from "./words.js";
 
 let point = null;
 let objectives = [];
 let retired = new Set();
+let look = null; // how arms look
 let shown = new Map(); // the decisions in the list, by id
 let asked = null; // the one that the dialog is about
 let over = false;
@@ -29,7 +30,7 @@ export function listen() {
 
 // `over` tells whether something else is asked for by now.
 export async function refresh(name, told, looks, now, over) {
-  objectives = told.objectives;
+  [objectives, look] = [told.objectives, looks];
   retired = new Set(told.arms.filter((arm) => arm.retired).map((arm) => arm.name));
   if (name === point && busy()) return;
   const { decisions } = await ask(`/v1/${name}/recent`);
@@ -99,7 +100,7 @@ function intervals(objective, arms, kind) {
   const most = Math.max(...arms.map((arm) => arm.propensity ?? 0));
   const rows = arms.filter((arm) => arm.estimates[objective.name].value !== null).map((arm) => {
     const { value: middle, low, high, observations } = arm.estimates[objective.name];
-    return { arm: arm.name, value: middle, low, high, n: observations, good: arm.as_good, likely: most > 0 && arm.propensity === most };
+    return { arm: arm.name, colour: look.of(arm.name).colour, value: middle, low, high, n: observations, good: arm.as_good, likely: most > 0 && arm.propensity === most };
   });
   const label = `${objective.name}: estimates and ${kind} of ${counted(arms.length, "arm")}; the table below has the numbers.`;
   draw(place, "", intervalsSpec(objective, arms.map((arm) => arm.name)), { rows }, label);
@@ -111,7 +112,7 @@ function known(arms, level) {
   const estimate = (objective, { value: middle, low, high }) => (middle === null ? "not observed yet"
     : `${value(objective, middle)} (${value(objective, low)} to ${value(objective, high)})`);
   const rows = arms.map((arm) => [
-    arm.name + (arm.retired ? " (retired)" : ""),
+    armed(look, arm.name, arm.retired ? " (retired)" : ""),
     arm.propensity === null ? "unknown" : percent(arm.propensity),
     ...within.map(() => (arm.allowed ? percent(arm.within) : "")),
     ...objectives.map((o) => estimate(o, arm.estimates[o.name])),

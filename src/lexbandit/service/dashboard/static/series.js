@@ -9,7 +9,7 @@ export function stretches(series, most) {
   const wide = Math.max(1, Math.ceil(places / most));
   const found = Array.from({ length: Math.ceil(places / wide) }, (_, n) => ({
     begin: first + n * wide * width, end: first + (n + 1) * wide * width,
-    arms: {}, rewards: {}, decisions: 0, late: 0, expired: 0,
+    arms: Object.create(null), rewards: Object.create(null), decisions: 0, late: 0, expired: 0,
   }));
   begin.forEach((time, n) => {
     const into = found[Math.floor(Math.round((time - first) / width) / wide)];
@@ -117,7 +117,15 @@ const INK = ["#ffffff", "#000000", "#ffffff", "#000000", "#000000", "#ffffff", "
 export const OTHERS = "other arms";
 const GREY = "#8a8f96";
 
-// Colours by arm. Of more than seven, the six most chosen have their own; the rest are one.
+// The colour of an arm follows from its place among all arms there ever were, so it is the same in
+// every chart and table, whatever they show. Later places go around the circle of colours.
+function look(place) {
+  if (place < COLOURS.length) return { colour: COLOURS[place], ink: INK[place] };
+  const hue = Math.round((place - COLOURS.length) * 137.508 + 20) % 360;
+  return { colour: `hsl(${hue} 55% ${place % 2 ? 38 : 62}%)`, ink: place % 2 ? "#ffffff" : "#000000" };
+}
+
+// How arms look. Of more than seven, charts show the six most chosen; the rest are put together.
 export function looks(arms, series) {
   const total = (arm) => (series.arms[arm] ?? []).reduce((sum, n) => sum + n, 0);
   const names = arms.map((arm) => arm.name);
@@ -126,11 +134,10 @@ export function looks(arms, series) {
     const most = [...names].sort((a, b) => total(b) - total(a)).slice(0, COLOURS.length - 1);
     named = names.filter((name) => most.includes(name));
   }
-  const found = new Map(named.map((name, n) => [name, { colour: COLOURS[n], ink: INK[n] }]));
-  const others = names.filter((name) => !found.has(name));
+  const places = new Map(names.map((name, place) => [name, place]));
   return {
-    of: (name) => found.get(name) ?? { colour: GREY, ink: "#ffffff" },
-    named, others,
-    group: (name) => (found.has(name) ? name : OTHERS),
+    of: (name) => (places.has(name) ? look(places.get(name)) : { colour: GREY, ink: "#ffffff" }),
+    named, others: names.filter((name) => !named.includes(name)),
+    group: (name) => (named.includes(name) ? name : OTHERS),
   };
 }

@@ -4,13 +4,13 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
 
-from lexbandit.service.connections import Answer
-from lexbandit.service.listening import listening
-from lexbandit.service.messages import HttpRequest, Reply
+from lexbandit.service.http_server import Patience, serving
+from lexbandit.service.messages import Answer, HttpRequest, Reply
 from lexbandit.service.problems import Problem
 
 MB = 1 << 20
@@ -35,7 +35,7 @@ async def echo(request: HttpRequest) -> Reply:
     try:
         body = await request.body(LARGEST)
     except Problem as problem:
-        return Reply(problem.kind.status, problem.body(), headers=(*problem.headers.items(),))
+        return Reply(problem.kind.status, problem.body())
     told = [request.method, request.path.decode(), request.query.decode(), headers, body.decode()]
     return Reply(200, msgspec.json.encode(told))
 
@@ -89,7 +89,8 @@ async def server(
 ) -> AsyncIterator[Server]:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
-    opened = listening(answer, bound, refused=refused, **options)
+    patience = replace(options.pop("patience", Patience()), part=0.05)
+    opened = serving(answer, bound, refused=refused, patience=patience, **options)
     await opened.__aenter__()
     stopped: list[bool] = []
 

@@ -1,6 +1,5 @@
 """The HTTP application on a real engine and a real file, without a network in between."""
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,21 +30,13 @@ class _Straight(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         path, _, query = request.url.raw_path.partition(b"?")
         headers = {name.lower(): value for name, value in request.headers.raw}
-        feeding: list[asyncio.Task[None]] = []
+        parts = cast(AsyncIterable[bytes], request.stream).__aiter__()
 
-        async def feed() -> None:
-            async for part in cast(AsyncIterable[bytes], request.stream):
-                asked.add(part)
-                await asyncio.sleep(0)
-            asked.end()
+        async def receive() -> dict[str, Any]:
+            part = await anext(parts, None)
+            return {"type": "http.request", "body": part or b"", "more_body": part is not None}
 
-        def want() -> None:
-            feeding.append(asyncio.create_task(feed()))
-
-        asked = HttpRequest(request.method, path, query, headers, want=want)
-        reply = await self._app(asked)
-        for task in feeding:
-            task.cancel()
+        reply = await self._app(HttpRequest(request.method, path, query, headers, receive))
         told = [(b"content-type", reply.media), *reply.headers]
         return httpx.Response(reply.status, headers=told, content=reply.body)
 

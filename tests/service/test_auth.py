@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -268,11 +269,12 @@ def test_a_cookie_is_for_tls_only_where_there_is_tls(tmp_path: Path, behind_tls:
     )
     config = dataclasses.replace(read_config(place, {}), keys=tuple(KEYS))
 
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"key=secret-read", "more_body": False}
+
     async def run() -> None:
         async with engine_on(tmp_path / "log.db") as engine:
-            request = HttpRequest("POST", b"/login", b"", {})
-            request.add(b"key=secret-read")
-            request.end()
+            request = HttpRequest("POST", b"/login", b"", {}, receive)
             reply = await make_app(engine, config, no_auth=False)(request)
         cookie = dict(reply.headers)[b"set-cookie"]
         assert cookie.startswith(b"lexbandit_session=")

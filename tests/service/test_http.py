@@ -1,16 +1,26 @@
-"""HTTP/1.1 on real sockets: what is answered, and in which order."""
+"""HTTP/1.1 on real sockets: what users see of the server, its bounds and its end."""
 
 import asyncio
-import tracemalloc
+import logging
+import resource
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from contextlib import suppress
 from itertools import pairwise
 
 import msgspec
 import pytest
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexbandit.service.messages import HttpRequest
-from service.callers import LARGEST, MB, Server, chunked, on, post
+from lexbandit.service import http_server
+from lexbandit.service.http_server import Patience, room_for_connections, serving
+from lexbandit.service.messages import ClientGone, HttpRequest, Reply
+from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 
 BODIES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200)
 
@@ -35,17 +45,6 @@ def test_requests_are_answered_in_order_however_they_are_cut(
             await asyncio.sleep(0.001)
         for body, _ in bodies:
             assert (await caller.echoed())[4] == body
-
-    on(work)
-
-
-def test_path_query_and_headers_are_as_they_were_sent() -> None:
-    async def work(one: Server) -> None:
-        caller = await one.call()
-        caller.send(b"GET /a%2Fb?c=%20d HTTP/1.1\r\nHost: me\r\nX-Y:  z \r\n\r\n")
-        assert await caller.echoed() == ["GET", "/a%2Fb", "c=%20d", {"host": "me", "x-y": "z"}, ""]
-        caller.send(b"GET http://me/whole?x=1 HTTP/1.1\r\nHost: me\r\n\r\n")
-        assert (await caller.echoed())[1:3] == ["/whole", "x=1"]
 
     on(work)
 
@@ -112,9 +111,6 @@ def test_who_asks_for_another_protocol_goes_on_with_this_one() -> None:
         caller.send(post(b"first", more=asked) + post(b"second"))
         first = await caller.echoed()
         assert first[4] == "first"
-        assert "upgrade" not in first[3]
-        assert first[3]["connection"] == "keep-alive"
-        assert first[3]["http2-settings"] == "AAMA"
         assert (await caller.echoed())[4] == "second"
         caller.send(b"GET /a?b HTTP/1.1\r\nHost: me\r\n" + asked + b"\r\n" + post(b"third"))
         assert (await caller.echoed())[:3] == ["GET", "/a", "b"]
@@ -148,35 +144,6 @@ def test_answers_without_a_body() -> None:
     on(work)
 
 
-def test_many_wishes_for_another_protocol_are_nothing_special() -> None:
-    async def work(one: Server) -> None:
-        caller = await one.call()
-        caller.send(
-            b"GET /a HTTP/1.1\r\nHost: me\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" * 700
-        )
-        for _ in range(700):
-            assert (await caller.echoed())[0] == "GET"
-
-    on(work)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"GET /a HTTP/1.1\r\nHost: me\r\nUpgrade: x\r\nConnection: upgrade, close\r\n\r\n",
-        b"GET /a HTTP/1.0\r\nHost: me\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
-    ],
-)
-def test_a_wish_for_another_protocol_keeps_the_wish_to_close(head: bytes) -> None:
-    async def work(one: Server) -> None:
-        caller = await one.call()
-        caller.send(head)
-        assert (await caller.seen()).headers["connection"] == "close"
-        assert await caller.ended()
-
-    on(work)
-
-
 @pytest.mark.parametrize(
     ("head", "told"),
     [
@@ -204,49 +171,397 @@ def test_what_can_be_meant_in_two_ways_is_refused(head: bytes, told: str) -> Non
     on(work)
 
 
-def test_headers_that_come_again_are_taken_together_and_a_urls_host_counts() -> None:
+@pytest.mark.parametrize(
+    "last",
+    [
+        b"GET /a HTTP/1.0\r\nHost: me\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_the_connection_ends_when_the_caller_says_so(last: bytes) -> None:
     async def work(one: Server) -> None:
         caller = await one.call()
-        caller.send(
-            b"GET http://other:81/a HTTP/1.1\r\nHost: me\r\nCookie: a=1\r\nCookie: b=2\r\n"
-            b"If-None-Match: x\r\nIf-None-Match: y\r\n\r\n"
-        )
-        headers = (await caller.echoed())[3]
-        assert headers == {"host": "other:81", "cookie": "a=1; b=2", "if-none-match": "x, y"}
-
-    on(work)
-
-
-def test_what_is_expected_of_a_body_that_was_not_asked_for() -> None:
-    """An early answer leaves open whether the body will come: so the connection ends."""
-
-    async def work(one: Server) -> None:
-        caller = await one.call()
-        expecting = post(b"{}", b"/early", b"Expect: 100-continue\r\n").removesuffix(b"{}")
-        caller.send(expecting)
-        early = await caller.seen()
-        assert (early.status, early.headers["connection"]) == (401, "close")
+        caller.send(post(b"1") + last + post(b"nothing after it is answered"))
+        first, second = await caller.seen(), await caller.seen()
+        assert "connection" not in first.headers
+        assert second.status == 200
+        assert second.headers["connection"] == "close"
         assert await caller.ended()
-        old = await one.call()
-        whole = post(b"{}", more=b"Expect: 100-continue\r\n").replace(b"1.1", b"1.0")
-        old.send(whole[:-2])
-        await asyncio.sleep(0.05)
-        old.send(whole[-2:])
-        assert (await old.seen()).status == 200  # and no 100 before it
 
     on(work)
 
 
-def test_a_body_in_tiny_parts_takes_the_room_of_its_bytes() -> None:
-    async def work() -> None:
-        request = HttpRequest("POST", b"/", b"", {})
-        tracemalloc.start()
-        for _ in range(500_000):
-            request.add(b"ab")
-        used, _ = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        request.end()
-        assert await request.body(LARGEST) == b"ab" * 500_000
-        assert used < 3 * MB
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_is_refused_and_not_read(announced: bool) -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        body = b"x" * (LARGEST + 1)
+        caller.send(post(body)[:100] if announced else chunked(body, 60_000))
+        refused = await caller.seen()
+        assert refused.status == 413
+        assert await caller.ended()
 
-    asyncio.run(work())
+    on(work, patience=Patience(late=0.3, idle=0.5, look=0.1))
+
+
+def test_who_does_not_read_gets_no_more_answers_until_they_do() -> None:
+    answered = 0
+
+    async def large(_request: HttpRequest) -> Reply:
+        nonlocal answered
+        answered += 1
+        return Reply(200, b"z" * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(b"GET /a HTTP/1.1\r\nHost: me\r\n\r\n" * 100)
+        await asyncio.sleep(0.5)
+        assert 0 < answered < 40  # what the sockets hold, and one more
+        for _ in range(100):
+            assert len((await caller.seen()).body) == MB
+        assert answered == 100
+
+    on(work, large)
+
+
+def test_an_answer_that_fails_ends_the_connection_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fails(_request: HttpRequest) -> Reply:
+        raise ValueError("unforeseen")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        with caplog.at_level(logging.ERROR):
+            caller.send(post(b""))
+            assert (await caller.seen()).status == 500
+            assert await caller.ended()
+        assert "unforeseen" in caplog.text
+
+    on(work, fails)
+
+
+def test_connections_on_which_nothing_comes_are_closed() -> None:
+
+    async def slow(request: HttpRequest) -> Reply:
+        reply = await echo(request)
+        if request.path == b"/large":
+            return Reply(200, b"z" * 20 * MB)
+        await asyncio.sleep(2.5)
+        return reply
+
+    async def work(one: Server) -> None:
+        silent, half, busy, deaf = [await one.call(limit=65_536) for _ in range(4)]
+        half.send(post(b"body")[:-2])
+        busy.send(post(b"busy"))
+        deaf.send(post(b"", b"/large"))
+        assert await silent.ended()
+        assert await half.ended()
+        assert (await busy.echoed())[4] == "busy"  # it was not the caller's turn
+        assert await busy.ended()
+        got = 0
+        with suppress(ConnectionResetError):
+            while part := await deaf.reader.read(65_536):
+                got += len(part)
+        assert got < 20 * MB
+
+    on(work, slow, patience=Patience(idle=1.0, head=1.0, body=1.0, look=0.1))
+
+
+def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
+    gone = asyncio.Event()
+
+    async def watches(request: HttpRequest) -> Reply:
+        try:
+            return Reply(200, await request.body(LARGEST))
+        except ClientGone:
+            gone.set()
+            raise
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"body")[:-2])
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.wait_for(gone.wait(), 20)
+        assert gone.is_set()
+
+    on(work, watches)
+
+
+@pytest.mark.parametrize("flood", [post(b"x") * 100_000, post(b"x" * 20 * MB)[:-1]])
+def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_request: HttpRequest) -> Reply:
+        await go_on.wait()
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MB)
+        caller.send(flood[: 20 * MB])
+        await asyncio.sleep(0.5)
+        left = caller.writer.transport.get_write_buffer_size()
+        assert left > len(flood[: 20 * MB]) - 12 * MB  # the sockets hold some; nobody else does
+        assert left > 0
+        caller.writer.transport.abort()
+        go_on.set()
+
+    on(work, slow)
+
+
+def test_who_reads_slowly_is_not_cut_off() -> None:
+
+    async def large(_request: HttpRequest) -> Reply:
+        return Reply(200, b"z" * 20 * MB)
+
+    async def work(one: Server) -> None:
+        caller = await one.call(limit=65_536)
+        caller.send(post(b""))
+        got = 0
+        while got < 20 * MB:
+            got += len(await caller.reader.readexactly(min(MB, 20 * MB - got)))
+            await asyncio.sleep(0.12)
+        assert got == 20 * MB
+
+    on(work, large, patience=Patience(idle=1.5, body=1.5, look=0.1))
+
+
+def test_who_sends_all_before_reading_hears_why_it_was_refused() -> None:
+    """As http.client does, and nginx: a reset would take the answer away from them."""
+
+    def send_then_read(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            one.sendall(post(b"x" * 3 * LARGEST))
+            return one.recv(65_536)
+
+    async def work(one: Server) -> None:
+        said = await asyncio.to_thread(send_then_read, one.port)
+        assert said.startswith(b"HTTP/1.1 413")
+
+    on(work)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_who_has_said_all_may_still_listen(whole: bool) -> None:
+    async def slow(request: HttpRequest) -> Reply:
+        reply = await echo(request)
+        await asyncio.sleep(0.1)
+        return reply
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"all") if whole else post(b"all")[:-1])
+        caller.writer.write_eof()
+        if whole:
+            assert (await caller.echoed())[4] == "all"
+        assert await caller.ended()
+
+    on(work, slow)
+
+
+async def dripped(caller: Caller, head: bytes, drop: bytes) -> float:
+    """Send a head and then drop after drop until the other side ends; returns the seconds."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    caller.send(head)
+    with suppress(ConnectionError):
+        while not caller.reader.at_eof() and loop.time() - began < 30:
+            caller.send(drop)
+            await caller.writer.drain()
+            await asyncio.sleep(0.02)
+    return loop.time() - began
+
+
+@pytest.mark.parametrize("path", [b"/a", b"/early"])
+@pytest.mark.parametrize(
+    ("fields", "drop"),
+    [(b"Content-Length: 10000", b"x"), (b"Transfer-Encoding: chunked", b"1\r\nx\r\n"),
+     (b"Transfer-Encoding: chunked", b"0")],
+    ids=["announced", "chunked", "one chunk's size"],
+)  # fmt: skip
+def test_a_body_that_trickles_in_is_not_waited_for_for_ever(
+    path: bytes, fields: bytes, drop: bytes
+) -> None:
+    head = b"POST %b HTTP/1.1\r\nHost: me\r\n%b\r\n\r\n" % (path, fields)
+
+    async def work(one: Server) -> None:
+        assert await dripped(await one.call(), head, drop) < 15
+
+    on(work, patience=Patience(body=0.5, late=0.5, look=0.1))
+
+
+def test_who_finds_no_room_is_sent_away_and_that_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(one: Server) -> None:
+        first, second = await one.call(), await one.call()
+        for caller in (first, second):
+            caller.send(post(b"in"))
+            assert (await caller.echoed())[4] == "in"
+        for _ in range(5):
+            assert await (await one.call()).ended()
+        assert caplog.text.count("2 connections open, as many as the limit of file") == 1
+        monkeypatch.setattr(http_server, "_SAID", 0.0)
+        assert await (await one.call()).ended()
+        assert caplog.text.count("2 connections open") == 2
+        second.send(b"GET /a HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n")
+        await second.echoed()
+        assert await second.ended()
+        second.writer.close()
+        while True:  # its place is free when the server has seen that it is gone
+            third = await one.call()
+            third.send(post(b"third"))
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                assert (await third.echoed())[4] == "third"
+                break
+        first.send(post(b"still"))
+        assert (await first.echoed())[4] == "still"
+
+    on(work, most=2)
+
+
+def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
+    go_on = asyncio.Event()
+
+    async def slow(request: HttpRequest) -> Reply:
+        await go_on.wait()
+        return await echo(request)
+
+    async def work(one: Server) -> None:
+        idle, busy, coming = [await one.call() for _ in range(3)]
+        busy.send(post(b"busy") + post(b"queued"))
+        whole = post(b"coming")
+        coming.send(whole[:-3])
+        await asyncio.sleep(0.05)
+        stopping = asyncio.ensure_future(one.stop())
+        assert await idle.ended()
+        with pytest.raises(ConnectionRefusedError):
+            await one.call()
+        assert not stopping.done()
+        go_on.set()
+        coming.send(whole[-3:])
+        assert (await coming.echoed())[4] == "coming"
+        assert (await busy.echoed())[4] == "busy"
+        last = await busy.seen()
+        assert last.headers["connection"] == "close"
+        assert await busy.ended()
+        await stopping
+
+    on(work, slow)
+
+
+def test_the_end_waits_for_what_is_under_way_though_its_caller_is_gone() -> None:
+    done = False
+
+    async def slow(_request: HttpRequest) -> Reply:
+        nonlocal done
+        await asyncio.sleep(0.3)
+        done = True
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b""))
+        await asyncio.sleep(0.05)
+        caller.writer.transport.abort()
+        await asyncio.sleep(0.05)
+        await one.stop()
+        assert done
+
+    on(work, slow)
+
+
+def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    cancelled = asyncio.Event()
+
+    async def never(_request: HttpRequest) -> Reply:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return Reply(200, b"")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b""))
+        await asyncio.sleep(0.05)
+        with caplog.at_level(logging.WARNING):
+            await one.stop()
+        assert "Cancel 1 running task" in caplog.text
+        assert (await caller.seen()).status == 500
+        assert await caller.ended()
+        await cancelled.wait()
+
+    on(work, never, patience=Patience(end=1))
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return how a server and its callers speak TLS."""
+    cert, key = (tmp_path_factory.mktemp("tls") / name for name in ("cert.pem", "key.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", str(key), "-out", str(cert)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(cert, key)
+    return server, ssl.create_default_context(cafile=str(cert))
+
+
+def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+) -> None:
+    def idle(port: int, answered: threading.Event, ended: threading.Event) -> None:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+            tls[1].wrap_socket(plain, server_hostname="127.0.0.1") as one,
+        ):
+            one.sendall(post(b"1"))
+            one.recv(65_536)
+            answered.set()
+            ended.wait(20)  # it does not read, as a pool of connections does not
+
+    async def work(one: Server) -> None:
+        answered, ended = threading.Event(), threading.Event()
+        thread = threading.Thread(target=idle, args=(one.port, answered, ended))
+        thread.start()
+        await asyncio.to_thread(answered.wait, 20)
+        began = asyncio.get_running_loop().time()
+        await one.stop()
+        assert asyncio.get_running_loop().time() - began < 5
+        assert "given up" not in caplog.text
+        ended.set()
+        await asyncio.to_thread(thread.join)
+
+    on(work, tls=tls[0], patience=Patience(end=20))
+
+
+@pytest.mark.parametrize(
+    ("limit", "room"), [(500, 436), (64, 1), (resource.RLIM_INFINITY, sys.maxsize)]
+)
+def test_there_is_room_for_as_many_connections_as_descriptors_but_a_few(
+    monkeypatch: pytest.MonkeyPatch, limit: int, room: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
+    assert room_for_connections() == room
+
+
+def test_a_port_that_another_listens_on_is_an_error() -> None:
+    async def work() -> None:
+        with socket.socket() as first, socket.socket() as second:
+            for one in (first, second):
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            first.bind(("127.0.0.1", 0))
+            second.bind(first.getsockname())
+            async with serving(echo, first, refused=print):
+                with pytest.raises(OSError, match="in use"):
+                    async with serving(echo, second, refused=print):
+                        pass
+
+    for run in (asyncio.run, uvloop.run):
+        run(work())

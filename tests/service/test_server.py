@@ -246,7 +246,7 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "extra", "verb"),
     [
-        ("httptools", "service", "['serve', SAMPLE, '--no-auth']"),
+        ("uvicorn", "service", "['serve', SAMPLE, '--no-auth']"),
         ("asyncpg", "postgres", "['serve', SAMPLE, '--no-auth', '--storage', 'postgresql://db/x']"),
         ("asyncpg", "postgres", "['export', 'a', '--to', 'a.csv', '--storage', 'postgres://db/x']"),
     ],
@@ -267,7 +267,7 @@ def test_without_an_extra_it_is_said_how_to_get_it(package: str, extra: str, ver
 def test_the_command_line_loads_the_service_only_to_serve() -> None:
     code = (
         "import sys; from lexbandit.cli.main import status_of; status_of(['serve', '--help']);"
-        "print({'httptools', 'starlette', 'msgspec', 'polars', 'numba'} & {*sys.modules})"
+        "print({'uvicorn', 'starlette', 'msgspec', 'polars', 'numba'} & {*sys.modules})"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -1,29 +1,25 @@
-"""A request and its answer, as the application sees them, and the answer as it is sent."""
+"""Define the requests and replies of the application, and serve it as an ASGI application."""
 
-import asyncio
-import http
-import time
-from collections.abc import Callable, Mapping
-from email.utils import formatdate
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
 
-from lexbandit.service.problems import TOO_LARGE, Problem
+from lexbandit.service.problems import MALFORMED, MEDIA_TYPE, TOO_LARGE, Problem
 
 JSON = b"application/json"
 SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-"""Headers of every answer that is no page: it is what it says it is, and nobody keeps it."""
+"""Headers of every reply that is not a page: no media type sniffing, no caching."""
 CLOSE = (b"connection", b"close")
-"""A header of an answer after which the connection ends."""
+"""The header of a reply after which the connection is closed."""
 
-_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
-    for status in http.HTTPStatus
-}
-_WITHOUT_BODY = (204, 304)
+# A request that repeats one of these is ambiguous, and refused.
+_ONCE = (b"authorization", b"content-type", b"host")
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 class Reply(NamedTuple):
-    """An answer; its length need not be told."""
+    """A reply; Content-Length is added when it is sent."""
 
     status: int
     body: bytes
@@ -31,49 +27,14 @@ class Reply(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = SAFE
 
 
-class _Date:
-    """The header that tells the time, made anew every second."""
-
-    def __init__(self) -> None:
-        self._second, self._line = 0, b""
-
-    def line(self) -> bytes:
-        second = int(time.time())
-        if second != self._second:
-            self._second = second
-            self._line = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
-        return self._line
-
-
-_date = _Date()
-
-
-def written(reply: Reply, *, empty: bool = False) -> bytes:
-    """Return an answer as it is sent; `empty`: without its body."""
-    parts = [_LINES[reply.status], _date.line()]
-    if reply.status not in _WITHOUT_BODY:
-        length = len(reply.body)
-        parts.append(b"content-type: %b\r\ncontent-length: %d\r\n" % (reply.media, length))
-    parts += [b"%b: %b\r\n" % header for header in reply.headers]
-    parts.append(b"\r\n")
-    if not empty:
-        parts.append(reply.body)
-    return b"".join(parts)
-
-
 class ClientGone(Exception):
-    """The caller went away before the request was whole; nobody waits for an answer."""
+    """The client closed the connection before its request was complete."""
 
 
 class HttpRequest:
-    """A request whose line and headers are complete; its body may still be on its way.
+    """A request: its path is as it was sent, its header names are in lower case."""
 
-    path, query   as they were sent, still encoded
-    headers       by their names in small letters
-    keep_alive    another request may follow this one
-    whole         there is no more to come of the body
-    held          how many bytes of the body came so far
-    """
+    __slots__ = ("_receive", "headers", "method", "path", "query")
 
     def __init__(
         self,
@@ -81,70 +42,97 @@ class HttpRequest:
         path: bytes,
         query: bytes,
         headers: Mapping[bytes, bytes],
-        *,
-        keep_alive: bool = True,
-        want: Callable[[], None] = lambda: None,
+        receive: Receive,
     ) -> None:
-        """Begin a request; `want` is called when its body is awaited."""
         self.method, self.path, self.query, self.headers = method, path, query, headers
-        self.keep_alive = keep_alive
-        self.whole = False
-        self.held = 0
-        self._gone = False
-        self._want = want
-        self._body: bytes | bytearray = b""
-        self._waiting: tuple[asyncio.Future[None], int] | None = None
-
-    @property
-    def awaited(self) -> bool:
-        """Whether somebody waits for the body now."""
-        return self._waiting is not None
-
-    def add(self, part: bytes) -> None:
-        """Take in a part of the body."""
-        if not self.held:
-            self._body = part
-        else:
-            if isinstance(self._body, bytes):
-                self._body = bytearray(self._body)
-            self._body += part
-        self.held += len(part)
-        if self._waiting is not None and self.held > self._waiting[1]:
-            self._wake()
-
-    def end(self) -> None:
-        """Note that the body is whole."""
-        self.whole = True
-        self._wake()
-
-    def drop(self) -> None:
-        """Note that no more comes; if the body is not whole, it never will be."""
-        self._gone = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting[0].done():
-            self._waiting[0].set_result(None)
+        self._receive = receive
 
     async def body(self, most: int) -> bytes:
-        """Return the whole body; one that is larger than `most` bytes is refused unread."""
-        if not self.whole:
-            announced = self.headers.get(b"content-length", b"")
-            if announced.isdigit() and int(announced) > most:
-                raise _too_large(most)
-            if self.held <= most and not self._gone:
-                self._waiting = (asyncio.get_running_loop().create_future(), most)
-                self._want()
-                await self._waiting[0]
-                self._waiting = None
-            if self._gone and not self.whole:
-                raise ClientGone
-        if self.held > most:
+        """Return the whole body.
+
+        Raises:
+            Problem: it has more than `most` bytes; what is announced as larger is not awaited.
+            ClientGone: the connection was closed before the body was complete.
+        """
+        announced = self.headers.get(b"content-length", b"")
+        if announced.isdigit() and int(announced[:20]) > most:
             raise _too_large(most)
-        return bytes(self._body)
+        message = await self._receive()
+        if message["type"] == "http.request" and not message["more_body"]:
+            body: bytes = message["body"]
+        else:
+            body = await self._rest(message, most)
+        if len(body) > most:
+            raise _too_large(most)
+        return body
+
+    async def _rest(self, message: Mapping[str, Any], most: int) -> bytes:
+        body = bytearray()
+        while message["type"] == "http.request":
+            body += message["body"]
+            if not message["more_body"]:
+                return bytes(body)
+            if len(body) > most:
+                raise _too_large(most)
+            message = await self._receive()
+        raise ClientGone
+
+
+Answer = Callable[[HttpRequest], Awaitable[Reply]]
+
+
+def asgi(answer: Answer) -> Callable[[Any, Receive, Send], Awaitable[None]]:
+    """Return the ASGI application that replies with what `answer` returns."""
+
+    async def application(scope: Any, receive: Receive, send: Send) -> None:
+        sent = scope["headers"]
+        headers = dict(sent)
+        try:
+            if len(headers) != len(sent):
+                headers = _combined(sent)
+            if b"host" not in headers or scope["http_version"] != "1.1":
+                _check_version(scope["http_version"], headers)
+            request = HttpRequest(
+                scope["method"], scope["raw_path"], scope["query_string"], headers, receive
+            )
+            status, body, media, more = await answer(request)
+        except ClientGone:
+            return
+        except Problem as problem:
+            status, body, media, more = refusal(problem)
+        if status not in (204, 304):
+            about = ((b"content-type", media), (b"content-length", b"%d" % len(body)))
+            more = (*about, *more)
+        await send({"type": "http.response.start", "status": status, "headers": more})
+        await send({"type": "http.response.body", "body": body})
+
+    return application
+
+
+def refusal(problem: Problem) -> Reply:
+    """Return the reply to a request that cannot be read; the connection is closed after it."""
+    headers = (*SAFE, *problem.headers.items(), CLOSE)
+    return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
+
+
+def _combined(sent: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers of which some were sent several times, as one value each."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in sent:
+        before = headers.get(name)
+        if before is not None and name in _ONCE:
+            raise Problem(MALFORMED, f"the header {name.decode('latin-1')} stands there twice.")
+        between = b"; " if name == b"cookie" else b", "
+        headers[name] = value if before is None else before + between + value
+    return headers
+
+
+def _check_version(version: str, headers: Mapping[bytes, bytes]) -> None:
+    if version not in ("1.0", "1.1"):
+        raise Problem(MALFORMED, f"HTTP/{version} is not spoken here; HTTP/1.1 is.")
+    if version == "1.1" and b"host" not in headers:
+        raise Problem(MALFORMED, "the header Host is missing.")
 
 
 def _too_large(most: int) -> Problem:
-    # The connection is closed: what is left of the body is not read.
-    told = f"a body has at most {most:,} bytes; send it in parts."
-    return Problem(TOO_LARGE, told, dict([CLOSE]))
+    return Problem(TOO_LARGE, f"a body has at most {most:,} bytes; send it in parts.")

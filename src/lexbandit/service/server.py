@@ -21,7 +21,7 @@ from lexbandit.service.dashboard.bundle import BUNDLE
 from lexbandit.service.dashboard.pages import routes
 from lexbandit.service.doors import Door, is_loopback
 from lexbandit.service.engine import Engine
-from lexbandit.service.listening import listening
+from lexbandit.service.http_server import serving
 from lexbandit.service.plain_logs import set_up_logging
 from lexbandit.service.reloading import Reloading, load_certificate
 from lexbandit.service.sessions import Sessions
@@ -149,7 +149,7 @@ async def serve(
         async with AsyncExitStack() as ends:
             try:
                 await ends.enter_async_context(
-                    listening(app, served, tls=tls, refused=app.note_refused)
+                    serving(app, served, tls=tls, refused=app.note_refused)
                 )
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None

@@ -24,7 +24,7 @@ from benchmarks.loader import Load, load
 from benchmarks.service import CONFIG, CORES, PATH, bodies, cpu_of, free_port, running
 from lexbandit.service import server
 from lexbandit.service.app import App
-from lexbandit.service.config import read_config
+from lexbandit.service.config import Config, read_config
 from lexbandit.service.engine import Engine
 from lexbandit.service.messages import HttpRequest, asgi
 from lexbandit.service.storage import make_storage
@@ -94,7 +94,7 @@ async def aiohttp(app: App, port: int, stop: Stop) -> None:
         about["content-type"] = reply.media.decode()
         return web.Response(status=reply.status, body=reply.body, headers=about)
 
-    runner = web.ServerRunner(web.Server(handler, access_log=None))
+    runner = web.ServerRunner(web.Server(handler, access_log=None), shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     await stop()
@@ -104,9 +104,8 @@ async def aiohttp(app: App, port: int, stop: Stop) -> None:
 SERVERS = {"uvicorn": uvicorn, "granian": granian, "hypercorn": hypercorn, "aiohttp": aiohttp}
 
 
-async def serve(path: str, name: str) -> None:
+async def serve(config: Config, name: str) -> None:
     """Serve a configuration by one of the servers, until SIGTERM."""
-    config = read_config(Path(path), {})
     engine = await Engine.start(config.points, make_storage(config.storage))
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
@@ -179,6 +178,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     if "--serve" in sys.argv:
-        server.run(serve(*sys.argv[2:]), "error")
+        found = read_config(Path(sys.argv[2]), {})
+        server.run(serve(found, sys.argv[3]), found)
     else:
         main()

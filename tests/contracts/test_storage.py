@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.events import CorruptLog, Event, Snapshot, Stored
-from lexbandit.service.storage import StorageFailed, StorageInUse, make_storage, schemes
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, Stored
+from lexbandit.service.storage import (
+    Storage,
+    StorageFailed,
+    StorageInUse,
+    make_storage,
+    schemes,
+)
 from lexbandit.service.storage.base import LARGEST_PAGE
 from service.homes import HOMES, Home, in_loop, numbered, whole_log
 
@@ -318,6 +324,115 @@ async def test_the_clock_is_compared_with_the_last_event(home: Home) -> None:
         await storage.restore([Stored(1, time.time() - 1e6, *numbered(1, 1)[0])])
     async with home.opened() as storage:
         assert await storage.clock_ahead() == pytest.approx(1e6, abs=60)
+
+
+async def removed_until(storage: Storage, seq: int) -> int:
+    done = -1
+    while done != (done := await storage.remove_until(seq)):
+        pass
+    return done
+
+
+@in_loop
+async def test_the_first_events_are_removed_and_the_log_goes_on(home: Home) -> None:
+    async with home.opened() as storage:
+        assert (await storage.removed(), await storage.first_events()) == (0, [])
+        begin: Kind = "begin"
+        log = await storage.append([Event("router", begin, b"{}"), *numbered(2, 700)])
+        assert await removed_until(storage, 650) == 650
+        assert await removed_until(storage, 600) == 650  # it is so already
+        assert await storage.removed() == 650
+        assert await storage.first_events() == log[:1]
+        for seq in (0, 649, 650):
+            assert await storage.read_since(seq, 100) == log[650:]
+        assert await storage.read_since(0, 100, "router") == log[650:]
+        log += await storage.append(numbered(702, 1))
+        assert log[-1].seq == 702
+        await storage.check_rest()
+        await storage.shrink()
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 100) == log[650:]
+        assert await storage.first_events() == log[:1]
+        home.sql("DELETE FROM {log} WHERE seq = 651")
+        with pytest.raises(CorruptLog, match="event 651 of the log is missing"):
+            await storage.read_since(0, 100)
+
+
+@in_loop
+async def test_the_last_event_is_never_removed(home: Home) -> None:
+    async with home.opened() as storage:
+        log = await storage.append(numbered(1, 5))
+        assert await removed_until(storage, 100) == 4
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == log[-1:]
+        assert (await storage.append(numbered(6, 1)))[0].seq == 6
+
+
+@in_loop
+async def test_the_events_of_a_point_are_read_alone(home: Home) -> None:
+    async with home.opened() as storage:
+        assert await storage.points() == []
+        log = [
+            one
+            for n in range(20)
+            for one in await storage.append(numbered(n, 1, "quiet" if n % 7 == 3 else "busy"))
+        ]
+        assert await storage.points() == ["busy", "quiet"]
+        quiet = [one for one in log if one.point == "quiet"]
+        assert await storage.read_since(0, 10, "quiet") == quiet
+        assert await storage.read_since(quiet[0].seq, 1, "quiet") == quiet[1:2]
+        assert await storage.read_since(0, 10, "nobody") == []
+        home.sql("UPDATE {log} SET time = time + 1 WHERE seq = 11")
+        with pytest.raises(CorruptLog, match="event 11 of the log"):
+            await storage.read_since(0, 10, "quiet")
+
+
+@in_loop
+async def test_the_bodies_of_events_are_replaced(home: Home) -> None:
+    async with home.opened() as storage:
+        log = await storage.append(numbered(1, 3))
+        other = log[1]._replace(body=b'{"n":"nothing"}')
+        await storage.rewrite([other])
+        assert await storage.read_since(0, 10) == [log[0], other, log[2]]
+
+
+@in_loop
+async def test_an_empty_log_begins_where_another_begins(home: Home) -> None:
+    arm: Kind = "arm"
+    first = [Stored(3, 5.0, "router", arm, b"{}")]
+    later = [Stored(n, 10.0, *numbered(n, 1)[0]) for n in (11, 12)]
+    async with home.opened() as storage:
+        await storage.begin_at(10, first)
+    async with home.opened() as storage:
+        assert await storage.first_events() == first
+        await storage.restore(later)
+        with pytest.raises(StorageFailed, match="not end right before event 11"):
+            await storage.begin_at(10, first)
+    async with home.opened() as storage:
+        assert await storage.read_since(0, 10) == later
+        assert await storage.removed() == 10
+
+
+@in_loop
+async def test_snapshots_are_listed_and_removed(home: Home) -> None:
+    async with home.opened() as storage:
+        for seq, point in ((5, "router"), (9, "router"), (7, "banner")):
+            await storage.save_snapshot(point, "d", Snapshot(seq, b"data"))
+        listed = [("banner", "d", 7), ("router", "d", 9), ("router", "d", 5)]
+        assert await storage.snapshots() == listed
+        await storage.remove_snapshots("router", 9)
+        assert await storage.snapshots() == listed[:2]
+
+
+@in_loop
+async def test_a_reader_of_its_own_reads_the_same(home: Home) -> None:
+    async with home.opened() as storage:
+        log = await storage.append(numbered(1, 3))
+        reader = storage.reader()
+        await reader.open()
+        assert await reader.read_since(0, 10) == log
+        assert await reader.points() == ["router"]
+        await reader.close()
 
 
 @in_loop

@@ -73,6 +73,8 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "log_level": "debug",
         "log_format": "json",
         "audit_log": str(file.parent / "audit.log"),
+        "retain": "90d",
+        "archive": "old",
     }
     assert set(given) == set(SETTINGS)
     environment = {f"LEXBANDIT_{name.upper()}": value for name, value in given.items()}
@@ -80,7 +82,14 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     assert (config.port, config.rate, config.max_body_bytes, config.poll) == (81, 12.5, 2048, 0.5)
     assert (config.storage, config.behind_tls) == (given["storage"], True)
     assert (config.tls_cert, config.log_level, config.snapshot_every) == (file, "debug", 500)
+    assert (config.retain, config.archive) == (90 * 86_400.0, Path("old"))
     assert [key.name for key in config.keys] == ["web"]
+
+
+@pytest.mark.parametrize("retain", ["90", "d", "-1d", "0d", "1.5d", "3w", ""])
+def test_a_duration_has_a_number_and_a_unit(tmp_path: Path, retain: str) -> None:
+    with pytest.raises(InvalidInput, match=r'retain must be a duration such as "90d"'):
+        read(tmp_path, f'[service]\nretain = "{retain}"\n{POINT}', {})
 
 
 def test_all_kinds_of_features_and_settings_of_the_policy(tmp_path: Path) -> None:

@@ -184,6 +184,21 @@ class ChooserCore:
         with self._lock:
             return [kept(self, waiting) for waiting in self._ledger.room.overdue(time)]
 
+    def forget(self, ids: Iterable[str]) -> list[KeptDecision]:
+        """Let decisions go with their contexts, before their time; returns those that were kept.
+
+        What was learned from them stays learned. The last contexts, which `outlook` asks about, are
+        forgotten too, whose ever they are.
+        """
+        with self._lock:
+            ledger = self._ledger
+            gone = [ledger.room.held[id] for id in ids if id in ledger.room]
+            listed = [kept(self, waiting) for waiting in gone]
+            for waiting in gone:
+                ledger.let_go(waiting)
+            ledger.recent.clear()
+            return listed
+
     @property
     def due(self) -> float | None:
         """When the time of the oldest kept decision is over; None if none waits for a time."""

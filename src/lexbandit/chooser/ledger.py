@@ -245,6 +245,11 @@ class Ledger:
         if not waiting.learned and waiting.rewards != self.no_rewards:
             self._tell_at_once(waiting)
 
+    def let_go(self, waiting: Waiting) -> None:
+        """Let a decision go before its time."""
+        del self.room.held[waiting.id]
+        self._leave(waiting)
+
     def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
         """Note the first rewards of many decisions, values[n, D]; NaN is none.
 

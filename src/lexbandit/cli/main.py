@@ -27,6 +27,8 @@ VERBS = {
     "key": "Make an API key for the service.",
     "export": "Write a decision point's log to a file.",
     "copy": "Copy a service's log to another storage.",
+    "compact": "Remove a log's oldest events.",
+    "erase": "Remove somebody's context values from a log for good.",
     "verify": "Check that a log, or a backup of one, is as it was written.",
 }
 

@@ -62,6 +62,8 @@ class Config:
     log_level: str
     log_format: str
     audit_log: Path | None
+    retain: float | None
+    archive: Path | None
     session_secret: str | None = dataclasses.field(repr=False)
 
 
@@ -108,6 +110,17 @@ def _positive(name: str, value: Any) -> float:
     return checks.positive(name, _number(value))
 
 
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def duration(name: str, value: Any) -> float:
+    """Return the seconds of a duration such as "90d": a number, and s, m, h or d."""
+    number = value[:-1] if isinstance(value, str) else ""
+    if not number.isdigit() or value[-1] not in _UNITS or not int(number):
+        raise InvalidInput(f'{name} must be a duration such as "90d", "12h", "30m", got {value!r}.')
+    return int(number) * _UNITS[value[-1]]
+
+
 # Each setting: its default, and what it may be.
 SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "storage": ("sqlite:decisions.db", _text),
@@ -124,6 +137,8 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "log_level": ("info", _level),
     "log_format": ("plain", _format),
     "audit_log": (None, _text),
+    "retain": (None, duration),
+    "archive": (None, _text),
 }
 
 
@@ -195,7 +210,7 @@ class _Reader:
             file = folder / rest.removeprefix("//")
             _refuse_folder(name, file)
             return f"sqlite:{file}"
-        if name == "audit_log" and value is not None:
+        if name in ("audit_log", "archive") and value is not None:
             return folder / value
         if name in ("keys", "tls_cert", "tls_key") and value is not None:
             place = folder / value

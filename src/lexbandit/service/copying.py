@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lexbandit.errors import InvalidInput, counted
-from lexbandit.service.events import Stored
+from lexbandit.service.events import Snapshot, Stored
 from lexbandit.service.storage import Storage
-from lexbandit.service.storage.base import LARGEST_PAGE
+from lexbandit.service.storage.base import LARGEST_PAGE, SnapshotKey
 
 # So many events are copied at once, or fewer where they are large.
 _PAGE = 2_000
@@ -32,7 +32,14 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
     What it has must be the beginning of `source`; then the copy goes on from there, as after one
     that was stopped. `progress` is told how many events are there by now.
     """
-    begun = await _there(source, target)
+    there = begun = await _there(source, target)
+    removed = await source.removed()
+    # Only these hold what the removed events taught. They are read first: then all that they hold
+    # is in the log by now, and is copied.
+    kept = await _snapshots(source) if removed else []
+    if removed > begun:
+        await target.begin_at(removed, await source.first_events())
+        begun = removed
     seq, more = begun, True
     while more and (page := await source.read_since(seq, _PAGE)):
         for part in _parts(page):
@@ -41,7 +48,16 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
             progress(seq)
         # What comes since is not waited for: from a log that is served there may be always more.
         more = len(page) == _PAGE or sum(len(one.body) for one in page) >= LARGEST_PAGE
-    return Copied(begun, seq - begun)
+    for key, snapshot in kept:
+        await target.save_snapshot(key.point, key.definition, snapshot)
+    return Copied(there, seq - begun)
+
+
+async def _snapshots(source: Storage) -> list[tuple[SnapshotKey, Snapshot]]:
+    """Return the newest snapshot of every point under each definition."""
+    newest = {key[:2]: key for key in reversed(await source.snapshots())}
+    loaded = [(key, await source.load_snapshot(*key[:2])) for key in newest.values()]
+    return [(key, snapshot) for key, snapshot in loaded if snapshot is not None]
 
 
 def _parts(page: Sequence[Stored]) -> Iterator[list[Stored]]:
@@ -66,7 +82,8 @@ async def _there(source: Storage, target: Storage) -> int:
     length = await _length(target)
     if not length:
         return 0
-    for seq in dict.fromkeys((0, max(length - _LAST, 0), length - 1)):
+    first = max(await source.removed(), await target.removed())
+    for seq in dict.fromkeys(max(n, first) for n in (0, length - _LAST, length - 1)):
         there = await target.read_since(seq, _LAST)
         ours = await source.read_since(seq, len(there))
         for one, other in zip(ours, there, strict=False):

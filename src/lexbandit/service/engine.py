@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from lexbandit.chooser import Proposal
@@ -61,6 +62,8 @@ class Engine(EngineCore):
         poll: float = 0.2,
         skip_untaken: bool = False,
         accept_clock: bool = False,
+        retain: float | None = None,
+        archive: Path | None = None,
     ) -> "Engine":
         """Open the storage, bring every point to the log's end, and begin to serve.
 
@@ -68,6 +71,7 @@ class Engine(EngineCore):
         Where a changed definition has no place for rows of the log it does not start, unless
         `skip_untaken` says to go on without them. Neither does it start with a clock that is more
         than a year away from the log's last event, unless `accept_clock` says that it is right.
+        Events older than `retain` seconds leave the log, to files in `archive` if that is given.
         """
         await storage.open()
         try:
@@ -90,6 +94,8 @@ class Engine(EngineCore):
         engine._go_on(engine._tick())
         engine._go_on(engine._journal.recover())
         engine._go_on(engine._snapshots.now_and_then())
+        if retain is not None:
+            engine._go_on(engine._retain(retain, archive))
         if storage.shared:
             engine._go_on(engine._journal.follow(poll))
         return engine

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from lexbandit.errors import unknown_name
-from lexbandit.service.events import Event, Kind, Stored, body_of
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.compacting import compact
+from lexbandit.service.events import CorruptLog, Event, Kind, Stored, body_of
 from lexbandit.service.journal import Appended, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
 from lexbandit.service.snapshots import Snapshots
@@ -16,6 +18,8 @@ from lexbandit.service.storage import Storage, StorageFailed
 log = logging.getLogger("lexbandit.service")
 
 _TICK = 1.0
+# How often to look for events that are older than `retain`, in seconds, at most.
+_RETAIN = 3600.0
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
@@ -53,6 +57,17 @@ class EngineCore:
             await self._snapshots.take()
         await self.storage.close()
 
+    async def keep_snapshots(self) -> None:
+        """Keep a snapshot of every point that changed since its last one."""
+        await self._snapshots.take()
+
+    async def keep_two_snapshots(self) -> None:
+        """Keep two snapshots of every point, which both hold all events so far."""
+        for _ in range(2):
+            for point in self.points:
+                await self.append(point, "tick", {})
+            await self.keep_snapshots()
+
     @property
     def trouble(self) -> str | None:
         """Why nothing is taken now; None if all is well."""
@@ -88,6 +103,28 @@ class EngineCore:
     ) -> Appended:
         """Have an event written and folded; to be awaited."""
         return self._journal.append(_tuple(Event, (point, kind, body_of(body))), prepared)
+
+    async def _retain(self, seconds: float, archive: Path | None) -> None:
+        """Remove events from the log now and then that are older than so many seconds."""
+        told: tuple[str, ...] = ()
+        while True:
+            await asyncio.sleep(min(_RETAIN, seconds / 10))
+            definitions = {name: point.definition for name, point in self.points.items()}
+            before = self._journal.now() - seconds
+            try:
+                done = await compact(self.storage, definitions, before=before, archive=archive)
+            except (StorageFailed, CorruptLog, InvalidInput, OSError) as error:
+                log.warning("no events were removed from the log: %s", error)
+                continue
+            if done.events:
+                log.info("events=%d were removed, up to event %d", done.events, done.removed)
+            if done.blocked != told:
+                told = done.blocked
+                log.warning(
+                    "events stay in the log for points that are not served: %s. "
+                    "`lexbandit compact --forget` removes them.",
+                    ", ".join(told),
+                )
 
     async def _tick(self) -> None:
         """Let time pass in the log where something waits for it and nothing else happens."""

@@ -7,7 +7,10 @@ decisions    {"by": replica, "version": ..., "rows": [{"id", "arm", "propensity"
              or by columns: {..., "ids", "arms", "propensities", "contexts": {feature: [...]}}
 rewards      {"rows": [{"id", "values": {objective: value}}, ...]}
 arm          {"arm": name, "change": "add" or "retire", "prior": ..., "weight": ...}
+erase        {"ids": [...]}: the contexts of these decisions are forgotten
 tick         {}: time went by; decisions whose time is over leave
+
+A decision's row whose context was erased has the context null, and no key.
 
 The state of a decision point is what its events, taken one after the other, lead to.
 """
@@ -22,7 +25,7 @@ import msgspec
 
 from lexbandit.errors import InvalidInput
 
-Kind = Literal["begin", "decisions", "rewards", "arm", "tick"]
+Kind = Literal["begin", "decisions", "rewards", "arm", "erase", "tick"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 

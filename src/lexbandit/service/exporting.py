@@ -65,16 +65,20 @@ def format_of(path: Path) -> str:
     return ending
 
 
-async def export(storage: Storage, point: str, path: Path) -> Exported:
-    """Write the decisions of a point to a file, whole or not at all."""
+async def export(storage: Storage, point: str, path: Path, last: int | None = None) -> Exported:
+    """Write the decisions of a point to a file, whole or not at all.
+
+    With `last`, those up to this event, and their rewards, also where these came later.
+    """
     format = format_of(path)
     with placing(path) as place, tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made:
         folder = Path(made)
         sorted_log = _SortedLog(folder / "sorted.db")
         try:
-            points = await _sort(storage, point, sorted_log)
+            points = await storage.points()
             if point not in points:
                 raise unknown_name("decision point", point, points)
+            await _sort(storage, point, sorted_log, last)
             whole = folder / f"whole.{format}"
             rows = _write(sorted_log, format, folder, whole)
         finally:
@@ -83,17 +87,17 @@ async def export(storage: Storage, point: str, path: Path) -> Exported:
     return Exported(rows, sorted_log.repeated)
 
 
-async def _sort(storage: Storage, point: str, sorted_log: "_SortedLog") -> set[str]:
-    """Sort the log; returns the points that are in it."""
-    points: set[str] = set()
+async def _sort(storage: Storage, point: str, sorted_log: "_SortedLog", last: int | None) -> None:
+    """Sort the events of a point."""
+    for event in await storage.first_events():
+        if event.point == point:
+            sorted_log.take(event)
     seq = 0
-    while page := await storage.read_since(seq, _PAGE):
+    while page := await storage.read_since(seq, _PAGE, point):
         seq = page[-1].seq
-        points.update(event.point for event in page)
         for event in page:
-            if event.point == point:
+            if last is None or event.seq <= last or event.kind != "decisions":
                 sorted_log.take(event)
-    return points
 
 
 class _SortedLog:
@@ -138,14 +142,15 @@ class _SortedLog:
         # Without "seen" the log is of before: what had been learned from had been seen at least.
         seen = body.get("seen", version)
         made = []
-        for row in _rows(body):
-            for name, value in row["context"].items():
+        for row in rows_of(body):
+            context = row["context"] or {}  # it may have been erased
+            for name, value in context.items():
                 if value is not None:
                     self.kinds.setdefault(name, set()).add(type(value))
             head = (row["id"], event.seq, event.time, row["arm"], row["propensity"])
             allowed = row.get("allowed")
             told = None if allowed is None else json.dumps(allowed)
-            made.append((*head, version, told, json.dumps(row["context"]), seen))
+            made.append((*head, version, told, json.dumps(context), seen))
         kept = self._insert(_DECISION, made)
         self.repeated += len(made) - kept
 
@@ -174,19 +179,20 @@ class _SortedLog:
             yield decisions, rewards
 
 
-def _rows(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def rows_of(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
     """Yield the decisions of an event, which holds them in rows or in columns."""
     if "rows" in body:
         yield from body["rows"]
         return
     names = list(body["contexts"])
     contexts = zip(*body["contexts"].values(), strict=True)
+    allowed = body["allowed"]
+    for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
     columns = zip(body["ids"], body["arms"], body["propensities"], contexts, strict=True)
-    for id, arm, propensity, values in columns:
+    for n, (id, arm, propensity, values) in enumerate(columns):
         context = dict(zip(names, values, strict=True))
-        allowed = body["allowed"]
         row = {"id": id, "arm": arm, "propensity": propensity, "context": context}
-        yield {**row, "allowed": allowed}
+        yield {**row, "allowed": allowed if for_all else allowed[n]}
 
 
 def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int:

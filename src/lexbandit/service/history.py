@@ -9,7 +9,7 @@ Times come from the log, so the same events lead to the same history, before and
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 ROOM = 240
@@ -171,6 +171,11 @@ class History:
         recent[row["id"]] = _tuple(Recent, (time, row, {}))
         if len(recent) > RECENT:
             recent.popitem(last=False)
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Forget decisions of late, with their contexts."""
+        for id in ids:
+            self._recent.pop(id, None)
 
     def rewarded(self, time: float, objective: str, value: float, id: str | None = None) -> None:
         """Count a reward that was learned, a default among them; `id` is its decision."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.service.definition import Definition
+from lexbandit.service.events import CorruptLog
 from lexbandit.service.point import Point
 from lexbandit.service.snapshots import unpack
 from lexbandit.service.storage import Storage
@@ -40,21 +41,49 @@ async def restored(
     definitions: Mapping[str, Definition], storage: Storage
 ) -> tuple[dict[str, Point], int]:
     """Return the points as their snapshots have them, and the event to read the log after."""
-    points = {name: await _restored(one, storage) for name, one in definitions.items()}
+    removed = await storage.removed()
+    first = await storage.first_events()
+    points = {}
+    for name, definition in definitions.items():
+        point = await _from_snapshot(definition, storage, removed)
+        if point is None:
+            point = Point(definition)
+            for event in first:
+                if event.point == name:
+                    point.fold(event)
+            point.seq = removed
+        points[name] = point
     return points, min((point.seq for point in points.values()), default=0)
 
 
-async def _restored(definition: Definition, storage: Storage) -> Point:
-    snapshot = await storage.load_snapshot(definition.name, definition.fingerprint)
-    if snapshot is None:
-        return Point(definition)
+async def _from_snapshot(definition: Definition, storage: Storage, removed: int) -> Point | None:
+    """Return a point from its newest snapshot; None if the log says all that is known of it.
+
+    Where the log's beginning was removed, only the snapshots say what that taught.
+    """
+    name, fingerprint = definition.name, definition.fingerprint
+    snapshot = await storage.load_snapshot(name, fingerprint)
+    if snapshot is None or snapshot.seq < removed:
+        there = [key for key in await storage.snapshots() if key[:2] == (name, fingerprint)]
+        if removed and any(key.seq >= removed for key in there):
+            raise _lost(name, removed, "all of them are damaged")
+        return None
     try:
         point = unpack(definition, snapshot.data)
     except (InvalidInput, ValueError, KeyError, TypeError) as error:
-        log.warning("%s: its snapshot is not read, its log is: %s", definition.name, error)
-        return Point(definition)
+        if removed:
+            raise _lost(name, removed, str(error)) from error
+        log.warning("%s: its snapshot is not read, its log is: %s", name, error)
+        return None
     point.seq = snapshot.seq
     return point
+
+
+def _lost(name: str, removed: int, reason: str) -> CorruptLog:
+    return CorruptLog(
+        f"the events up to {removed} were removed from the log, and the snapshots of {name} that "
+        f"hold what they taught cannot be read: {reason} Restore the log from a backup."
+    )
 
 
 def found_in(point: Point) -> str:

@@ -69,6 +69,8 @@ class Point(PointState):
             return [self._arm(body)]
         if stored.kind == "begin":
             self._begin(body["arms"])
+        elif stored.kind == "erase":
+            self._erase(body["ids"])
         elif stored.kind != "tick":
             raise CorruptLog(
                 f"event {stored.seq} is of a kind that this version does not know, "
@@ -81,6 +83,20 @@ class Point(PointState):
         if not self.begun:
             self.chooser = self.definition.chooser(arms, self.clock)
             self.begun = True
+
+    def _erase(self, ids: Sequence[str]) -> None:
+        """Forget the contexts of decisions; they are over, and what they taught stays."""
+        for kept in self.chooser.forget(ids):
+            self._keep_past(kept.id, Past(kept.arm, kept.propensity, kept.since, kept.rewards, {}))
+        for id in ids:
+            self.keys.pop(id, None)
+        self.history.forget(ids)
+        self.version = self._at
+
+    def _keep_past(self, id: str, past: Past) -> None:
+        self.past[id] = past
+        while len(self.past) > self.definition.keep:
+            self.past.popitem(last=False)
 
     def _pass_time(self, time: float) -> None:
         """Let decisions go whose time is over."""
@@ -108,9 +124,12 @@ class Point(PointState):
         if "rows" not in body:
             return self._columns(body, proposals)
         rows, version = body["rows"], body["version"]
-        made: list[Proposal | Decided] = []
+        made: list[Proposal | Decided | None] = []  # None: its context was erased
         for n, row in enumerate(rows):
             try:
+                if row["context"] is None:
+                    made.append(None)
+                    continue
                 before = self.answered(row["id"], row.get("key"))
                 made.append(before or (proposals[n] if proposals else self._proposal(row)))
             except InvalidInput as error:
@@ -125,11 +144,20 @@ class Point(PointState):
         self, error: InvalidInput, rows: Sequence[dict[str, Any]]
     ) -> list[Outcome]:
         encode = self.chooser.contexts.encode
-        unfit = not all(_fits(encode, row["context"]) for row in rows)
+        contexts = [row["context"] for row in rows if row["context"] is not None]
+        unfit = not all(_fits(encode, context) for context in contexts)
         return [self._refuse(error, len(rows), unfit=unfit)] * len(rows)
 
-    def _decision(self, row: dict[str, Any], version: int, made: Proposal | Decided) -> Decided:
-        """Keep a decision that can be kept."""
+    def _decision(
+        self, row: dict[str, Any], version: int, made: Proposal | Decided | None
+    ) -> Decided:
+        """Keep a decision that can be kept; one without a context is over at once."""
+        if made is None:
+            propensity = math.nan if row["propensity"] is None else row["propensity"]
+            self._keep_past(row["id"], Past(row["arm"], propensity, self.time, {}, {}))
+            self.counts["decisions"] += 1
+            self.history.decided(self.time, (row["arm"],))
+            return _tuple(Decided, (row["id"], row["arm"], propensity, version))
         if isinstance(made, Decided):
             self.counts["repeated"] += 1
             return made

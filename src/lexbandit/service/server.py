@@ -138,6 +138,8 @@ async def serve(
             poll=config.poll,
             skip_untaken=skip_untaken,
             accept_clock=accept_clock,
+            retain=config.retain,
+            archive=config.archive,
         )
     except BaseException:
         served.close()

@@ -78,7 +78,7 @@ REMOVE = (
 )
 BEGIN_AT = (
     "UPDATE removed SET seq = ?1",
-    "DELETE FROM sqlite_sequence WHERE name = 'log'",
+    "DELETE FROM sqlite_sequence WHERE name = 'log' AND seq < ?1",
     "INSERT INTO sqlite_sequence (name, seq) VALUES ('log', ?1)",
 )
 

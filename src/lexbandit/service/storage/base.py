@@ -147,6 +147,10 @@ class Storage(ABC):
         """Let an empty log begin as another one whose beginning was removed. See `restore`."""
         raise _not_supported("copied to")
 
+    def reader(self) -> "Storage":
+        """Return a storage on the same log that only reads, for another thread."""
+        raise _not_supported("read by another thread")
+
     async def restore(self, events: Sequence[Stored]) -> None:
         """Append events of another log as they are there, with their places and times.
 

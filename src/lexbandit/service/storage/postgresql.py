@@ -199,6 +199,10 @@ class PostgresStorage(Storage):
             for statement in sql.REWRITE:
                 await connection.execute(statement, *columns)
 
+    def reader(self) -> Storage:
+        """Return a storage on the same database that only reads."""
+        return PostgresReader(self._url)
+
     async def shrink(self) -> None:
         """Leave it to the server, whose autovacuum lets what was removed be overwritten."""
 
@@ -339,6 +343,18 @@ class PostgresReader(PostgresStorage):
     async def removed(self) -> int:
         """Return the last event that was removed."""
         return await super().removed() if self._there else 0
+
+    async def points(self) -> list[str]:
+        """Return the points in the log."""
+        return await super().points() if self._there else []
+
+    async def first_events(self) -> list[Stored]:
+        """Return the removed events that say which arms a point has."""
+        return await super().first_events() if self._there else []
+
+    async def snapshots(self) -> list[SnapshotKey]:
+        """Return which snapshots there are."""
+        return await super().snapshots() if self._there else []
 
     async def check_rest(self) -> None:
         """Check the first events and the snapshots."""

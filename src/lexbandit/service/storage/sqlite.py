@@ -308,6 +308,10 @@ class SqliteStorage(Storage):
         ]
         await self._in(self._writing, lambda: self._write(changes))
 
+    def reader(self) -> Storage:
+        """Return a storage on the same file that only reads."""
+        return SqliteReader(self.path)
+
     async def shrink(self) -> None:
         """Write the file anew, without what was removed."""
 

@@ -1,0 +1,288 @@
+"""Events that leave the log, and contexts that leave it: what was learned stays."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from lexbandit.cli.main import status_of
+from lexbandit.service.compacting import compact
+from lexbandit.service.config import read_config
+from lexbandit.service.copying import copy
+from lexbandit.service.engine import Engine
+from lexbandit.service.erasing import erase, of_ids, of_unit
+from lexbandit.service.events import CorruptLog
+from lexbandit.service.exporting import export
+from lexbandit.service.storage import make_storage
+from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
+from service.world import CONTEXT, definition
+
+POINTS = {name: definition(name=name) for name in ("router", "quiet")}
+
+
+@pytest.fixture(params=sorted(HOMES))
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    return HOMES[request.param](tmp_path)
+
+
+@asynccontextmanager
+async def running(home: Home, **settings: Any) -> AsyncIterator[Engine]:
+    engine = await Engine.start(POINTS, make_storage(home.url), **settings)
+    try:
+        yield engine
+    finally:
+        await engine.stop()
+
+
+async def traffic(engine: Engine, n: int) -> list[str]:
+    """Decide and reward; every fourth decision waits for its reward."""
+    ids = []
+    for k in range(n):
+        ids.append((await engine.decide("router", {**CONTEXT, "tokens": k % 8000})).id)
+        if k % 4:
+            await engine.reward("router", ids[-1], {"quality": k % 3 / 2, "cost": 0.01})
+    return ids
+
+
+def digests(engine: Engine) -> dict[str, str]:
+    return {name: point.digest() for name, point in engine.points.items()}
+
+
+async def compacted(engine: Engine) -> int:
+    await engine.keep_two_snapshots()
+    done = await compact(engine.storage, POINTS, before=engine._journal.now() + 1)
+    return done.removed
+
+
+@in_loop
+async def test_state_and_open_decisions_stay_when_events_leave(home: Home) -> None:
+    async with running(home) as engine:
+        await engine.decide("quiet", CONTEXT)
+        ids = await traffic(engine, 300)
+        await engine.add_arm("router", "tiny")
+        assert await compacted(engine) > 500
+        before = digests(engine)
+    async with running(home) as engine:
+        assert digests(engine) == before
+        assert len(await whole_log_of(engine)) < 10
+        assert (await engine.reward("router", ids[0], {"quality": 1.0})).learned
+        before = digests(engine)
+    async with running(home) as engine:
+        assert digests(engine) == before
+
+
+async def whole_log_of(engine: Engine) -> list[Any]:
+    return await engine.storage.read_since(0, 10_000)
+
+
+@in_loop
+async def test_archives_and_the_export_of_what_is_left_are_the_export_of_before(
+    home: Home, tmp_path: Path
+) -> None:
+    async with running(home) as engine:
+        ids = await traffic(engine, 100)
+        await export(engine.storage, "router", tmp_path / "before.parquet")
+        await engine.keep_two_snapshots()
+        middle = (await engine.decision("router", ids[60])).time + 1e-6
+        done = await compact(engine.storage, POINTS, before=middle, archive=tmp_path / "old")
+        await export(engine.storage, "router", tmp_path / "after.parquet")
+    assert done.archives == (tmp_path / "old" / "router-000000000001.parquet",)
+    parts = [pl.read_parquet(done.archives[0]), pl.read_parquet(tmp_path / "after.parquet")]
+    assert [len(part) for part in parts] == [61, 39]
+    assert pl.concat(parts).equals(pl.read_parquet(tmp_path / "before.parquet"))
+
+
+@in_loop
+async def test_a_point_that_is_not_served_keeps_its_events_unless_it_is_named(home: Home) -> None:
+    async with running(home) as engine:
+        await traffic(engine, 50)
+        await engine.keep_two_snapshots()
+        left = {"router": POINTS["router"]}
+        later = time.time() + 1
+        done = await compact(engine.storage, left, before=later)
+        assert (done.blocked, done.events) == (("quiet",), 1)  # what comes before its first one
+        done = await compact(engine.storage, left, before=later, forget=["quiet"])
+        assert done.blocked == ()
+        assert done.events > 80
+
+
+@in_loop
+async def test_the_service_removes_old_events_by_itself(home: Home) -> None:
+    async with running(home, retain=0.5) as engine:
+        await traffic(engine, 40)
+        await engine.keep_two_snapshots()
+        async with asyncio.timeout(30):
+            while not await engine.storage.removed():
+                await asyncio.sleep(0.05)
+        await traffic(engine, 10)
+        before = digests(engine)
+    async with running(home) as engine:
+        assert digests(engine) == before
+        assert await engine.storage.removed() > 0
+
+
+@in_loop
+async def test_replicas_go_on_while_events_leave(tmp_path: Path) -> None:
+    home = HOMES["postgresql"](tmp_path)
+    async with running(home, poll=0.02) as one, running(home, poll=0.02) as other:
+        await traffic(one, 50)
+        await compacted(one)
+        ids = await traffic(one, 5)
+        await other.reward("router", ids[0], {"quality": 1.0})
+        await one._journal.catch_up()
+        await other._journal.catch_up()
+        assert digests(one) == digests(other)
+
+
+@in_loop
+async def test_a_new_definition_learns_from_what_is_left(home: Home) -> None:
+    async with running(home) as engine:
+        await engine.add_arm("router", "tiny")
+        await traffic(engine, 50)
+        await compacted(engine)
+        await traffic(engine, 10)
+    other = {**POINTS, "router": definition(explore=0.3)}
+    engine = await Engine.start(other, make_storage(home.url))
+    assert engine.points["router"].counts["decisions"] == 10
+    assert "tiny" in engine.points["router"].chooser.arms
+    await engine.stop()
+
+
+@in_loop
+async def test_without_the_snapshots_a_log_without_its_beginning_is_refused(home: Home) -> None:
+    async with running(home) as engine:
+        await traffic(engine, 50)
+        await compacted(engine)
+    home.sql("UPDATE {snapshots} SET data = substr(data, 2)")
+    with pytest.raises(CorruptLog, match=r"were removed .* cannot be read: .*damaged"):
+        await running(home).__aenter__()
+
+
+@pytest.mark.parametrize("target", sorted(HOMES))
+@in_loop
+async def test_a_log_without_its_beginning_is_copied(
+    home: Home, target: str, tmp_path: Path
+) -> None:
+    (tmp_path / "copy").mkdir()
+    there = HOMES[target](tmp_path / "copy")
+    async with running(home) as engine:
+        await traffic(engine, 50)
+        await compacted(engine)
+        async with there.opened() as storage:
+            await copy(engine.storage, storage, lambda _: None)
+        await traffic(engine, 5)
+        async with there.opened() as storage:  # and what came since is added
+            await copy(engine.storage, storage, lambda _: None)
+        before = digests(engine)
+    async with running(there) as engine:
+        assert digests(engine) == before
+
+
+def test_compact_and_erase_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "service.toml"
+    config.write_text(CONFIG)
+    path = tmp_path / "log.db"
+    found = read_config(config, {})
+
+    async def fill() -> None:
+        engine = await Engine.start(found.points, make_storage(found.storage))
+        for n in range(400):
+            context = {"age": n % 90, "name": f"somebody-{n % 10}"}
+            await engine.reward("ads", (await engine.decide("ads", context)).id, {"click": n % 2})
+        await engine.stop()
+
+    asyncio.run(fill())
+    assert b"somebody-3" in path.read_bytes()
+    assert status_of(["erase", str(config), "ads", "--unit", "name=somebody-3"]) == 0
+    assert "The context of 40 decisions was erased." in capsys.readouterr().out
+    for file in tmp_path.glob("log.db*"):
+        assert b"somebody-3" not in file.read_bytes()
+    assert b"somebody-4" in path.read_bytes()
+    before = path.stat().st_size
+    time.sleep(1.1)
+    old = tmp_path / "old"
+    assert status_of(["compact", str(config), "--retain", "1s", "--archive", str(old)]) == 0
+    assert re.search("80[12] events removed", capsys.readouterr().out)
+    assert path.stat().st_size < before
+    assert len(pl.read_parquet(old / "ads-000000000001.parquet")) == 400
+    assert status_of(["verify", found.storage]) == 0
+
+
+CONFIG = """
+[service]
+storage = "sqlite:log.db"
+[points.ads]
+arms = ["one", "two"]
+[[points.ads.objectives]]
+name = "click"
+[[points.ads.context]]
+kind = "number"
+name = "age"
+low = 0
+high = 100
+[[points.ads.context]]
+kind = "category"
+name = "name"
+values = ["somebody-1"]
+"""
+
+
+@in_loop
+async def test_erased_decisions_leave_what_they_taught(home: Home) -> None:
+    async with running(home) as engine:
+        ids = await traffic(engine, 40)
+        many = await engine.decide_columns(
+            "router", {name: [value] * 5 for name, value in CONTEXT.items()}
+        )
+        policy = engine.points["router"].chooser.policy.state()
+        assert await erase(engine, "router", of_ids([ids[0], ids[1], many.ids[2]])) == 3
+        after = engine.points["router"].chooser.policy.state()
+        assert all((policy[name] == after[name]).all() for name in policy)
+        assert (await engine.reward("router", ids[0], {"quality": 1.0})).late  # it was open
+        assert (await engine.reward("router", many.ids[1], {"quality": 1.0})).learned
+        rows = {recent.row["id"] for recent in engine.points["router"].history.recent()}
+        assert ids[0] not in rows
+        assert many.ids[1] in rows
+        before = digests(engine)
+    async with running(home) as engine:
+        assert digests(engine) == before
+        assert await erase(engine, "router", of_ids([ids[0]])) == 0  # nothing is left of it
+        assert (await engine.decision("router", ids[1])).rewards["quality"] == 0.5
+    home.sql("DELETE FROM {snapshots}")
+    async with running(home) as engine:  # the log alone is taken too, without what they taught
+        counts = engine.points["router"].counts
+        assert (counts["decisions"], counts["untaken"]) == (45, 0)
+        assert engine.points["router"].unfit == 0
+
+
+@in_loop
+async def test_a_feature_is_replaced_and_the_others_stay(home: Home) -> None:
+    async with running(home) as engine:
+        await traffic(engine, 20)
+        assert await erase(engine, "router", of_unit("tokens", "7"), {"tokens": 0}) == 1
+        log = await whole_log(engine.storage)
+    assert not any(b'"tokens":7,' in event.body for event in log)
+    assert sum(b'"tokens":0,' in event.body for event in log) == 2
+
+
+def test_a_quiet_points_log_is_read_by_an_index(tmp_path: Path) -> None:
+    home = SqliteHome(tmp_path)
+    asyncio.run(_nothing(home))
+    plan = home.sql(
+        "EXPLAIN QUERY PLAN SELECT * FROM log WHERE point = 'quiet' AND seq > 0 "
+        "ORDER BY seq LIMIT 10"
+    )
+    assert "USING INDEX log_by_point" in str(plan)
+
+
+async def _nothing(home: SqliteHome) -> None:
+    async with home.opened():
+        pass

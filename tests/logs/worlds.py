@@ -1,6 +1,7 @@
 """Logs whose truth is known: many runs side by side, by policies that learn and that do not."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -43,7 +44,11 @@ def thompson(plays: Floats, wins: Floats) -> Floats:
     return np.stack([first, 1 - first], axis=1)
 
 
-POLICIES = {"uniform": uniform, "epsilon-greedy": epsilon_greedy, "thompson": thompson}
+POLICIES: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "uniform": uniform,
+    "epsilon-greedy": epsilon_greedy,
+    "thompson": thompson,
+}
 
 
 def play(policy: str, means: Floats, *, runs: int, rows: int, seed: int) -> Runs:

@@ -1,0 +1,206 @@
+"""The verdict: every outcome, their order, and what is said if it cannot tell."""
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lexbandit.errors import InvalidInput
+from lexbandit.logs.diagnostics import diagnose
+from lexbandit.logs.differences import Difference, differences
+from lexbandit.logs.sums import merge
+from lexbandit.logs.verdict import decide
+from lexbandit.objectives import Objective
+from logs import worlds
+from logs.test_estimators import some_log, summed
+
+OBJECTIVES = [Objective("quality", tolerance=0.05), Objective("cost", tolerance=0.1)]
+
+
+def ends(name: str, low: float, high: float) -> Difference:
+    return Difference(
+        objective=name,
+        difference=(low + high) / 2,
+        low=low,
+        high=high,
+        level=0.95,
+        estimator="dr",
+        interval="anytime",
+        candidate=0.5,
+        baseline=0.5,
+        rows=1000,
+        missing=0,
+        better_low=low,
+        worse_high=high,
+        variances={None: (1.0, 1.0), 0.1: (0.5, 0.5), 0.5: (2.0, 2.0)},
+    )
+
+
+# The interval in quality (tolerance 0.05) and in cost (0.1), and what follows.
+CASES: list[tuple[tuple[float, float], tuple[float, float], str]] = [
+    ((0.06, 0.2), (-0.9, -0.8), "better in quality"),
+    ((-0.2, -0.06), (0.5, 0.6), "worse in quality"),
+    ((-0.04, 0.04), (0.01, 0.2), "better in cost"),
+    ((-0.04, 0.20), (0.01, 0.2), "better in cost"),
+    ((-0.04, 0.04), (-0.3, -0.11), "worse in cost"),
+    ((-0.04, 0.20), (-0.3, -0.11), "cannot tell"),
+    ((-0.04, 0.04), (-0.09, 0.3), "as good"),
+    ((0.01, 0.04), (-0.09, 0.3), "as good"),
+    ((-0.04, 0.04), (-0.2, 0.3), "cannot tell"),
+    ((-0.06, 0.04), (0.5, 0.6), "cannot tell"),
+    ((-0.05, 0.05), (-0.1, 0.1), "as good"),
+    ((-1.0, 1.0), (-1.0, 1.0), "cannot tell"),
+]
+
+
+@pytest.mark.parametrize(("quality", "cost", "text"), CASES)
+def test_every_outcome(quality: Any, cost: Any, text: str) -> None:
+    found = decide([ends("quality", *quality), ends("cost", *cost)], OBJECTIVES)
+    assert found.text == text
+    assert found.text.startswith(found.kind)
+    assert found.sentence.lower().startswith(text)
+    assert found.objective == (text.rpartition(" in ")[2] if " in " in text else found.objective)
+
+
+def test_a_claim_in_favour_is_never_made_against_the_bounds() -> None:
+    """For any intervals that cover the truth, "better", "as good" and "worse" are true."""
+    grid = [-0.3, -0.11, -0.06, -0.02, 0.0, 0.02, 0.06, 0.11, 0.3]
+    pairs = [(a, b) for a, b in itertools.product(grid, grid) if a < b]
+    for one, other in itertools.product(pairs, pairs):
+        verdict = decide([ends("quality", *one), ends("cost", *other)], OBJECTIVES)
+        for quality, cost in itertools.product(one, other):  # the extreme truths within
+            truth = {
+                "better in quality": quality > 0.05,
+                "better in cost": quality >= -0.05 and cost > 0,
+                "worse in quality": quality < -0.05,
+                "worse in cost": -0.05 <= quality <= 0.05 and cost < -0.1,
+                "as good": quality >= -0.05 and cost >= -0.1,
+                "cannot tell": True,
+            }
+            assert truth[verdict.text], (one, other, verdict.text)
+
+
+def test_what_would_decide() -> None:
+    found = decide([ends("quality", -0.1, 0.1), ends("cost", 0.1, 0.2)], OBJECTIVES)
+    assert found.kind == "cannot tell"
+    assert found.objective == "quality"
+    assert set(found.needed) == {None, 0.1}  # explore = 0.5 would need more
+    assert found.needed[0.1] < found.needed[None]
+    assert f"{found.needed[None]:,} rows logged as these 1,000 were" in found.sentence
+    assert "explore = 0.1" in found.sentence
+
+
+def test_no_tolerance_passes_only_what_is_equal() -> None:
+    objectives = [Objective("quality"), Objective("cost")]
+    first = decide([ends("quality", -0.001, 0.001), ends("cost", 0.5, 0.6)], objectives)
+    assert first.text == "cannot tell"
+    same = decide([ends("quality", 0.0, 0.0), ends("cost", 0.5, 0.6)], objectives)
+    assert same.text == "better in cost"
+
+
+def test_three_objectives_are_judged_by_somewhat_wider_ends() -> None:
+    """Only "better" in all but the last, and "worse", have other levels; see the module."""
+    log = some_log(2000, objectives=3, seed=5)
+    objectives = [Objective("a"), Objective("b"), Objective("c")]
+    first, _, last = differences(summed(log), objectives, alpha=0.1)
+    assert first.better_low < first.low
+    assert last.better_low == last.low
+    assert last.worse_high > last.high
+    same = differences(summed(log), objectives, alpha=0.05)[0]
+    assert first.better_low == pytest.approx(same.low)  # 0.1/(2(3 − 1)) = 0.05/2
+    two = differences(summed(some_log(500)), objectives[:2])
+    assert [(d.better_low, d.worse_high) for d in two] == [(d.low, d.high) for d in two]
+
+
+def test_too_little_overlap_refuses() -> None:
+    """The candidate plays an arm that the log never did."""
+    rows = 500
+    random = np.random.default_rng(0)
+    log: dict[str, Any] = {
+        "reward": random.random((rows, 2)),
+        "action": random.integers(0, 2, rows),
+        "propensity": np.full(rows, 0.5),
+        "candidate": worlds.always(2, 3, rows),
+    }
+    sums = summed(log)
+    diagnostics = diagnose(sums, ["small", "medium", "large"])
+    verdict = decide(differences(sums, OBJECTIVES), OBJECTIVES, diagnostics)
+    assert verdict.text == "cannot tell"
+    assert "never played: large" in verdict.sentence
+    assert verdict.needed == {}
+
+
+def test_arms_without_a_chance_in_part_of_the_rows_refuse() -> None:
+    rows = 4000
+    random = np.random.default_rng(1)
+    tried = random.random(rows) < 0.5
+    log: dict[str, Any] = {
+        "reward": random.random((rows, 2)),
+        "action": np.where(tried, random.integers(0, 2, rows), 0),
+        "propensity": np.where(tried, 0.5, 1.0),
+        "candidate": worlds.always(1, 2, rows),
+    }
+    sums = summed(log)
+    verdict = decide(differences(sums, OBJECTIVES), OBJECTIVES, diagnose(sums, "ab"))
+    assert verdict.text == "cannot tell"
+    assert "had no chance" in verdict.sentence
+
+
+def test_no_reward_at_all() -> None:
+    log = some_log(100)
+    log["reward"][:, 0] = np.nan
+    found = differences(summed(log), OBJECTIVES)
+    assert found[0].rows == 0
+    assert found[0].missing == 100
+    verdict = decide(found, OBJECTIVES)
+    assert verdict.text == "cannot tell"
+    assert "no row has a reward in quality" in verdict.sentence
+
+
+def test_units_and_goals() -> None:
+    """A cost of 0 to 20 dollars that falls by 5 is better by 5."""
+    rows = 3000
+    random = np.random.default_rng(2)
+    action = random.integers(0, 2, rows)
+    objective = Objective("cost", goal="min", range=(0.0, 20.0))
+    dollars = np.where(action == 1, 5.0, 10.0) + random.normal(0, 1, rows)
+    log: dict[str, Any] = {
+        "reward": objective.shares(dollars)[:, np.newaxis],
+        "action": action,
+        "propensity": np.full(rows, 0.5),
+        "candidate": worlds.always(1, 2, rows),
+        "baseline": worlds.always(0, 2, rows),
+        "predicted": np.full((rows, 2, 1), 0.625),
+    }
+    one = differences(summed(log), [objective], least_propensity=0.5)[0]
+    assert one.difference == pytest.approx(5.0, abs=0.3)
+    assert 3.5 < one.low < 5.0 < one.high < 6.5
+    assert (one.candidate, one.baseline) == pytest.approx((5.0, 10.0), abs=0.3)
+    assert decide([one], [objective]).text == "better in cost"
+
+
+def test_wrong_arguments() -> None:
+    sums = summed(some_log(100))
+    with pytest.raises(InvalidInput, match="2 objectives, got 1"):
+        differences(sums, OBJECTIVES[:1])
+    with pytest.raises(InvalidInput, match="unbiased"):
+        differences(sums, OBJECTIVES, estimator="snips")
+    with pytest.raises(InvalidInput, match="alpha"):
+        differences(sums, OBJECTIVES, alpha=1.0)
+    with pytest.raises(InvalidInput, match="unknown estimator"):
+        differences(sums, OBJECTIVES, estimator="drr")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="do not fit"):
+        decide(differences(sums, OBJECTIVES)[:1], OBJECTIVES)
+
+
+def test_verdict_of_merged_parts_is_the_same() -> None:
+    log = some_log(1000, seed=7)
+    whole = summed(log)
+    parts = [type(whole)(*(array[i : i + 1] for array in whole)) for i in range(len(whole.starts))]
+    merged = merge(reversed(parts))
+    assert differences(merged, OBJECTIVES) == differences(whole, OBJECTIVES)
+    assert replace(decide(differences(merged, OBJECTIVES), OBJECTIVES)) == decide(
+        differences(whole, OBJECTIVES), OBJECTIVES
+    )

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from lexbandit.client import Undelivered as Undelivered
     from lexbandit.contexts import Category, Cycle, Flag, Number, Vector
     from lexbandit.environments import make_environment
+    from lexbandit.logs.evaluate import evaluate as evaluate
+    from lexbandit.logs.evaluation import Evaluation as Evaluation
+    from lexbandit.logs.log import Log as Log
     from lexbandit.objectives import Objective
     from lexbandit.policies import make_policy
 
@@ -56,7 +59,7 @@ __all__ = [
 ]
 
 # Not in `__all__`: they need an extra, and `from lexbandit import *` must not.
-_EXTRA = ["AsyncClient", "Client", "Undelivered"]
+_EXTRA = ["AsyncClient", "Client", "Evaluation", "Log", "Undelivered", "evaluate"]
 
 # The compiled parts are imported when first asked for: `import lexbandit` stays quick.
 _LATER = {
@@ -66,14 +69,17 @@ _LATER = {
     "Chooser": "lexbandit.chooser",
     "Client": "lexbandit.client",
     "Cycle": "lexbandit.contexts",
+    "Evaluation": "lexbandit.logs.evaluation",
     "Flag": "lexbandit.contexts",
     "KeptDecision": "lexbandit.chooser",
+    "Log": "lexbandit.logs.log",
     "Number": "lexbandit.contexts",
     "Objective": "lexbandit.objectives",
     "Proposal": "lexbandit.chooser",
     "Proposals": "lexbandit.chooser",
     "Undelivered": "lexbandit.client",
     "Vector": "lexbandit.contexts",
+    "evaluate": "lexbandit.logs.evaluate",
     "make_environment": "lexbandit.environments",
     "make_policy": "lexbandit.policies",
 }

@@ -297,11 +297,25 @@ class Chooser(ChooserCore):
         with self._lock:
             batches.reward_many(self, ids, rewards)
 
-    def learn(self, frame: Any) -> int:
-        """Learn from logged data: columns of features, `arm`, and objectives.
+    def learn(self, frame: Any, **how: Any) -> int:
+        """Learn from logged data: columns of features, `arm`, and objectives, or a `Log`.
 
         A warm start from what another policy did; a table that `lexbandit export` wrote is taken
         too. NaN or None is "not observed". Returns how many rows were learned: those with a reward.
+
+        A `Log` is read in batches, so it may be larger than memory. For it there are two more
+        arguments. `weigh="propensity"` learns each row about 1/(k·propensity) times, with k the
+        allowed arms, as if arms had been drawn uniformly; `weigh="doubly-robust"` learns pseudo-
+        rewards of arms drawn uniformly, by a model that the logged rewards correct. `executor`
+        learns parts of the log elsewhere, such as Dask's `Client.get_executor()`.
         """
+        teach = getattr(frame, "teach", None)
+        if teach is not None:
+            return int(teach(self, **how))
+        if how:
+            raise InvalidInput(
+                f"{', '.join(how)} is for a Log: chooser.learn(lexbandit.Log(frame, like=chooser), "
+                "...)."
+            )
         with self._lock:
             return learning.learn(self, frame)

@@ -19,7 +19,9 @@ log = logging.getLogger("lexbandit")
 
 # How `lexbandit export` calls its columns; of these a chooser learns from nothing else.
 _CONTEXT, _REWARD = "context.", "reward."
-_UNREAD = {"seq", "time", "id", "propensity", "policy_version", "allowed"}
+_UNREAD = {"seq", "time", "id", "policy_version", "allowed"}
+# Any log may have it. How rows are weighed by it is for a `Log`.
+PROPENSITY = "propensity"
 _DELAY = "delay."
 
 
@@ -42,7 +44,7 @@ def learn(chooser: "Chooser", frame: Any) -> int:
     points, notes = chooser.contexts.encode_many(given, len(names))
     shares = [o.shares(values[:, i]) for i, o in enumerate(chooser.objectives)]
     chooser.policy.update_many(points[told], places[told], np.column_stack(shares)[told])
-    chooser._ledger.note_log(places[told])
+    chooser._ledger.note_log(np.bincount(places[told], minlength=len(chooser._arms)))
     chooser.contexts.count(notes)
     for i in range(len(chooser.objectives)):
         chooser._ledger.warn_outside(i, values[:, i])
@@ -68,6 +70,8 @@ def _places(chooser: "Chooser", names: Sequence[Any]) -> Integers:
 def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str]) -> Columns:
     """Return the columns under the names of features and objectives; unknown ones are refused."""
     known = {*features, ARM, *objectives}
+    if PROPENSITY not in known:
+        columns = {name: columns[name] for name in columns if name != PROPENSITY}
     exported = {_CONTEXT + name: name for name in features}
     exported |= {_REWARD + name: name for name in objectives}
     if exported.keys().isdisjoint(columns.keys() - known):

@@ -268,10 +268,10 @@ class Ledger:
             waiting.learned = True
             self.plays[waiting.arm] += 1
 
-    def note_log(self, arms: Integers) -> None:
-        """Note that the policy learned the rewards of these arms from a log."""
-        self.rows += len(arms)
-        for arm, count in enumerate(np.bincount(arms, minlength=len(self.plays)).tolist()):
+    def note_log(self, plays: Integers) -> None:
+        """Note that the policy learned so many plays of each arm from a log."""
+        self.rows += int(plays.sum())
+        for arm, count in enumerate(plays.tolist()):
             self.plays[arm] += count
 
     def warn_outside(self, i: int, values: Floats) -> None:

@@ -2,9 +2,9 @@
 
 import math
 import textwrap
-import unicodedata
-from html import escape
 from typing import TYPE_CHECKING
+
+from lexbandit.chooser.svg import interval, printable, rect, short, text, wide, xml
 
 if TYPE_CHECKING:
     from lexbandit.chooser.explaining import ArmExplained, ChooserExplanation
@@ -23,10 +23,10 @@ def picture(told: "ChooserExplanation") -> str:
     best on the objectives above the one that decides, and a band shows the tolerance. What these
     and the intervals mean stands below.
     """
-    names = [_short(arm.name, _LONGEST_ARM) for arm in told.arms]
-    left = 36 + _LETTER * max(map(_wide, names))
+    names = [short(arm.name, _LONGEST_ARM) for arm in told.arms]
+    left = 36 + _LETTER * max(map(wide, names))
     width = left + (_PANEL + _GAP) * len(told.objectives)
-    reason = textwrap.wrap(_printable(told.reason), (width - 20) // _IN_WORDS)
+    reason = textwrap.wrap(printable(told.reason), (width - 20) // _IN_WORDS)
     top = 8 + _LINE * len(reason)
     bottom = _height_of(top, len(told.arms)) + 8
     legend = _legend(told)
@@ -34,24 +34,24 @@ def picture(told: "ChooserExplanation") -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">',
-        f"<title>{_xml(told.reason)}</title>",
+        f"<title>{xml(told.reason)}</title>",
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    parts += [_text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(reason)]
+    parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(reason)]
     for n, arm in enumerate(told.arms):
         y = _height_of(top, n)
         if arm.as_good:
             parts.append(_tick(10, y))
         weight = "bold" if _is_favoured(told, arm) else "normal"
         fill = "black" if arm.allowed else _BARRED
-        parts.append(_text(26, y + 4, arm.name, _LONGEST_ARM, font_weight=weight, fill=fill))
+        parts.append(text(26, y + 4, arm.name, _LONGEST_ARM, font_weight=weight, fill=fill))
     for i in range(len(told.objectives)):
         parts += _panel(told, i, left + i * (_PANEL + _GAP), top)
     for n, (mark, words) in enumerate(legend):
         y = bottom + 12 + _LINE * n
-        drawn = {"tick": _tick(10, y), "band": _rect(10, y - 6, 10, 12, _BAND)}
-        interval = _interval(6, 14, 22, y, _KNOWN, thick=False)
-        parts += [drawn.get(mark, interval), _text(28, y + 4, words, fill=_KNOWN)]
+        drawn = {"tick": _tick(10, y), "band": rect(10, y - 6, 10, 12, _BAND)}
+        plain = interval(6, 14, 22, y, _KNOWN, thick=False)
+        parts += [drawn.get(mark, plain), text(28, y + 4, words, fill=_KNOWN)]
     return "".join([*parts, "</svg>"])
 
 
@@ -61,7 +61,7 @@ def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
     low, high = objective.range
     bottom = _height_of(top, len(told.arms)) - 10
     better = f" ({'more' if objective.goal == 'max' else 'less'} is better)"
-    parts = [_text(x, top + 16, objective.name, _LONGEST_OBJECTIVE, better, font_weight="bold")]
+    parts = [text(x, top + 16, objective.name, _LONGEST_OBJECTIVE, better, font_weight="bold")]
 
     def across(value: float) -> float:
         return x + _PANEL * (value - low) / (high - low)
@@ -69,21 +69,21 @@ def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
     band = _band(told, i)
     if band is not None:
         start, end = across(band[0]), across(band[1])
-        parts.append(_rect(start, top + 24, end - start, bottom - top - 24, _BAND))
+        parts.append(rect(start, top + 24, end - start, bottom - top - 24, _BAND))
     for n, arm in enumerate(told.arms):
         y = _height_of(top, n)
         estimate = arm.estimates[objective.name]
         colour = _LIKELY if _is_favoured(told, arm) else _KNOWN if arm.allowed else _BARRED
         if estimate.value is None or estimate.low is None or estimate.high is None:
-            parts.append(_text(x, y + 4, "not observed yet", fill="#999"))
+            parts.append(text(x, y + 4, "not observed yet", fill="#999"))
             continue
         ends = across(estimate.low), across(estimate.value), across(estimate.high)
-        parts.append(_interval(*ends, y, colour, thick=arm.as_good))
+        parts.append(interval(*ends, y, colour, thick=arm.as_good))
     return [
         *parts,
         f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="#999"/>',
-        _text(x, bottom + 13, f"{low:g}", fill=_KNOWN),
-        _text(x + _PANEL, bottom + 13, f"{high:g}", fill=_KNOWN, text_anchor="end"),
+        text(x, bottom + 13, f"{low:g}", fill=_KNOWN),
+        text(x + _PANEL, bottom + 13, f"{high:g}", fill=_KNOWN, text_anchor="end"),
     ]
 
 
@@ -129,55 +129,5 @@ def _height_of(top: int, row: int) -> int:
     return top + 40 + _ROW * row
 
 
-def _interval(low: float, value: float, high: float, y: float, colour: str, *, thick: bool) -> str:
-    """Return an interval and its estimate; one that is as good is thicker."""
-    return (
-        f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" stroke="{colour}" '
-        f'stroke-width="{4 if thick else 2}" stroke-opacity="{0.9 if thick else 0.5}"/>'
-        f'<circle cx="{value:.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-    )
-
-
 def _tick(x: float, y: float) -> str:
     return f'<path d="M{x} {y} l3.5 4 l6.5 -9" fill="none" stroke="{_LIKELY}" stroke-width="2"/>'
-
-
-def _rect(x: float, y: float, width: float, height: float, fill: str) -> str:
-    return (
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{fill}"/>'
-    )
-
-
-def _text(
-    x: float, y: float, words: str, longest: int | None = None, after: str = "", **style: str
-) -> str:
-    """Return words at a place; where they are shortened, a pointer on them shows them whole."""
-    short = words if longest is None else _short(words, longest)
-    whole = "" if short == words else f"<title>{_xml(words)}</title>"
-    told = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in style.items())
-    return f'<text x="{x}" y="{y}"{told}>{whole}{_xml(short + after)}</text>'
-
-
-def _short(words: str, longest: int) -> str:
-    """Return words, cut where they are wider than so many letters."""
-    start = words[: longest + 1]  # no letter is less wide than one, and names may be long
-    if _wide(start) <= longest:
-        return words
-    words = start
-    while _wide(words) > longest - 1:
-        words = words[:-1]
-    return words + "…"
-
-
-def _wide(words: str) -> int:
-    """Return how many letters wide words are; Chinese ones count as two."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words)
-
-
-def _printable(words: str) -> str:
-    """Return words as XML can hold them: names may have any characters."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in words)
-
-
-def _xml(words: str) -> str:
-    return escape(_printable(words))

@@ -1,0 +1,162 @@
+"""What a log holds, and how far it can answer questions about other policies."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from lexbandit.logs.rows import Rows
+from lexbandit.objectives import Objective
+
+# Propensities are doubted where they would be as far off by chance in fewer than one in so many.
+_DOUBT = 0.001
+
+
+@dataclass(frozen=True)
+class ArmOverview:
+    """One arm in a log.
+
+    plays            rows that played it
+    share            of all rows
+    mean_propensity  of the rows that played it
+    mean_weight      the mean of 1/propensity over the rows that allowed it, 0 where another arm was
+                     played: 1 if the propensities are right
+    p_value          how likely a mean weight as far from 1 is, if they are
+    effective_rows   what its rows are worth to evaluate "always this arm"
+    """
+
+    arm: str
+    plays: int
+    share: float
+    mean_propensity: float
+    mean_weight: float
+    p_value: float
+    effective_rows: float
+
+
+@dataclass(frozen=True)
+class RewardOverview:
+    """One objective in a log: rows with a reward, too young to have one, and without one."""
+
+    objective: str
+    rewards: int
+    immature: int
+    missing: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a log holds; `print` shows it as a table."""
+
+    rows: int
+    times: tuple[float, float] | None
+    arms: tuple[ArmOverview, ...]
+    objectives: tuple[RewardOverview, ...]
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the propensities agree with how often the arms were played."""
+        tested = [arm.p_value for arm in self.arms if not math.isnan(arm.p_value)]
+        return all(p * len(tested) >= _DOUBT for p in tested)
+
+    def __str__(self) -> str:
+        when = "" if self.times is None else f", {_date(self.times[0])} to {_date(self.times[1])}"
+        arms = [["arm", "plays", "share", "propensity", "mean weight", "p", "effective rows"]]
+        for arm in self.arms:
+            numbers = [
+                f"{arm.share:.1%}",
+                f"{arm.mean_propensity:.3f}",
+                f"{arm.mean_weight:.3f}",
+                f"{arm.p_value:.3f}",
+                f"{arm.effective_rows:,.0f}",
+            ]
+            arms.append([arm.arm, f"{arm.plays:,}", *(n.replace("nan", "-") for n in numbers)])
+        rewards = [["objective", "rewards", "too young", "missing", "mean"]]
+        for one in self.objectives:
+            counts = [f"{n:,}" for n in (one.rewards, one.immature, one.missing)]
+            rewards.append([one.objective, *counts, f"{one.mean:.4g}".replace("nan", "-")])
+        said = (
+            "The propensities agree with how often the arms were played."
+            if self.calibrated
+            else "The propensities do not agree with how often the arms were played: the mean "
+            "weight of an arm should be 1. Estimates from this log would be wrong."
+        )
+        return "\n".join([f"{self.rows:,} rows{when}", *table(arms), "", *table(rewards), said])
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of texts as lines with columns; all but the first stand to the right."""
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    return [
+        "  ".join(
+            text.ljust(width) if j == 0 else text.rjust(width)
+            for j, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def described(
+    batches: Iterable[Rows],
+    arms: Sequence[str],
+    objectives: Sequence[Objective],
+    times: tuple[float, float] | None,
+    wait: float | None,
+) -> Description:
+    """Return the description of a log, read once."""
+    count, young = 0, 0
+    sums = np.zeros((5, len(arms)))  # rows that allowed it, plays, Σp, Σ1/p, Σ1/p²
+    seen, totals = np.zeros(len(objectives), np.int64), np.zeros(len(objectives))
+    for rows in batches:
+        count += len(rows)
+        weights = 1.0 / rows.propensities
+        sums[0] += len(rows) if rows.allowed is None else rows.allowed.sum(axis=0)
+        for field, values in enumerate([None, rows.propensities, weights, weights**2], start=1):
+            sums[field] += np.bincount(rows.arms, values, minlength=len(arms))
+        seen += (~np.isnan(rows.rewards)).sum(axis=0)
+        totals += np.nansum(rows.rewards, axis=0)
+        if wait is not None and times is not None and rows.times is not None:
+            young += int((rows.times > times[1] - wait).sum())
+    return Description(
+        count,
+        times,
+        tuple(_arm(arm, count, sums[:, k].tolist()) for k, arm in enumerate(arms)),
+        tuple(
+            RewardOverview(
+                objective.name,
+                int(seen[i]),
+                young,
+                count - young - int(seen[i]),
+                float(totals[i] / seen[i]) if seen[i] else math.nan,
+            )
+            for i, objective in enumerate(objectives)
+        ),
+    )
+
+
+def _arm(arm: str, rows: int, sums: list[float]) -> ArmOverview:
+    allowed, plays, propensities, weights, squares = sums
+    mean = weights / allowed if allowed else math.nan
+    variance = max(squares / allowed - mean**2, 0.0) / allowed if allowed else math.nan
+    p_value = math.nan
+    if plays:
+        distance = abs(mean - 1.0)
+        p_value = 1.0 if distance < 1e-9 else 0.0
+        if variance > 0.0 and distance >= 1e-9:
+            p_value = math.erfc(distance / math.sqrt(2.0 * variance))
+    return ArmOverview(
+        arm,
+        int(plays),
+        plays / rows if rows else math.nan,
+        propensities / plays if plays else math.nan,
+        mean,
+        p_value,
+        weights**2 / squares if squares else 0.0,
+    )

@@ -1,0 +1,250 @@
+"""`evaluate`: what would another policy have done, by a log.
+
+The log is read once, in blocks. The first rows are read in order, since the reward model learns
+from them; the rest is read in parts, by threads or by other machines. The sums of blocks do not
+depend on how they are shared out, so the result does not either.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.logs.candidates import Candidate, candidate_of, checked
+from lexbandit.logs.diagnostics import Diagnostics, diagnose
+from lexbandit.logs.differences import Estimator, differences
+from lexbandit.logs.evaluation import Evaluation, Segment
+from lexbandit.logs.log import Log
+from lexbandit.logs.parts import mapped
+from lexbandit.logs.reward_model import RewardModel
+from lexbandit.logs.rows import Rows
+from lexbandit.logs.segments import Split, splits
+from lexbandit.logs.sums import BLOCK, Sums, merge, sum_block
+from lexbandit.logs.tables import pl
+from lexbandit.logs.verdict import decide
+
+Progress = Callable[[int, int], None]
+
+# Blocks that one task reads, at most: a task is done again if its machine is lost.
+_BLOCKS = 16
+# Rows by which the quartiles of numbers are found.
+_FIRST = 4_096
+
+
+def evaluate(
+    log: Log,
+    candidate: Any,
+    against: Any = "logged",
+    *,
+    alpha: float = 0.05,
+    train_until: Any = None,
+    estimator: Estimator = "dr",
+    interval: Literal["anytime", "asymptotic"] = "anytime",
+    segments: Sequence[str] | None = None,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Say whether a candidate would have been better than what it is held against.
+
+    log          a `Log`
+    candidate    "always:ARM", a `Chooser` or the path of a saved one, a policy's name, "column:
+                 NAME", "replay:POLICY", "dr-replay:POLICY", a function of contexts, or "logged"
+    against      another candidate; by default what decided when the log was written
+    alpha        how often the verdict may be wrong, at most
+    train_until  a candidate that is a policy's name learns from the rows before this time, or from
+                 this share of them, and is evaluated on the others
+    estimator    of the differences, such as "dr" or "ips"
+    interval     "anytime" holds on logs of policies that learn, and at every look; "asymptotic"
+                 is narrower and holds for neither
+    segments     names of context features to look at apart; by default all
+    executor     runs the parts of the log, such as Dask's Client.get_executor(); by default threads
+    progress     is told rows done, and rows in all
+    """
+    if not isinstance(log, Log):
+        raise InvalidInput(f"evaluate takes a Log, got {type(log).__name__}: lb.Log(frame, ...).")
+    level = checks.probability("alpha", alpha)
+    log.span  # noqa: B018  (refuses an empty log, repeated ids and rows out of order)
+    policy, baseline = (candidate_of(one, log, train_until) for one in (candidate, against))
+    origin = max(policy.trained, baseline.trained)
+    log = log.reading((*policy.features, *baseline.features))
+    work = _Work(log, policy, baseline, origin, _splits(log, origin, segments), log.reward_model())
+    found = _sum_log(work, executor, progress)
+    total = merge(found.total)
+    diagnostics = diagnose(total, log.arms)
+    _refuse_no_overlap(diagnostics, policy)
+    settings: dict[str, Any] = {
+        "alpha": level,
+        "estimator": estimator,
+        "interval": interval,
+        "least_propensity": log.explore / len(log.arms),
+    }
+    each = differences(total, log.objectives, **settings)
+    return Evaluation(
+        candidate=policy.name,
+        against=baseline.name,
+        objectives=log.objectives,
+        rows=log.rows - origin,
+        trained=origin,
+        differences={one.objective: one for one in each},
+        decision=decide(each, log.objectives, diagnostics),
+        diagnostics=diagnostics,
+        segments=tuple(
+            Segment(
+                split.feature,
+                split.labels[n],
+                rows,
+                {
+                    one.objective: one
+                    for one in differences(merge(parts), log.objectives, **settings)
+                },
+            )
+            for split, segment in zip(work.splits, found.segments, strict=True)
+            for n, (rows, parts) in sorted(segment.items())
+        ),
+        adaptive=log.adaptive,
+    )
+
+
+class _Work(NamedTuple):
+    """What every part of the log needs: it is sent to whoever sums one."""
+
+    log: Log
+    candidate: Candidate
+    baseline: Candidate
+    origin: int
+    splits: tuple[Split, ...]
+    model: RewardModel
+
+    def part(self, start: int, stop: int) -> Iterator[Rows]:
+        features = (*self.log.contexts.names, *self.candidate.features, *self.baseline.features)
+        extra = [*self.candidate.extra, *self.baseline.extra, *(s.column for s in self.splits)]
+        return self.log.batches(start, stop, origin=self.origin, features=features, extra=extra)
+
+
+class _Summed(NamedTuple):
+    """Sums of blocks: of all rows, and of each segment of each split, with its rows."""
+
+    total: list[Sums]
+    segments: tuple[dict[int, tuple[int, list[Sums]]], ...]
+
+    @classmethod
+    def none(cls, splits: tuple[Split, ...]) -> "_Summed":
+        """Return the sums of no rows."""
+        return cls([], tuple({} for _ in splits))
+
+    def add(self, other: "_Summed") -> None:
+        """Add the sums of other blocks."""
+        self.total.extend(other.total)
+        for mine, theirs in zip(self.segments, other.segments, strict=True):
+            for n, (rows, parts) in theirs.items():
+                before, kept = mine.get(n, (0, []))
+                kept.extend(parts)
+                mine[n] = (before + rows, kept)
+
+
+def _sum_log(work: _Work, executor: Executor | None, progress: Progress | None) -> _Summed:
+    """Sum the log: in order while something learns from it, then in parts."""
+    log, origin, model = work.log, work.origin, work.model
+    done, every = origin, log.rows - origin
+    learns = work.candidate.learns or work.baseline.learns
+    found = _Summed.none(work.splits)
+    for rows in work.part(origin, log.rows):
+        points = rows.points(log.contexts)
+        shares = _shares(log, rows.rewards)
+        found.add(_sum_rows(work, rows, shares, model.predict(points)))
+        model.learn(points, rows.arms, shares)
+        done = rows.start + len(rows)
+        if progress is not None:
+            progress(done - origin, every)
+        if model.done and not learns:
+            break
+    size = _BLOCKS * BLOCK
+    parts = [(first, min(first + size, log.rows)) for first in range(done, log.rows, size)]
+    for (_, last), part in zip(parts, mapped(_sum_part, work, parts, executor), strict=True):
+        found.add(part)
+        if progress is not None:
+            progress(last - origin, every)
+    return found
+
+
+def _sum_part(work: _Work, part: tuple[int, int]) -> _Summed:
+    """Sum the rows between two edges, with a reward model that learns no more."""
+    found = _Summed.none(work.splits)
+    for rows in work.part(*part):
+        predicted = work.model.predict(rows.points(work.log.contexts))
+        found.add(_sum_rows(work, rows, _shares(work.log, rows.rewards), predicted))
+    return found
+
+
+def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Summed:
+    """Sum one block, and the segments of it."""
+    arms = work.log.arms
+    arrays: dict[str, Any] = {
+        "reward": shares,
+        "action": rows.arms,
+        "propensity": np.minimum(rows.propensities, 1.0),
+        "candidate": _probabilities(work.candidate, rows, arms),
+        "baseline": checked(work.baseline, rows, arms),
+        "predicted": predicted,
+        "allowed": rows.allowed,
+    }
+    start = rows.start - work.origin
+    found = _Summed([sum_block(start, **arrays)], tuple({} for _ in work.splits))
+    for split, segments in zip(work.splits, found.segments, strict=True):
+        places = split.of(rows)
+        for n in np.unique(places[places >= 0]).tolist():
+            inside = np.flatnonzero(places == n)
+            some: dict[str, Any] = {
+                name: None if array is None else array[inside] for name, array in arrays.items()
+            }
+            sums = sum_block(start, **some)
+            segments[n] = (len(inside), [sums._replace(tails=sums.tails[:, :0])])
+    return found
+
+
+def _probabilities(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats:
+    """Return a candidate's probabilities; "logged" is what was played, with its propensity."""
+    shares = checked(candidate, rows, arms)
+    if shares is None:
+        raise InvalidInput(
+            "the candidate is what was logged: give another one, and against='logged'."
+        )
+    return shares
+
+
+def _shares(log: Log, rewards: Floats) -> Floats:
+    return np.column_stack([o.shares(rewards[:, i]) for i, o in enumerate(log.objectives)])
+
+
+def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, ...]:
+    """Return how the log is split into segments, by its first rows."""
+    for name in names or ():
+        if name not in log.contexts.names:
+            raise unknown_name("context feature", name, log.contexts.names)
+    features = [f for f in log.contexts.features if names is None or f.name in names]
+    columns = [log.columns.features[feature.name] for feature in features]
+    wanted = list(dict.fromkeys(c for c in [*columns, log.columns.group] if c is not None))
+    if not wanted:
+        return ()
+    tables = list(log.source.tables(origin, min(origin + _FIRST, log.rows), wanted))
+    return splits(features, log.columns, pl.concat(tables))
+
+
+def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate) -> None:
+    played = [arm.arm for arm in diagnostics.arms if arm.plays]
+    if len(played) == 1:
+        raise InvalidInput(
+            f"column 'arm': every row played {played[0]!r}, so the log says nothing of other arms; "
+            "let what decides explore, such as Chooser(..., explore=0.1), and log again."
+        )
+    if diagnostics.mean_weight == 0.0:
+        wanted = [arm.arm for arm in diagnostics.arms if arm.mass > 0.0]
+        raise InvalidInput(
+            f"column 'arm': there is no overlap. The candidate {candidate.name} plays "
+            f"{', '.join(wanted)}, where no row did: the log says nothing of it. Let what decides "
+            "explore these arms, such as Chooser(..., explore=0.1), and log again."
+        )

@@ -1,0 +1,59 @@
+"""Ids that come twice in a log, found in little memory."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from lexbandit.errors import InvalidInput
+from lexbandit.logs.sources import Source
+
+# Hashes are sorted into so many files, each of which fits into memory.
+_BITS = 6
+
+
+def refuse_duplicates(source: Source, column: str) -> None:
+    """Refuse an id that two rows have, and rows without one."""
+    with tempfile.TemporaryDirectory(prefix="lexbandit-ids-") as folder:
+        places = [Path(folder) / str(bucket) for bucket in range(2**_BITS)]
+        row = 0
+        for table in source.tables(0, source.rows(), [column]):
+            ids = table[column]
+            if ids.null_count():
+                missing = int(np.argmax(ids.is_null().to_numpy()))
+                raise InvalidInput(
+                    f"{source.place(row + missing)}, column {column!r}: the id is missing."
+                )
+            hashes = ids.hash().to_numpy()
+            buckets = hashes >> np.uint64(64 - _BITS)
+            order = np.argsort(buckets, kind="stable")
+            ends = np.searchsorted(buckets[order], np.arange(2**_BITS + 1))
+            for bucket, place in enumerate(places):
+                part = order[ends[bucket] : ends[bucket + 1]]
+                if len(part):
+                    with place.open("ab") as file:
+                        hashes[part].tofile(file)
+            row += len(ids)
+        for place in places:
+            if place.exists():
+                hashes = np.sort(np.fromfile(place, np.uint64))
+                again = hashes[1:][hashes[1:] == hashes[:-1]]
+                if len(again):
+                    _refuse(source, column, again)
+
+
+def _refuse(source: Source, column: str, hashes: "np.ndarray") -> None:
+    """Raise for the first id that comes a second time, among those of these hashes."""
+    first: dict[object, int] = {}
+    row = 0
+    for table in source.tables(0, source.rows(), [column]):
+        ids = table[column]
+        for n in np.flatnonzero(np.isin(ids.hash().to_numpy(), hashes)).tolist():
+            if ids[n] in first:
+                raise InvalidInput(
+                    f"{source.place(row + n)}, column {column!r}: the id {ids[n]!r} was there "
+                    f"before ({source.place(first[ids[n]])}). Every decision counts once: remove "
+                    "the repetition, or name another column of ids: Log(..., id=...)."
+                )
+            first[ids[n]] = row + n
+        row += len(ids)

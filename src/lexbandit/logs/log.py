@@ -1,0 +1,362 @@
+"""`Log`: decisions that were made, the probabilities they had, and the rewards that came."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats
+from lexbandit.chooser import Chooser
+from lexbandit.chooser.doors import arms_of, names_apart, objectives_of
+from lexbandit.contexts import Contexts, Feature
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.features import features_for
+from lexbandit.logs import learning
+from lexbandit.logs.description import Description, described
+from lexbandit.logs.ids import refuse_duplicates
+from lexbandit.logs.reward_model import RewardModel
+from lexbandit.logs.rows import Columns, Rows, check_propensities, rows_of, times_of
+from lexbandit.logs.sources import Source, opener_of, source_of
+from lexbandit.logs.sums import blocks
+from lexbandit.logs.tables import pl
+from lexbandit.objectives import Objective
+
+# How `lexbandit export` calls the columns of features and rewards.
+_CONTEXT, _REWARD = "context.", "reward."
+
+
+class Definition(NamedTuple):
+    """What a log needs to know of what decided: a chooser's, or a decision point's of a service."""
+
+    objectives: Sequence[Objective]
+    arms: Sequence[str]
+    context: Sequence[Feature]
+    wait: float | None
+    explore: float
+
+
+class Opened(NamedTuple):
+    """A storage that was read: the file with its rows, what keeps the file, and what decided."""
+
+    path: Path
+    kept: Any
+    definition: Definition
+
+
+class Log:
+    """Logged decisions, read in batches: memory does not grow with the number of rows.
+
+    source       a Polars or pandas frame, an Arrow table or columns; a path, a glob or a list of
+                 paths of Parquet, CSV or JSON-lines files; or the storage of a decision service,
+                 such as sqlite:decisions.db
+    objectives   the objectives, in order of priority; their columns have their names
+    arms         the names of all arms
+    context      the features of contexts; their columns have their names
+    like         a `Chooser`, or the path of a saved one, that has all of this
+    point        which decision point of a storage
+    wait         seconds in which rewards come; rewards of younger rows are left out
+    adaptive     whether what decided went on learning; False only if it did not
+    explore      the share of choices that was drawn uniformly, if it is known
+    columns      other names of columns, by feature or objective, as {"quality": "score"}
+    arm, …       the columns of the arm that was played, of its probability, of the lists of arms
+                 that were allowed, of times, of ids, of units (such as users) and of groups
+
+    A table that `lexbandit export` wrote is taken as it is. Rows must be in order of time.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        objectives: Objective | Sequence[Objective] | None = None,
+        arms: Iterable[str] | None = None,
+        context: Sequence[Feature] | None = None,
+        like: Chooser | str | Path | None = None,
+        point: str | None = None,
+        wait: float | None = None,
+        adaptive: bool = True,
+        explore: float | None = None,
+        columns: Mapping[str, str] | None = None,
+        arm: str = "arm",
+        propensity: str = "propensity",
+        allowed: str = "allowed",
+        time: str = "time",
+        id: str = "id",
+        unit: str = "unit",
+        group: str = "group",
+    ) -> None:
+        known = None if like is None else _definition(like)
+        opener = opener_of(source)
+        if opener is not None:
+            opened: Opened = opener(source, point)
+            self._kept = opened.kept  # the file goes when this does
+            source, known = opened.path, known or opened.definition
+        elif point is not None:
+            raise InvalidInput(f"point is for the storage of a service, got {point!r}.")
+        self.source: Source = source_of(source)
+        self.objectives = objectives_of(_given("objectives", objectives, known))
+        self.arms = tuple(arms_of(_given("arms", arms, known)))
+        features = known.context if context is None and known is not None else context
+        self.contexts = Contexts(list(features or ()))
+        names_apart(self.objectives, self.contexts.names)
+        wait = known.wait if wait is None and known is not None else wait
+        self.wait = None if wait is None else checks.positive("wait", wait)
+        self.adaptive = adaptive
+        explore = known.explore if explore is None and known is not None else explore
+        self.explore = checks.at_least_zero("explore", explore or 0.0, most=1.0)
+        roles = {
+            "arm": arm,
+            "propensity": propensity,
+            "allowed": allowed,
+            "time": time,
+            "id": id,
+            "unit": unit,
+            "group": group,
+        }
+        self.columns = self._named(roles, dict(columns or {}))
+
+    def __repr__(self) -> str:
+        order = ", then ".join(objective.name for objective in self.objectives)
+        return f"<Log: {self.rows:,} rows, {len(self.arms)} arms; {order}>"
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+    @cached_property
+    def rows(self) -> int:
+        """How many decisions there are."""
+        return self.source.rows()
+
+    def describe(self) -> Description:
+        """Say what the log holds, and how far it can answer questions about other policies."""
+        times = self.span
+        batches = self.batches(features=())
+        return described(batches, self.arms, self.objectives, times, self.wait)
+
+    @cached_property
+    def span(self) -> tuple[float, float] | None:
+        """The times of the first and the last row, in seconds; None without a column of times.
+
+        An empty log is refused, and so are ids that come twice and rows out of order.
+        """
+        if not self.rows:
+            raise InvalidInput("the log is empty: it has no rows.")
+        if self.columns.id is not None:
+            refuse_duplicates(self.source, self.columns.id)
+        if self.columns.time is None:
+            return None
+        first, last, row = np.nan, -np.inf, 0
+        for times in self._times():
+            late = np.flatnonzero(np.diff(times, prepend=last) < 0)
+            if len(late):
+                raise InvalidInput(
+                    f"{self.source.place(row + int(late[0]))}, column {self.columns.time!r}: the "
+                    "row is earlier than the one before it. What a policy knew when it decided "
+                    "depends on the order: sort the log by time."
+                )
+            first = times[0] if np.isnan(first) else first
+            last, row = times[-1], row + len(times)
+        return float(first), float(last)
+
+    def row_at(self, time: float) -> int:
+        """Return the number of the first row that is not before a time, in seconds."""
+        if self.columns.time is None:
+            raise InvalidInput("the log has no column of times: give a share of its rows.")
+        return sum(int((times < time).sum()) for times in self._times())
+
+    def batches(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        origin: int = 0,
+        features: Iterable[str] | None = None,
+        extra: Iterable[str] = (),
+        propensities: bool = True,
+    ) -> Iterator[Rows]:
+        """Yield rows in blocks whose edges are those of `sums.blocks`, counted from `origin`.
+
+        `features` are those whose columns are read; `extra` are further columns. Rewards of rows
+        that are younger than the waiting time are NaN; older ones that did not come are the
+        objective's default, if it has one. `propensities`: refuse rows without a valid one.
+        """
+        stop = self.rows if stop is None else min(stop, self.rows)
+        names = self.columns
+        wanted = [names.arm, names.propensity, names.allowed, names.time, *names.rewards.values()]
+        features = self.contexts.names if features is None else features
+        wanted += [names.features.get(name) for name in features]
+        read = list(dict.fromkeys([name for name in wanted if name is not None] + list(extra)))
+        edges = [last + origin for _, last in blocks(start - origin, stop - origin)]
+        if propensities and names.propensity is None:
+            raise InvalidInput(
+                "the log has no column of propensities; it has "
+                f"{', '.join(self.source.schema())}. Name it: Log(..., propensity=...). Without "
+                "the probability that each arm had when it was chosen, a log cannot say what "
+                "another policy would have done."
+            )
+        for first, table in _cut(self.source.tables(start, stop, read), start, edges):
+            rows = rows_of(table, first, names, self.arms, self.objectives, self.source.place)
+            if propensities:
+                check_propensities(rows)
+            yield replace(rows, rewards=self._matured(rows))
+
+    def _times(self) -> Iterator[Floats]:
+        """Yield the times of all rows, in seconds."""
+        column = self.columns.time
+        assert column is not None
+        row = 0
+        for table in self.source.tables(0, self.rows, [column]):
+            times = times_of(table[column])
+            missing = np.flatnonzero(~np.isfinite(times))
+            if len(missing):
+                raise InvalidInput(
+                    f"{self.source.place(row + int(missing[0]))}, column {column!r}: the time is "
+                    "missing, or is none that can be read."
+                )
+            row += len(times)
+            if len(times):
+                yield times
+
+    def _matured(self, rows: Rows) -> Floats:
+        """Return the rewards that count: none of rows too young, defaults of the others."""
+        if self.wait is None or rows.times is None or self.span is None:
+            return rows.rewards
+        young = rows.times > self.span[1] - self.wait
+        rewards = np.where(young[:, np.newaxis], np.nan, rows.rewards)
+        for i, objective in enumerate(self.objectives):
+            if objective.default is not None:
+                rewards[np.isnan(rewards[:, i]) & ~young, i] = objective.default
+        return rewards
+
+    def teach(self, chooser: Chooser, **how: Any) -> int:
+        """Let a chooser learn all rows; see `Chooser.learn`."""
+        return learning.learn(chooser, self, 0, self.rows, **how)
+
+    def reward_model(self) -> RewardModel:
+        """Return a model of the rewards that knows nothing yet."""
+        features = {"name": "mixed", "layout": self.contexts.layout}
+        return RewardModel(
+            arms=len(self.arms),
+            objectives=len(self.objectives),
+            features=features_for(features, dimension=self.contexts.dimension),
+        )
+
+    def part(self, start: int, stop: int) -> "Part":
+        """Return the rows from `start` to before `stop`, for a chooser to learn from."""
+        return Part(self, start, stop)
+
+    def reading(self, features: Iterable[str]) -> "Log":
+        """Return this log with the columns of further features found, for what reads them."""
+        found = {name: self.column_of(name) for name in features}
+        other = copy(self)
+        other.columns = self.columns._replace(features={**self.columns.features, **found})
+        return other
+
+    def column_of(self, name: str) -> str | None:
+        """Return the column of a feature, also of one that is not in this log's `context`."""
+        if name in self.columns.features:
+            return self.columns.features[name]
+        return next((c for c in (_CONTEXT + name, name) if c in self.source.schema()), None)
+
+    def _named(self, roles: dict[str, str], others: dict[str, str]) -> Columns:
+        """Find the columns; one that is named and not there is refused."""
+        schema = self.source.schema()
+        objectives = [objective.name for objective in self.objectives]
+        for name in others:
+            if name not in (*self.contexts.names, *objectives):
+                raise unknown_name(
+                    "feature or objective in columns:", name, [*self.contexts.names, *objectives]
+                )
+
+        def found(name: str, prefix: str) -> str | None:
+            if name in others:
+                if others[name] not in schema:
+                    raise unknown_name("column of the log:", others[name], schema)
+                return others[name]
+            return next((c for c in (prefix + name, name) if c in schema), None)
+
+        features = {f.name: found(f.name, _CONTEXT) for f in self.contexts.features}
+        for feature in self.contexts.features:
+            if features[feature.name] is None and feature.missing == "refuse":
+                raise InvalidInput(
+                    f"the log has no column {feature.name!r}, a context feature; it has "
+                    f"{', '.join(schema)}. These are contexts of another definition: name its "
+                    "column in columns=, leave the feature out of context=, or declare it with "
+                    'missing="middle".'
+                )
+        rewards = {name: found(name, _REWARD) for name in objectives}
+        if not any(rewards.values()):
+            raise InvalidInput(
+                f"the log has no column of any objective ({', '.join(objectives)}); it has "
+                f"{', '.join(schema)}. Name them in columns=."
+            )
+        taken = {*features.values(), *rewards.values()}
+        columns: dict[str, str | None] = {}
+        for role, column in roles.items():
+            there = column in schema and (column not in taken or column != role)
+            if not there and (column != role or role == "arm"):
+                raise unknown_name(f"column of the log, for {role}:", column, schema)
+            columns[role] = column if there else None
+        return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
+
+
+class Part(NamedTuple):
+    """Consecutive rows of a log."""
+
+    log: Log
+    start: int
+    stop: int
+
+    def teach(self, chooser: Chooser, **how: Any) -> int:
+        """Let a chooser learn these rows; see `Chooser.learn`."""
+        return learning.learn(chooser, self.log, self.start, self.stop, **how)
+
+
+def _given(what: str, value: Any, known: Definition | None) -> Any:
+    if value is not None:
+        return value
+    if known is None:
+        raise InvalidInput(f"{what} is missing: give it, or like=chooser.")
+    return getattr(known, what)
+
+
+def _definition(like: Any) -> Definition:
+    chooser = Chooser.load(like) if isinstance(like, str | Path) else like
+    if not isinstance(chooser, Chooser):
+        raise InvalidInput(f"like must be a Chooser or the path of a saved one, got {like!r}.")
+    return Definition(
+        chooser.objectives,
+        chooser._arms.names,
+        chooser.contexts.features,
+        chooser._ledger.room.wait,
+        chooser.explore,
+    )
+
+
+def _cut(
+    tables: Iterable[pl.DataFrame], start: int, edges: Sequence[int]
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Yield (first row, table) for the rows up to each edge, whatever the lengths of the tables."""
+    held: list[pl.DataFrame] = []
+    first, height, ends = start, 0, iter(edges)
+    edge = next(ends, None)
+    for table in tables:
+        rest = table
+        while edge is not None and height + rest.height >= edge - first:
+            take = edge - first - height
+            held.append(rest.head(take))
+            rest = rest.slice(take)
+            yield first, pl.concat(held)
+            held, first, height = [], edge, 0
+            edge = next(ends, None)
+        if rest.height:
+            held.append(rest)
+            height += rest.height

@@ -1,0 +1,297 @@
+"""Rows of a log as arrays, checked: a bad row is refused with its place and its column."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.contexts import Contexts
+from lexbandit.errors import InvalidInput, nearest
+from lexbandit.logs.tables import pl
+from lexbandit.objectives import Objective
+
+# Sums of probabilities may exceed 1 by rounding.
+_CERTAIN = 1.0 + 1e-9
+
+# How errors of the contexts begin.
+_ROW = re.compile(r"row (\d+): ")
+
+Place = Callable[[int], str]
+# What is wrong with a row: the same for all, or by its place among the rows.
+Why = str | Callable[[int], str]
+
+
+class Columns(NamedTuple):
+    """What the columns of a table are called.
+
+    `allowed`, `time`, `id`, `unit` and `group` are None where there is none. `features` and
+    `rewards` have a column, or None, for each feature and each objective by its name.
+    """
+
+    arm: str
+    propensity: str | None
+    allowed: str | None
+    time: str | None
+    id: str | None
+    unit: str | None
+    group: str | None
+    features: Mapping[str, str | None]
+    rewards: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows of a log.
+
+    start         the number of the first one in the log
+    arms          int64[n]: the arm that was played
+    propensities  float64[n]: its probability; NaN where it is not known
+    rewards       float64[n, D]: in the objectives' own units, NaN where there is none
+    allowed       bool[n, K]: the arms that were allowed; None: all, always
+    times         float64[n]: in seconds; None without a column of times
+    table         the columns that were read, as they are
+    columns       what they are called
+    place         says where a row of the log stands, for errors
+    """
+
+    start: int
+    arms: Integers
+    propensities: Floats
+    rewards: Floats
+    allowed: Booleans | None
+    times: Floats | None
+    table: pl.DataFrame
+    columns: Columns
+    place: Place
+
+    def __len__(self) -> int:
+        return len(self.arms)
+
+    def points(self, contexts: Contexts) -> Floats:
+        """Return the contexts as points of the unit cube, float[n, d]."""
+        given = {}
+        for feature in contexts.features:
+            column = self.columns.features.get(feature.name)
+            if column is not None:
+                given[feature.name] = _values(self.table[column])
+        try:
+            return contexts.encode_many(given, len(self.arms))[0]
+        except InvalidInput as error:
+            found = _ROW.match(str(error))
+            if found is None:
+                raise
+            place = self.place(self.start + int(found[1]))
+            raise type(error)(f"{place}: {str(error)[found.end() :]}") from None
+
+    def contexts(self) -> pl.DataFrame:
+        """Return the features, a column each, under their own names."""
+        there = set(self.table.columns)
+        named = {f: column for f, column in self.columns.features.items() if column in there}
+        return self.table.select(pl.col(column).alias(name) for name, column in named.items())
+
+    def refuse(self, wrong: Any, column: str | None, why: Why) -> None:
+        """Raise for the first row where `wrong` holds, if any: its place, column and reason."""
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            where = "" if column is None else f", column {column!r}"
+            said = why if isinstance(why, str) else why(row)
+            raise InvalidInput(f"{self.place(self.start + row)}{where}: {said}")
+
+
+def _values(column: pl.Series) -> Any:
+    """Return a feature's values as `Contexts` reads them; null is None or NaN."""
+    if isinstance(column.dtype, pl.Categorical | pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype.is_nested():
+        return column.to_list()
+    if column.dtype == pl.Boolean and column.null_count():
+        return column.to_list()
+    return column.to_numpy()
+
+
+def rows_of(
+    table: pl.DataFrame,
+    start: int,
+    columns: Columns,
+    arms: Sequence[str],
+    objectives: Sequence[Objective],
+    place: Place,
+) -> Rows:
+    """Return a table as rows; the propensities are not looked at yet."""
+    n = table.height
+    empty = Rows(
+        start, np.empty(n, np.int64), np.empty(n), np.empty(0), None, None, table, columns, place
+    )
+    played = _arms(empty, arms)
+    allowed = None if columns.allowed is None else _allowed(empty, columns.allowed, arms)
+    if allowed is not None:
+        empty.refuse(
+            ~allowed[np.arange(n), played],
+            columns.arm,
+            lambda row: (
+                f"arm {arms[played[row]]!r} was played and is not among the allowed ones of "
+                f"column {columns.allowed!r}: {_listed(arms, allowed[row])}."
+            ),
+        )
+    return replace(
+        empty,
+        arms=played,
+        propensities=_propensities(empty),
+        rewards=_rewards(empty, objectives),
+        allowed=allowed,
+        times=None if columns.time is None else _times(empty, columns.time),
+    )
+
+
+def _listed(arms: Sequence[str], mask: Booleans) -> str:
+    return ", ".join(arms[k] for k in np.flatnonzero(mask).tolist())
+
+
+def _arms(rows: Rows, arms: Sequence[str]) -> Integers:
+    column = rows.columns.arm
+    given = rows.table[column].cast(pl.String)
+    codes = given.cast(pl.Enum(arms), strict=False).to_physical()
+    unknown = codes.is_null().to_numpy()
+    rows.refuse(
+        unknown,
+        column,
+        lambda row: (
+            "no arm is given; every decision needs one."
+            if given[row] is None
+            else f"unknown arm {given[row]!r}{nearest(given[row], arms)} Known: "
+            f"{', '.join(arms)}. Give all arms of the log: Log(..., arms=[...])."
+        ),
+    )
+    return codes.cast(pl.Int64).to_numpy()
+
+
+def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
+    """Return bool[n, K]; null allows all. A text is a list in JSON, as CSV files have it."""
+    given = rows.table[column]
+    if given.dtype == pl.Null or given.null_count() == len(given):
+        return None
+    if given.dtype == pl.String:
+        try:
+            given = given.str.json_decode(pl.List(pl.String))
+        except pl.exceptions.PolarsError:
+            raise InvalidInput(
+                f"{rows.place(rows.start)}, column {column!r}: the arms that are allowed must be a "
+                f'list, or in a text a list in JSON such as ["{arms[0]}"], got {given[0]!r}.'
+            ) from None
+    if not isinstance(given.dtype, pl.List):
+        raise InvalidInput(
+            f"column {column!r} must hold lists of arms, or null where all are allowed; it has the "
+            f"type {given.dtype}."
+        )
+    lists = given.cast(pl.List(pl.String))
+    every = lists.is_null().to_numpy()
+    mask = np.empty((len(lists), len(arms)), np.bool_)
+    for k, arm in enumerate(arms):
+        mask[:, k] = lists.list.contains(arm).fill_null(True).to_numpy()
+    counts = lists.list.n_unique().fill_null(0).to_numpy()
+    rows.refuse(
+        ~every & (counts != mask.sum(axis=1)),
+        column,
+        lambda row: (
+            f"unknown arm among those allowed: {', '.join(map(repr, lists[row]))}; known are "
+            f"{', '.join(arms)}."
+        ),
+    )
+    rows.refuse(~mask.any(axis=1), column, "no arm is allowed; one is needed.")
+    return None if mask.all() else mask
+
+
+def _numbers(rows: Rows, column: str, what: str) -> Floats:
+    """Return a column of numbers; null is NaN."""
+    given = rows.table[column]
+    if given.dtype == pl.Null:
+        return np.full(len(given), np.nan)
+    if not (given.dtype.is_numeric() or given.dtype == pl.Boolean):
+        raise InvalidInput(
+            f"{rows.place(rows.start)}, column {column!r}: {what} must be numbers, got "
+            f"{given[0]!r} of the type {given.dtype}."
+        )
+    return given.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _propensities(rows: Rows) -> Floats:
+    column = rows.columns.propensity
+    if column is None:
+        return np.full(rows.table.height, np.nan)
+    return _numbers(rows, column, "propensities")
+
+
+def check_propensities(rows: Rows) -> None:
+    """Refuse propensities that are missing, 0, or above 1."""
+    column, given = rows.columns.propensity, rows.propensities
+    rows.refuse(
+        np.isnan(given),
+        column,
+        "the propensity is missing. The policy that decided has no exact probabilities, or they "
+        "were not logged; without them a log cannot say what another policy would have done. Leave "
+        "such rows out, or log with a policy that has them, such as the default.",
+    )
+    rows.refuse(
+        given > _CERTAIN,
+        column,
+        lambda row: (
+            f"the propensity is {given[row]:g}; it must be above 0 and at most 1."
+            + (" If these are percentages, divide the column by 100." if given[row] <= 100 else "")
+        ),
+    )
+    rows.refuse(
+        ~(given > 0.0),
+        column,
+        lambda row: (
+            f"the propensity is {given[row]:g}, though the arm was played; it must be above 0 and "
+            "at most 1: log the probability that the arm had when it was chosen."
+        ),
+    )
+
+
+def _rewards(rows: Rows, objectives: Sequence[Objective]) -> Floats:
+    values = np.full((rows.table.height, len(objectives)), np.nan)
+    for i, objective in enumerate(objectives):
+        column = rows.columns.rewards[objective.name]
+        if column is None:
+            continue
+        values[:, i] = _numbers(rows, column, f"rewards of {objective.name}")
+        given, (low, high) = values[:, i], objective.range
+        rows.refuse(
+            np.isinf(given),
+            column,
+            "a reward must be a finite number.",
+        )
+        if objective.outside == "refuse":
+            rows.refuse(
+                (given < low) | (given > high),
+                column,
+                f"the reward lies outside the range from {low:g} to {high:g}; widen the range, or "
+                'declare the objective with outside="clip".',
+            )
+    return values
+
+
+def _times(rows: Rows, column: str) -> Floats:
+    times = times_of(rows.table[column])
+    rows.refuse(~np.isfinite(times), column, "the time is missing, or is none that can be read.")
+    return times
+
+
+def times_of(given: pl.Series) -> Floats:
+    """Return a column of times in seconds; NaN for what is none."""
+    if given.dtype == pl.String:
+        given = given.str.to_datetime(strict=False)
+    if given.dtype.is_temporal():
+        seconds = given.cast(pl.Datetime("us")).to_physical().cast(pl.Float64) / 1e6
+    elif given.dtype.is_numeric():
+        seconds = given.cast(pl.Float64)
+    else:
+        raise InvalidInput(
+            f"column {given.name!r} must hold times, or seconds as numbers; it has the type "
+            f"{given.dtype}."
+        )
+    return seconds.fill_null(float("nan")).to_numpy()

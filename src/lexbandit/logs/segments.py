@@ -1,0 +1,83 @@
+"""Segments of a log: rows by the value of a category, or by quarters of a number."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from lexbandit.checks import Integers
+from lexbandit.contexts import Category, Cycle, Feature, Flag, Number
+from lexbandit.logs.rows import Columns, Rows
+from lexbandit.logs.tables import pl
+
+# A category with more values is not looked at value by value.
+_MOST_VALUES = 20
+_QUARTERS = (0.25, 0.5, 0.75)
+
+
+class Split(NamedTuple):
+    """How one feature splits rows: by values, or by edges of a number.
+
+    A row belongs to the segment of its value, or of the number of edges below it; to none (−1) if
+    its value is missing or another one.
+    """
+
+    feature: str
+    column: str
+    labels: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
+
+    def of(self, rows: Rows) -> Integers:
+        """Return the segment of each row, int64[n]."""
+        given = rows.table[self.column]
+        if self.values:
+            codes = given.cast(pl.String).cast(pl.Enum(self.values), strict=False).to_physical()
+            return codes.cast(pl.Int64).fill_null(-1).to_numpy()
+        numbers = given.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+        found = np.searchsorted(np.array(self.edges), numbers, side="left").astype(np.int64)
+        return np.where(np.isnan(numbers), -1, found)
+
+
+def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -> tuple[Split, ...]:
+    """Return how these features split a log; numbers by the quartiles of its first rows.
+
+    The column of groups, where there is one, is a category with the values of the first rows.
+    """
+    found: list[Split] = []
+    for feature in features:
+        column = columns.features.get(feature.name)
+        if column is None:
+            continue
+        if isinstance(feature, Category):
+            found += _by_values(feature.name, column, feature.values)
+        elif isinstance(feature, Flag):
+            found += _by_values(feature.name, column, ("true", "false"))
+        elif isinstance(feature, Number | Cycle):
+            found += _by_quarters(feature.name, column, first[column])
+    if columns.group is not None:
+        groups = first[columns.group].cast(pl.String).drop_nulls().unique().sort()
+        found += _by_values("group", columns.group, groups.to_list())
+    return tuple(found)
+
+
+def _by_values(feature: str, column: str, values: Sequence[str]) -> list[Split]:
+    if not 1 < len(values) <= _MOST_VALUES:
+        return []
+    labels = tuple(f"{feature} = {value}" for value in values)
+    return [Split(feature, column, labels, values=tuple(values))]
+
+
+def _by_quarters(feature: str, column: str, given: pl.Series) -> list[Split]:
+    numbers = given.cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
+    if not len(numbers):
+        return []
+    edges = np.unique([float(f"{edge:.4g}") for edge in np.quantile(numbers, _QUARTERS)])
+    edges = edges[edges < numbers.max()]
+    if not len(edges):
+        return []
+    labels = [f"{feature} ≤ {edges[0]:g}"]
+    labels += [f"{low:g} < {feature} ≤ {high:g}" for low, high in pairwise(edges)]
+    labels.append(f"{feature} > {edges[-1]:g}")
+    return [Split(feature, column, tuple(labels), edges=tuple(edges.tolist()))]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, Stored
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, Stored, body_of
 from lexbandit.service.storage import (
     Storage,
     StorageFailed,
@@ -504,3 +504,15 @@ async def test_a_migration_that_fails_changes_nothing(
     async with home.opened() as storage:
         assert await storage.read_since(0, 10) == stored
     home.sql("CREATE TABLE half (a integer)")  # there is none
+
+
+@in_loop
+async def test_its_size_is_known_and_grows(home: Home) -> None:
+    async with home.opened() as storage:
+        before = await storage.size()
+        await storage.append([Event("router", "decisions", body_of({"n": "x" * 3_000_000}))])
+        after = await storage.size()
+    assert before is not None
+    assert after is not None
+    # PostgreSQL packs what repeats; SQLite does not.
+    assert after > before

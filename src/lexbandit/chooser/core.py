@@ -122,6 +122,12 @@ class ChooserCore:
             return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if on)
 
     @property
+    def plays(self) -> dict[str, int]:
+        """Per arm, the decisions and the rows of logs whose rewards were learned."""
+        with self._lock:
+            return dict(zip(self._arms.names, map(int, self._ledger.plays), strict=True))
+
+    @property
     def retired(self) -> tuple[str, ...]:
         """The names of the arms that were retired."""
         with self._lock:

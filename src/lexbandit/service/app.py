@@ -83,6 +83,7 @@ class App:
 
     async def _tell_metrics(self, engine: "Engine", request: Request) -> Reply:
         """Tell the numbers that Prometheus gathers."""
+        await self.metrics.refresh()
         return Reply(200, self.metrics.text(), CONTENT_TYPE)
 
     async def _tell_document(self, engine: "Engine", request: Request) -> Reply:
@@ -116,7 +117,9 @@ class App:
             reply = self._problem(error, method, route)
             if found is not None and reply.status == CONTRADICTION.status:
                 self.metrics.refused[found.point] += 1
-        self._note(method, route, reply.status, time.perf_counter() - began)
+        # A point that there is not would be a label of the caller's making.
+        point = found.point if found is not None and found.known else None
+        self._note(method, route, reply.status, time.perf_counter() - began, point)
         return reply._replace(headers=(*reply.headers, (b"x-request-id", id)))
 
     async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:
@@ -167,8 +170,10 @@ class App:
         self.metrics.count("unread", "unread", status)
         access.debug("method=unread route=unread status=%d", status)
 
-    def _note(self, method: str, route: str, status: int, seconds: float) -> None:
-        self.metrics.note(method, route, status, seconds)
+    def _note(
+        self, method: str, route: str, status: int, seconds: float, point: str | None
+    ) -> None:
+        self.metrics.note(method, route, status, seconds, point)
         if access.isEnabledFor(logging.DEBUG):
             access.debug(
                 "method=%s route=%s status=%d seconds=%.6f", method, route, status, seconds

@@ -14,6 +14,7 @@ from lexbandit.service.journal import Appended, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
 from lexbandit.service.snapshots import Snapshots
 from lexbandit.service.storage import Storage, StorageFailed
+from lexbandit.service.times import Times
 
 log = logging.getLogger("lexbandit.service")
 
@@ -35,6 +36,8 @@ class EngineCore:
         self.replica = secrets.token_hex(4)
         self._journal = Journal(storage, self._fold, seq)
         self._snapshots = Snapshots(self, snapshot_every)
+        self.replay_progress: dict[str, float] = {}
+        """By point, the share of its log that was replayed so far under a changed definition."""
         self._tasks: list[asyncio.Task[None]] = []
 
     def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
@@ -77,6 +80,21 @@ class EngineCore:
     def snapshot_seconds(self) -> float:
         """How long the last snapshots took."""
         return self._snapshots.seconds
+
+    @property
+    def snapshot_age(self) -> float:
+        """How many seconds ago the last snapshots were kept; 0 if nothing happened since."""
+        return self._snapshots.age
+
+    @property
+    def queued(self) -> int:
+        """How many events wait to be written."""
+        return self._journal.queued
+
+    @property
+    def commits(self) -> Times:
+        """How long groups of events took to be written."""
+        return self._journal.commits
 
     @property
     def seq(self) -> int:

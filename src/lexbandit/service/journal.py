@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from lexbandit.service.events import CorruptLog, Event, Stored
 from lexbandit.service.point import Outcome, Prepared
 from lexbandit.service.storage import Storage, StorageFailed
+from lexbandit.service.times import Times
 
 log = logging.getLogger("lexbandit.service")
 
@@ -30,6 +31,7 @@ class Journal:
     of other processes are read before an own one is folded that comes after them.
 
     seq       the last event that was folded
+    commits   how long groups took to be written
     trouble   why nothing is written now; None if all is well
     """
 
@@ -37,6 +39,7 @@ class Journal:
         self.storage = storage
         self.seq = seq
         self.trouble: str | None = None
+        self.commits = Times()
         self._fold = fold
         self._time = 0.0  # of the last event
         self._heard = 0.0  # when the log was last heard of, by the monotonic clock
@@ -56,6 +59,11 @@ class Journal:
         self._wake.set()
         if self._task is not None:
             await self._task
+
+    @property
+    def queued(self) -> int:
+        """How many events wait to be written."""
+        return len(self._waiting)
 
     def append(self, event: Event, prepared: Prepared | None = None) -> Appended:
         """Have an event written and folded; to be awaited."""
@@ -88,7 +96,9 @@ class Journal:
         """Write a group; each who waits gets an answer or an error, never silence."""
         try:
             self._check_open()  # it may have broken since they came
+            began = time.monotonic()
             stored = await self.storage.append([event for event, _, _ in group])
+            self.commits.note(time.monotonic() - began)
             await self._catch_up(stored[0].seq - 1)
             if self.seq != stored[0].seq - 1:
                 raise CorruptLog(f"event {self.seq + 1} of the log is missing.")

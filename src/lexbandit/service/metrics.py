@@ -4,9 +4,9 @@ Counting is on the path of every request, so it is done in plain lists; the name
 together when somebody asks.
 """
 
-from bisect import bisect_left
+import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
@@ -19,11 +19,14 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from lexbandit import __version__
+from lexbandit.service.storage import StorageFailed
+from lexbandit.service.times import Times
+
 if TYPE_CHECKING:
     from lexbandit.service.engine import Engine
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
-_ENDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # What a point counts, and what it means.
 _COUNTS = {
@@ -42,7 +45,11 @@ class Metrics(Collector):
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._requests: dict[tuple[str, str, int], int] = {}
-        self._seconds: dict[str, list[float]] = {}
+        self._seconds: dict[str, Times] = {}
+        self._at_points: dict[str, Times] = {}
+        self.connections: Callable[[], int] = lambda: 0
+        """Says how many connections are open; the server sets it."""
+        self._log_bytes: int | None = None
         self.refused: Counter[str] = Counter()
         """By point, how many requests contradicted what is there."""
         self._registry = CollectorRegistry()
@@ -50,14 +57,14 @@ class Metrics(Collector):
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
             self._registry.register(collector)
 
-    def note(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+    def note(
+        self, method: str, route: str, status: int, seconds: float, point: str | None = None
+    ) -> None:
+        """Count a request that was answered; `point` is the decision point that it named."""
         self.count(method, route, status)
-        times = self._seconds.get(route)
-        if times is None:
-            times = self._seconds[route] = [0.0] * (len(_ENDS) + 2)
-        times[bisect_left(_ENDS, seconds)] += 1
-        times[-1] += seconds
+        _times_of(self._seconds, route).note(seconds)
+        if point:
+            _times_of(self._at_points, point).note(seconds)
 
     def count(self, method: str, route: str, status: int) -> None:
         """Count a request, and not its time."""
@@ -67,6 +74,13 @@ class Metrics(Collector):
     def text(self) -> bytes:
         """Return all numbers as Prometheus reads them."""
         return generate_latest(self._registry)
+
+    async def refresh(self) -> None:
+        """Ask for what has to be waited for: how large the log is."""
+        try:
+            self._log_bytes = await self._engine.storage.size()
+        except StorageFailed:
+            self._log_bytes = None  # the others are told nevertheless
 
     def collect(self) -> Iterable[Metric]:
         """Yield all numbers."""
@@ -79,10 +93,22 @@ class Metrics(Collector):
         times = HistogramMetricFamily(
             "lexbandit_request_seconds", "Time to the answer, by route.", labels=("route",)
         )
-        for route, (*counts, total) in self._seconds.items():
-            times.add_metric((route,), _cumulated(counts), total)
+        for route, one in self._seconds.items():
+            times.add_metric((route,), one.cumulated(), one.total)
         yield times
+        at_points = HistogramMetricFamily(
+            "lexbandit_point_seconds", "Time to the answer, by decision point.", labels=("point",)
+        )
+        for point, one in self._at_points.items():
+            at_points.add_metric((point,), one.cumulated(), one.total)
+        yield at_points
+        commits = HistogramMetricFamily(
+            "lexbandit_commit_seconds", "Time to write a group of events to the log."
+        )
+        commits.add_metric((), self._engine.commits.cumulated(), self._engine.commits.total)
+        yield commits
         yield from self._points()
+        yield from self._process()
 
     def _points(self) -> Iterable[Metric]:
         points = self._engine.points
@@ -100,8 +126,60 @@ class Metrics(Collector):
             "Requests that this process refused with 409: they contradict what is there.",
             {name: self.refused[name] for name in points},
         )
+        yield from self._arms()
         yield from self._otherwise()
         yield from self._gauges()
+
+    def _arms(self) -> Iterable[Metric]:
+        """Yield what happened to each arm."""
+        decisions = CounterMetricFamily(
+            "lexbandit_arm_decisions", "Decisions for an arm.", labels=("point", "arm")
+        )
+        rewarded = CounterMetricFamily(
+            "lexbandit_arm_rewarded",
+            "Decisions for an arm of which rewards were learned.",
+            labels=("point", "arm"),
+        )
+        for name, point in self._engine.points.items():
+            counts: Counter[str] = Counter()
+            for _, _, bucket in point.history.buckets("whole"):
+                counts.update(bucket.arms)
+            for arm, plays in point.chooser.plays.items():
+                decisions.add_metric((name, arm), counts[arm])
+                rewarded.add_metric((name, arm), plays)
+        yield decisions
+        yield rewarded
+
+    def _process(self) -> Iterable[Metric]:
+        """Yield how this process stands."""
+        engine = self._engine
+        for name, help, value in (
+            ("queue_events", "Events that wait to be written.", engine.queued),
+            ("connections", "Connections that are open.", self.connections()),
+            ("log_bytes", "Size of the log and its snapshots in the storage.", self._log_bytes),
+            (
+                "snapshot_age_seconds",
+                "Time since the last snapshots; 0 if nothing happened since.",
+                engine.snapshot_age,
+            ),
+        ):
+            if value is not None:
+                gauge = GaugeMetricFamily(f"lexbandit_{name}", help)
+                gauge.add_metric((), value)
+                yield gauge
+        replay = GaugeMetricFamily(
+            "lexbandit_replay_progress",
+            "Share of the log that was replayed under a changed definition; 1 if none is going on.",
+            labels=("point",),
+        )
+        for point in engine.points:
+            replay.add_metric((point,), engine.replay_progress.get(point, 1.0))
+        yield replay
+        build = GaugeMetricFamily(
+            "lexbandit_build_info", "1, with the versions.", labels=("version", "python")
+        )
+        build.add_metric((__version__, platform.python_version()), 1.0)
+        yield build
 
     def _otherwise(self) -> Iterable[Metric]:
         """Yield what was taken otherwise than given."""
@@ -156,12 +234,9 @@ def _counter(name: str, help: str, counts: Mapping[str, int]) -> Metric:
     return counter
 
 
-def _cumulated(counts: list[float]) -> list[tuple[str, float]]:
-    """Return buckets as Prometheus wants them: how many took at most so long."""
-    ends = [*(str(end) for end in _ENDS), "+Inf"]
-    so_far = 0.0
-    buckets = []
-    for end, count in zip(ends, counts, strict=True):
-        so_far += count
-        buckets.append((end, so_far))
-    return buckets
+def _times_of(by_name: dict[str, Times], name: str) -> Times:
+    """Return the times of a name."""
+    times = by_name.get(name)
+    if times is None:
+        times = by_name[name] = Times()
+    return times

@@ -112,6 +112,9 @@ READ_POINT = _PAGE.format(
 )
 
 REMOVED = "SELECT seq FROM lexbandit_removed"
+SIZE = """
+SELECT pg_total_relation_size('lexbandit_log') + pg_total_relation_size('lexbandit_snapshots')
+"""
 FIRST_EVENTS = """
 SELECT seq, time, point, kind, body, checksum FROM lexbandit_first_events ORDER BY seq
 """

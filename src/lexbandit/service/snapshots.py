@@ -91,6 +91,12 @@ class Snapshots:
         """How many rows of events were folded since the last snapshot."""
         self.seconds = 0.0
         """How long the last snapshots took, from begin to end."""
+        self._last = time.monotonic()
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago the last snapshots were kept; 0 if nothing happened since."""
+        return time.monotonic() - self._last if self.folded else 0.0
 
     async def now_and_then(self) -> None:
         """Keep snapshots when they are due, until cancelled."""
@@ -121,4 +127,5 @@ class Snapshots:
                 name, point.definition.fingerprint, Snapshot(seq, data)
             )
             self._kept[name] = seq
-        self.seconds = time.monotonic() - begin
+        self._last = time.monotonic()
+        self.seconds = self._last - begin

@@ -73,6 +73,10 @@ class Storage(ABC):
         """
         return None
 
+    async def size(self) -> int | None:
+        """Return how many bytes the log and its snapshots take; None if that is not known."""
+        return None
+
     async def probe(self) -> None:
         """Write to the disk what changes nothing; `StorageFailed` if that cannot be done now."""
         await self.read_since(0, 1)

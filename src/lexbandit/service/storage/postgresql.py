@@ -113,6 +113,11 @@ class PostgresStorage(Storage):
         """Return how far the server's clock was ahead of the log's end when it was opened."""
         return self._ahead
 
+    async def size(self) -> int | None:
+        """Return the size of the tables and their indexes."""
+        async with self._connection("did not tell its size") as connection:
+            return int(await connection.fetchval(sql.SIZE))
+
     async def probe(self) -> None:
         """Have the server write to its disk what changes nothing."""
         async with self._connection("did not write") as connection:

@@ -172,6 +172,11 @@ class SqliteStorage(Storage):
         """Return how far this machine's clock was ahead of the log's end when it was opened."""
         return self._ahead
 
+    async def size(self) -> int | None:
+        """Return the size of the file and of its write-ahead log."""
+        places = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(place.stat().st_size for place in places if place.exists())
+
     async def probe(self) -> None:
         """Write to the disk what changes nothing."""
         await self._in(self._writing, lambda: self._write([TOUCH]))

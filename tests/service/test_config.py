@@ -75,6 +75,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "audit_log": str(file.parent / "audit.log"),
         "retain": "90d",
         "archive": "old",
+        "otel": "true",
     }
     assert set(given) == set(SETTINGS)
     environment = {f"LEXBANDIT_{name.upper()}": value for name, value in given.items()}

@@ -4,8 +4,9 @@ import logging
 import random
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -54,6 +55,18 @@ class Limits:
     body: int = LARGEST_BODY
 
 
+class Answered(NamedTuple):
+    """A request that was answered; `point` is the decision point that it named."""
+
+    method: str
+    route: str
+    status: int
+    seconds: float
+    point: str | None
+    id: str
+    traceparent: str
+
+
 class App:
     """Answers HTTP requests with what an engine says.
 
@@ -66,6 +79,8 @@ class App:
     ) -> None:
         self.engine = engine
         self.metrics = Metrics(engine)
+        self.answered: Callable[[Answered], None] | None = None
+        """Is called with every request that was answered, if somebody wants to know."""
         self._door = door
         self._limits = limits or Limits()
         self._site = site
@@ -119,7 +134,13 @@ class App:
                 self.metrics.refused[found.point] += 1
         # A point that there is not would be a label of the caller's making.
         point = found.point if found is not None and found.known else None
-        self._note(method, route, reply.status, time.perf_counter() - began, point)
+        seconds = time.perf_counter() - began
+        self._note(method, route, reply.status, seconds, point)
+        if self.answered is not None:
+            parent = request.headers.get(b"traceparent", b"").decode("latin-1")
+            self.answered(
+                Answered(method, route, reply.status, seconds, point, id.decode(), parent)
+            )
         return reply._replace(headers=(*reply.headers, (b"x-request-id", id)))
 
     async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:

@@ -64,6 +64,7 @@ class Config:
     audit_log: Path | None
     retain: float | None
     archive: Path | None
+    otel: bool
     session_secret: str | None = dataclasses.field(repr=False)
 
 
@@ -139,6 +140,7 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "audit_log": (None, _text),
     "retain": (None, duration),
     "archive": (None, _text),
+    "otel": (False, _flag),
 }
 
 

@@ -8,7 +8,7 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
 
 from lexbandit.errors import InvalidInput
@@ -150,11 +150,14 @@ async def serve(
         app = make_app(engine, config, no_auth=no_auth)
         async with AsyncExitStack() as ends:
             try:
-                await ends.enter_async_context(
+                server = await ends.enter_async_context(
                     serving(app, served, tls=tls, refused=app.note_refused)
                 )
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None
+            app.metrics.connections = lambda: len(server.server_state.connections)
+            if config.otel:
+                await ends.enter_async_context(_exporting(app))
             told_to_end = _wish_to_end()
             note_start(config)
             if read is not None:
@@ -182,6 +185,15 @@ def _wish_to_end() -> asyncio.Event:
     loop.add_signal_handler(signal.SIGTERM, told.set)
     loop.add_signal_handler(signal.SIGINT, interrupted)
     return told
+
+
+def _exporting(app: App) -> AbstractAsyncContextManager[None]:
+    """Return what sends traces and metrics; OpenTelemetry is needed for nothing else."""
+    try:
+        from lexbandit.service.telemetry import exporting  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput("otel = true needs: pip install 'lexbandit[otel]'.") from None
+    return exporting(app)
 
 
 def note_start(config: Config) -> None:

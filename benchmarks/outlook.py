@@ -15,7 +15,8 @@ from rich.table import Table
 
 from lexbandit import Rounds, make_policy
 from lexbandit.checks import Floats
-from lexbandit.chooser.outlook import HORIZON, Traffic, project
+from lexbandit.chooser.first_guess import HORIZON
+from lexbandit.chooser.outlook import Traffic, project
 from lexbandit.environments import make_environment
 from lexbandit.policies import Policy
 

@@ -12,7 +12,7 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import picturing, posterior_words
-from lexbandit.chooser.explaining import Estimate
+from lexbandit.chooser.arm_explained import Estimate
 
 Make = Callable[..., lb.Chooser]
 

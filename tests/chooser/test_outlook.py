@@ -1,4 +1,4 @@
-"""How soon the last objective decides: a first guess, a measurement, a projection, a warning."""
+"""How soon the tolerances are kept: a first guess, a measurement, a projection, a warning."""
 
 import logging
 import random
@@ -10,7 +10,7 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import outlook as module
+from lexbandit.chooser.first_guess import HORIZON
 
 Make = Callable[..., lb.Chooser]
 
@@ -38,10 +38,11 @@ def test_a_first_guess_before_anything_is_known(make: Make) -> None:
     told = make().outlook(0.8)
     # 4 · 3 arms · 6 coordinates · (0.25/0.02)²
     assert told.more == 11_000
-    assert (told.share, told.contexts) == (None, 0)
+    assert (told.share, told.several, told.contexts) == (None, None, 0)
     assert str(told) == (
         "A first guess: if single rewards of quality vary by 0.25, a quarter of its range, it "
-        "takes in the order of 11,000 decisions until cost decides in eight in ten requests."
+        "takes in the order of 11,000 decisions until eight in ten requests get an arm within the "
+        "tolerance of the best in quality."
     )
     assert make().outlook().more == 40_000  # four times as many for nine in ten, with one digit
     chooser = make()
@@ -57,9 +58,11 @@ def test_what_is_measured_once_rewards_come() -> None:
     assert told.share == pytest.approx(1.0, abs=0.02)
     assert told.more == 0
     assert told.contexts == 1  # there are no features
-    assert (
-        str(told)
-        == f"At this noise and tolerance, cost decides in {told.share:.0%} of requests now."
+    assert told.several == 1.0  # a and b are as good
+    assert str(told) == (
+        f"At this noise and tolerance, {told.share:.0%} of requests get an arm within the "
+        "tolerance of the best in quality now. By the estimates all requests have several such "
+        "arms: there cost decides."
     )
     assert told.share == pytest.approx(chooser.confidence(), abs=0.01)
 
@@ -73,8 +76,41 @@ def test_a_projection() -> None:
     assert told.more is None or told.more > 100
     easier = chooser.outlook(told.share + 0.02)
     assert easier.more is not None
-    assert easier.more < (told.more or module.HORIZON)
-    assert f"about {easier.more:,} more decisions for" in str(easier)
+    assert easier.more < (told.more or HORIZON)
+    assert f"it takes in the order of {easier.more:,} more decisions." in str(easier)
+
+
+def test_where_only_one_arm_is_as_good_the_last_objective_decides_nothing() -> None:
+    """`b` is 0.01 behind `a`: with a tolerance of 0.001 only `a` is as good."""
+    chooser = plain(tolerance=0.001)
+    serve(chooser, random.Random(0), 300, noise=0.0)
+    told = chooser.outlook()
+    assert told.share == pytest.approx(1.0, abs=0.02)
+    assert told.several == 0.0
+    assert str(told).endswith(
+        "By the estimates no request has several such arms, so cost decides nothing."
+    )
+    for n in range(128):  # in half of the recent requests `c` and `d` are all there is
+        chooser.choose(allowed=["a", "b"] if n % 2 else ["c"])
+    assert chooser.outlook().several == 0.0
+    chooser = plain(tolerance=0.1)
+    serve(chooser, random.Random(0), 300, noise=0.0)
+    for n in range(256):
+        chooser.choose(allowed=["a", "b", "c"] if n % 4 else ["b", "d"])
+    told = chooser.outlook()
+    assert told.several == pytest.approx(0.75)
+    assert "By the estimates 75% of requests have several such arms: there cost decides." in str(
+        told
+    )
+
+
+def test_equal_arms_without_a_tolerance() -> None:
+    objectives = [lb.Objective("quality"), lb.Objective("cost", goal="min")]
+    chooser = lb.Chooser(objectives=objectives, arms=["a", "b"])
+    for _ in range(200):
+        decision = chooser.choose()
+        chooser.reward(decision, quality=0.5, cost=COSTS[decision.arm])
+    assert "of requests get an arm level with the best in quality now" in str(chooser.outlook())
 
 
 def test_the_share_is_the_confidence_in_recent_contexts(make: Make) -> None:
@@ -153,10 +189,10 @@ def test_a_tolerance_that_is_too_small_is_said_at_once(
             chooser.reward(chooser.choose(), quality=0.5)
     assert len(caplog.records) == 1
     assert caplog.records[0].getMessage() == (
-        "a tolerance may be too small to be reached soon. A first guess: if single rewards of "
+        "a tolerance may be too small to be kept soon. A first guess: if single rewards of "
         "quality vary by 0.75, a quarter of its range, it takes in the order of 9,000,000 "
-        "decisions until cost decides in eight in ten requests; 100,000 with a tolerance of 0.0095 "
-        "for quality."
+        "decisions until eight in ten requests get an arm within the tolerance of the best in "
+        "quality; 100,000 with a tolerance of 0.0095 for quality."
     )
 
 

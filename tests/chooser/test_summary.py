@@ -43,7 +43,8 @@ def test_comparisons_need_no_signs() -> None:
         "(0.10 to 0.30)",
         "always b: quality 0.20 worse (0.10 to 0.30), cost the same, since it was always played "
         "[93% judged by the model]",
-        "always c: quality 0.20 worse (0.10 to 0.30) [over the 40 decisions that allowed it]",
+        "always c: quality 0.20 worse (0.10 to 0.30) [over the 40 of 100 decisions that allowed "
+        "it]",
     ]
 
 

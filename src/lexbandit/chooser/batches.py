@@ -1,13 +1,14 @@
 """Many decisions and rewards at once, from frames and arrays."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.frames import Columns, columns_of, length_of, plain
 from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.proposals import Proposals, propensity_of
@@ -22,9 +23,6 @@ from lexbandit.errors import (
 )
 from lexbandit.objectives import Objective
 
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
-
 
 class Choices(NamedTuple):
     """Many decisions: ids, arms' names and propensities, in the order of the contexts.
@@ -37,7 +35,7 @@ class Choices(NamedTuple):
     propensities: Floats
 
 
-def choose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Choices:
+def choose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Choices:
     """Choose for every context of a frame."""
     arms, made = propose_many(chooser, contexts, allowed)
     ledger, n = chooser._ledger, len(arms)
@@ -53,7 +51,7 @@ def choose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Choices:
     return Choices(ids, made.arms, made.propensities)
 
 
-def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integers, Proposals]:
+def propose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> tuple[Integers, Proposals]:
     """Return the arms to play in every context of a frame, by number and as proposals."""
     arms_known = chooser._arms
     columns = columns_of(contexts, chooser.contexts.names)
@@ -68,7 +66,7 @@ def propose_many(chooser: "Chooser", contexts: Any, allowed: Any) -> tuple[Integ
     return arms, Proposals([names[k] for k in arms.tolist()], propensities, points, masks, notes)
 
 
-def propensities_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Floats:
+def propensities_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Floats:
     """Return the probability of every arm that is not retired, for every context of a frame."""
     arms = chooser._arms
     columns = columns_of(contexts, chooser.contexts.names)
@@ -80,7 +78,7 @@ def propensities_many(chooser: "Chooser", contexts: Any, allowed: Any) -> Floats
 
 
 def proposals(
-    chooser: "Chooser", arms: Any, propensities: Any, contexts: Any, allowed: Any
+    chooser: ChooserCore, arms: Any, propensities: Any, contexts: Any, allowed: Any
 ) -> Proposals:
     """Return decisions made elsewhere as proposals."""
     columns = columns_of(contexts, chooser.contexts.names)
@@ -110,7 +108,7 @@ def proposals(
 
 
 def _masks(
-    chooser: "Chooser", allowed: Any, n: int, *, retired: bool = False
+    chooser: ChooserCore, allowed: Any, n: int, *, retired: bool = False
 ) -> list[Booleans | None] | None:
     """Return a mask for each context: one list of arms for all, or one (or None) for each."""
     if allowed is None:
@@ -141,7 +139,7 @@ def _table(arms: Arms, masks: Sequence[Booleans | None] | None, n: int) -> Boole
     return np.array(rows, np.bool_).reshape(n, len(arms))
 
 
-def reward_many(chooser: "Chooser", ids: Choices | Iterable[str], rewards: Any) -> None:
+def reward_many(chooser: ChooserCore, ids: Choices | Iterable[str], rewards: Any) -> None:
     """Tell the rewards of many decisions; all are checked before the first is learned."""
     listed = ids_of(ids)
     ledger = chooser._ledger

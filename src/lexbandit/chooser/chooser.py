@@ -12,7 +12,8 @@ from lexbandit.chooser.batches import Choices
 from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.doors import id_of, nothing_told, told_of
 from lexbandit.chooser.explaining import ChooserExplanation, explained
-from lexbandit.chooser.outlook import Outlook, outlook
+from lexbandit.chooser.first_guess import Outlook
+from lexbandit.chooser.outlook import outlook
 from lexbandit.chooser.proposals import Choice, Proposal, Proposals
 from lexbandit.chooser.summary import Summary, summarized, taken_of
 from lexbandit.errors import InvalidInput
@@ -97,7 +98,7 @@ class Chooser(ChooserCore):
         An id that is kept already is a `Contradiction`.
         """
         with self._lock:
-            proposals.record(self, id, proposal)
+            proposals.record(self._arms, self._ledger, id, proposal)
 
     def reward(
         self,
@@ -175,11 +176,12 @@ class Chooser(ChooserCore):
         return math.nan if confidence is None else confidence
 
     def outlook(self, share: float = 0.9) -> Outlook:
-        """Say in which share of requests the last objective decides, and when in most of them.
+        """Say which share of requests gets an arm within the tolerances, and when most of them do.
 
-        It decides where the arm that is chosen is within the tolerances of the best. This is
-        measured in recent contexts, and projected to when it holds in `share` of the requests.
-        Before any reward came it is a first guess. Others wait for one context at a time.
+        This is measured in recent contexts, and projected to when it is `share` of the requests, as
+        an order of magnitude. Before any reward came it is a first guess. It says too where several
+        arms are within the tolerances, so that the last objective decides. Others wait for one
+        context at a time.
         """
         return outlook(self, share)
 
@@ -286,7 +288,7 @@ class Chooser(ChooserCore):
         The outcome is that of `record` for one after the other.
         """
         with self._lock:
-            proposals.record_many(self, ids, proposed)
+            proposals.record_many(self._arms, self._ledger, ids, proposed)
 
     def reward_many(self, ids: Choices | Iterable[str], rewards: Any) -> None:
         """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none.

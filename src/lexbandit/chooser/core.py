@@ -14,12 +14,12 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
+from lexbandit.chooser.first_guess import warn_if_far
 from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.outlook import warn_if_far
 from lexbandit.chooser.policy_for import DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
-from lexbandit.chooser.waiting import WaitingRoom
+from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature, Notes
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.random import now_and_then, now_and_then_many, seeded
@@ -98,7 +98,7 @@ class ChooserCore:
         self._id = f"{prefix}-%x"  # of the decision of a number
         self._past = {prefix}  # whose decisions it learned from: none may count twice
         _USED[id(self.policy)] = self
-        warn_if_far(self)
+        warn_if_far(self.objectives, len(self._arms), self.contexts, self.policy)
 
     # What Python says of a missing argument is for those who made a Chooser.
     __init__.__qualname__ = "Chooser.__init__"
@@ -176,19 +176,22 @@ class ChooserCore:
     def decision(self, id: str) -> KeptDecision:
         """Return a decision that is kept for its rewards, and those that came."""
         with self._lock:
-            return kept(self, self._ledger.room.get(id_of(id)))
+            return self._kept(self._ledger.room.get(id_of(id)))
 
     def decisions(self) -> Iterator[KeptDecision]:
         """Return all decisions that are kept now, the oldest first."""
         with self._lock:
-            listed = [kept(self, waiting) for waiting in self._ledger.room]
+            listed = [self._kept(waiting) for waiting in self._ledger.room]
         return iter(listed)
 
     def overdue(self, now: float) -> list[KeptDecision]:
         """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
         time = checks.seconds("now", now)
         with self._lock:
-            return [kept(self, waiting) for waiting in self._ledger.room.overdue(time)]
+            return [self._kept(waiting) for waiting in self._ledger.room.overdue(time)]
+
+    def _kept(self, waiting: Waiting) -> KeptDecision:
+        return kept(self._arms, self._ledger, waiting)
 
     def forget(self, ids: Iterable[str]) -> list[KeptDecision]:
         """Let decisions go with their contexts, before their time; returns those that were kept.

@@ -3,27 +3,27 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.policy_for import tolerances_of
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
+C = TypeVar("C", bound=ChooserCore)
 
 FEATURES: dict[str, type[Feature]] = {
     kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)
 }
 
 
-def definition(chooser: "Chooser") -> dict[str, Any]:
+def definition(chooser: ChooserCore) -> dict[str, Any]:
     """Return what a chooser was made with, as plain numbers, texts and lists."""
     told: dict[str, Any] = _plain(
         {
@@ -66,13 +66,13 @@ def feature_of(told: Mapping[str, Any]) -> Feature:
 
 
 def defined(
-    make: "type[Chooser]",
+    make: type[C],
     told: Mapping[str, Any],
     policy: Policy | None,
     clock: Callable[[], float],
     *,
     older: bool,
-) -> "Chooser":
+) -> C:
     """Return a chooser of a definition, that learned nothing yet.
 
     In an older file a policy object may have other tolerances than the objectives.
@@ -129,7 +129,7 @@ def _with_tolerance(objective: Objective, share: float) -> Objective:
     return objective if same else replace(objective, tolerance=tolerance)
 
 
-def _work_with(chooser: "Chooser", shares: Floats) -> None:
+def _work_with(chooser: ChooserCore, shares: Floats) -> None:
     """Have the policy work with the very shares of a file, to go on exactly as before.
 
     Some are not the quotient of any tolerance and the length of the range, since quotients are

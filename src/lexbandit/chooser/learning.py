@@ -2,18 +2,16 @@
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lexbandit.checks import Integers
 from lexbandit.chooser.batches import values_of
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.doors import ARM
 from lexbandit.chooser.frames import Columns, columns_of, plain
 from lexbandit.errors import InvalidInput, unknown_name
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
 
 log = logging.getLogger("lexbandit")
 
@@ -25,7 +23,7 @@ PROPENSITY = "propensity"
 _DELAY = "delay."
 
 
-def learn(chooser: "Chooser", frame: Any) -> int:
+def learn(chooser: ChooserCore, frame: Any) -> int:
     """Learn from a log: nothing is learned if anything in it is wrong. Returns the rows learned."""
     features, objectives = chooser.contexts.names, list(chooser._ledger.index)
     columns = _named(columns_of(frame, [*features, ARM, *objectives]), features, objectives)
@@ -56,7 +54,7 @@ def learn(chooser: "Chooser", frame: Any) -> int:
     return int(told.sum())
 
 
-def _places(chooser: "Chooser", names: Sequence[Any]) -> Integers:
+def _places(chooser: ChooserCore, names: Sequence[Any]) -> Integers:
     """Return the numbers of arms; one that is not known is told with its row."""
     places = np.empty(len(names), np.int64)
     for row, name in enumerate(names):
@@ -89,7 +87,7 @@ def _is_unread(name: str) -> bool:
     return name in _UNREAD or name.startswith(_DELAY)
 
 
-def _absent(chooser: "Chooser", given: Columns) -> list[str]:
+def _absent(chooser: ChooserCore, given: Columns) -> list[str]:
     """Return the features that a log has no column of, where they may be missing."""
     absent = [feature for feature in chooser.contexts.features if feature.name not in given]
     for feature in absent:

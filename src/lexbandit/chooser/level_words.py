@@ -1,13 +1,10 @@
 """The words of an explanation for policies that compare intervals level by level."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from lexbandit.chooser.arm_explained import ArmExplained
 from lexbandit.decisions import Explanation, enumerated
 from lexbandit.objectives import Objective
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.explaining import ArmExplained
 
 
 def why(
@@ -31,7 +28,7 @@ def why(
 
 
 def reason(
-    explanation: Explanation, arms: Sequence["ArmExplained"], objectives: Sequence[Objective]
+    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Tell level by level how the choice comes about."""
     sentences = []
@@ -69,7 +66,7 @@ def reason(
     return " ".join(sentences)
 
 
-def _tried(arms: Sequence["ArmExplained"], objective: Objective) -> str:
+def _tried(arms: Sequence[ArmExplained], objective: Objective) -> str:
     """Say which arms may be played to learn about them, and why."""
     names = enumerated([arm.name for arm in arms])
     unknown = all(arm.estimates[objective.name].value is None for arm in arms)

@@ -1,19 +1,15 @@
 """Two choosers that learned on separate traffic, into one."""
 
-from typing import TYPE_CHECKING
-
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.definition import definition
 from lexbandit.chooser.received import added
 from lexbandit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
 
 # What must be equal: seeds, waiting times and the share that explores may differ.
 _MEANING = ("objectives", "arms", "context", "policy", "settings", "horizon")
 
 
-def merge(chooser: "Chooser", other: "Chooser") -> None:
+def merge(chooser: ChooserCore, other: ChooserCore) -> None:
     """Add what `other` learned, and its waiting decisions; refuses one of another definition."""
     mine, theirs = definition(chooser), definition(other)
     for key in _MEANING:

@@ -1,66 +1,36 @@
-"""How soon the last objective decides: projected from recent contexts, or by a first guess."""
+"""How soon the tolerances are kept: projected from what is known in recent contexts."""
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
+from lexbandit.chooser.core import ChooserCore
+from lexbandit.chooser.first_guess import (
+    HORIZON,
+    Outlook,
+    asked,
+    close,
+    first_guess,
+    larger_tolerances,
+    no_outlook,
+    rounded,
+)
 from lexbandit.decisions import enumerated
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels.pooled import FIRST_NOISE
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
-if TYPE_CHECKING:
-    from lexbandit.chooser.core import ChooserCore
-
-log = logging.getLogger("lexbandit")
-
-# Nothing is projected beyond so many further decisions.
-HORIZON = 100_000
 # How many different recent contexts are looked at; fewer where arms are many, since each takes a
 # time in proportion to them.
 CONTEXTS = 32
 _ARMS_IN_ALL = 8_000
 # With fewer decisions, in all or for each arm, nothing is projected.
 _EARLY, _EARLY_EACH = 100, 10
-# A tolerance is too small if the last objective does not decide in this share of requests.
-_LEAST = 0.8
-# A first guess of the decisions until the last objective decides in eight of ten requests, in units
-# of arms × coordinates × (noise/tolerance)², and how many times as many for nine. Measured by
-# benchmarks/outlook.py; see docs/choosing-tolerance.md.
-FOR_EIGHT, TIMES_FOR_NINE = 4.0, 4.0
-
-_WORDS = {0.8: "eight in ten", 0.9: "nine in ten"}
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """How soon the last objective decides. Print it.
-
-    It decides in a request if the arm that is chosen is within the tolerances of the best: then
-    nothing but the last objective sets that arm apart.
-
-    share     the share of requests in which it does, by what is known; None before any reward came
-    more      about how many more decisions until it does in the share that was asked for; None if
-              they are more than 100,000, or nothing can be said
-    contexts  in how many different recent contexts this was measured; 0 for a first guess
-    text      it in words
-    """
-
-    share: float | None
-    more: int | None
-    contexts: int
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Projection(NamedTuple):
@@ -83,7 +53,7 @@ class Traffic(NamedTuple):
     explore: float
 
     def expect(self, plays: Floats, widen: float = 1.0) -> tuple[Floats, float]:
-        """Return the probabilities of the arms, and the share in which the last objective decides.
+        """Return the probabilities of the arms, and the share of requests within the tolerances.
 
         After further plays[n, K] in each context, with tolerances that are larger by a factor.
         """
@@ -94,8 +64,12 @@ class Traffic(NamedTuple):
             chances = (1.0 - self.explore) * chances + self.explore * uniform
         return chances, float(self.weights @ (chances * within).sum(axis=1))
 
+    def several(self) -> float:
+        """Return the share of requests in which several arms are as good by the estimates."""
+        return float(self.weights @ [prospect.as_good.sum() > 1 for prospect in self.prospects])
 
-def outlook(chooser: "ChooserCore", share: float) -> Outlook:
+
+def outlook(chooser: ChooserCore, share: float) -> Outlook:
     """Return the outlook of a chooser; its lock is held for one context at a time."""
     target = checks.positive("share", share)
     if target >= 1.0:
@@ -103,7 +77,7 @@ def outlook(chooser: "ChooserCore", share: float) -> Outlook:
     objectives = chooser.objectives
     if len(objectives) == 1 or len(chooser.arms) == 1:
         only = f"{objectives[0].name} is the only objective."
-        return _nothing(only if len(objectives) == 1 else f"{chooser.arms[0]} is the only arm.")
+        return no_outlook(only if len(objectives) == 1 else f"{chooser.arms[0]} is the only arm.")
     with chooser._lock:
         ledger = chooser._ledger
         learned = sum(ledger.plays)
@@ -115,19 +89,19 @@ def outlook(chooser: "ChooserCore", share: float) -> Outlook:
         ]
     if missing:
         was = "was" if len(missing) == 1 else "were"
-        return _nothing(f"{enumerated(missing)} {was} never rewarded, so there is no outlook.")
+        return no_outlook(f"{enumerated(missing)} {was} never rewarded, so there is no outlook.")
     if not learned or not recent:
-        return first_guess(objectives, len(chooser.arms), _coordinates(chooser), target)
+        return first_guess(objectives, len(chooser.arms), chooser.contexts, target)
     traffic = _traffic(chooser)
     if None in traffic.prospects:
         name = chooser.policy.name
-        return _nothing(f"{name} has no credible intervals, so there is no outlook.")
+        return no_outlook(f"{name} has no credible intervals, so there is no outlook.")
     if not traffic.prospects:  # every arm that was allowed lately is retired
-        return first_guess(objectives, len(chooser.arms), _coordinates(chooser), target)
+        return first_guess(objectives, len(chooser.arms), chooser.contexts, target)
     return _projected(objectives, len(chooser.arms), traffic, learned, target)
 
 
-def _traffic(chooser: "ChooserCore") -> Traffic:
+def _traffic(chooser: ChooserCore) -> Traffic:
     """Return what is known in recent contexts; the same one again is looked at once."""
     with chooser._lock:
         recent = list(chooser._ledger.recent)
@@ -153,7 +127,7 @@ def _traffic(chooser: "ChooserCore") -> Traffic:
 
 
 def project(traffic: Traffic, learned: int, target: float, horizon: int = HORIZON) -> Projection:
-    """Project when the last objective decides in the target share of requests.
+    """Project when the target share of requests gets an arm within the tolerances.
 
     Estimates stay as they are. Each arm becomes better known in a context as it is played there:
     deviations fall by 1/√n, and with them change the probabilities of the arms. `learned` decisions
@@ -185,21 +159,30 @@ def _projected(
     """Return the outlook by what is known in these contexts, after so many decisions."""
     early = learned < max(_EARLY, _EARLY_EACH * arms)
     now, more, plays = project(traffic, learned, target, 0 if early else HORIZON)
-    last, count = objectives[-1].name, len(traffic.prospects)
-    text = f"At this noise and tolerance, {last} decides in {now:.0%} of requests now"
+    several = traffic.several()
+    kept = f"{now:.0%} of requests get {close(objectives)} now"
+    text = f"At this noise and tolerance, {kept}"
     if more == 0.0:
-        return Outlook(now, 0, count, f"{text}.")
-    asked = _WORDS.get(target, f"{target:.0%}")
-    if early:
-        told = f"{text}; it is too early to say how many more decisions it takes for {asked}."
-        return Outlook(now, None, count, told)
-    if more is not None:
-        told = f"{text}; about {_rounded(more):,} more decisions for {asked}."
-        return Outlook(now, _rounded(more), count, told)
-    text += f"; {asked} are not reached in the next {HORIZON:,} decisions"
-    larger = _larger(objectives, _widened(traffic, plays, target))
-    advice = f"; they may be with {larger}." if larger else "."
-    return Outlook(now, None, count, f"{text}{advice}")
+        text += "."
+    elif early:
+        text += f"; it is too early to say how many more decisions it takes for {asked(target)}."
+    elif more is not None:
+        text += f"; for {asked(target)} it takes in the order of {rounded(more):,} more decisions."
+    else:
+        text += f"; {asked(target)} are not reached in the next {HORIZON:,} decisions"
+        larger = larger_tolerances(objectives, _widened(traffic, plays, target))
+        text += f"; they may be with {larger}." if larger else "."
+    decides = _decides(objectives[-1], several)
+    further = None if more is None else rounded(more) if more > 0.0 else 0
+    return Outlook(now, further, several, len(traffic.prospects), f"{text} {decides}")
+
+
+def _decides(last: Objective, several: float) -> str:
+    """Say in which share of requests the last objective decides between several arms."""
+    if several == 0.0:
+        return f"By the estimates no request has several such arms, so {last.name} decides nothing."
+    share = "all" if several > 0.9999 else f"{max(several, 0.01):.0%} of"
+    return f"By the estimates {share} requests have several such arms: there {last.name} decides."
 
 
 def _widened(traffic: Traffic, plays: Floats, target: float) -> float:
@@ -210,69 +193,3 @@ def _widened(traffic: Traffic, plays: Floats, target: float) -> float:
         reached = traffic.expect(plays, middle)[1] >= target
         low, high = (low, middle) if reached else (middle, high)
     return high
-
-
-def _larger(objectives: Sequence[Objective], widen: float) -> str | None:
-    """Return tolerances that are so many times as large, in words; None if one is too large."""
-    declared = [o for o in objectives[:-1] if o.tolerance]
-    if not declared or any(widen * o.tolerance > 0.5 * o.span for o in declared):
-        return None
-    told = [f"{widen * o.tolerance:.2g} for {o.name}" for o in declared]
-    return f"a tolerance of {enumerated(told)}"
-
-
-def first_guess(
-    objectives: Sequence[Objective], arms: int, coordinates: int, target: float
-) -> Outlook:
-    """Return the outlook before anything is known: arms × coordinates × (noise/tolerance)².
-
-    Nobody says the noise, so it is what the model begins with: a quarter of the range.
-    """
-    declared = [o for o in objectives[:-1] if o.tolerance]
-    last = objectives[-1].name
-    if not declared:
-        names = enumerated([o.name for o in objectives[:-1]])
-        have = "has" if len(objectives) == 2 else "have"
-        return _nothing(f"{names} {have} no tolerance, so {last} decides between equal arms only.")
-    narrowest = min(declared, key=lambda o: o.tolerance / o.span)
-    noise = math.sqrt(FIRST_NOISE) * narrowest.span
-    units = arms * coordinates * (noise / narrowest.tolerance) ** 2
-    needed = units * FOR_EIGHT * TIMES_FOR_NINE ** (10.0 * (target - 0.8))
-    text = (
-        f"A first guess: if single rewards of {narrowest.name} vary by {noise:.3g}, a quarter of "
-        f"its range, it takes in the order of {_rounded(needed):,} decisions until {last} decides "
-        f"in {_WORDS.get(target, f'{target:.0%}')} requests"
-    )
-    if needed <= HORIZON:
-        return Outlook(None, _rounded(needed), 0, f"{text}.")
-    larger = _larger(objectives, math.sqrt(needed / HORIZON))
-    return _nothing(f"{text}; {HORIZON:,} with {larger}." if larger else f"{text}.")
-
-
-def warn_if_far(chooser: "ChooserCore") -> None:
-    """Log a warning if a tolerance is too small to be reached in the next 100,000 decisions."""
-    tolerances = [objective.tolerance for objective in chooser.objectives[:-1]]
-    if not chooser.policy.knows_deviations or not any(tolerances):
-        return
-    guess = first_guess(chooser.objectives, len(chooser.arms), _coordinates(chooser), _LEAST)
-    if guess.more is None:
-        log.warning("a tolerance may be too small to be reached soon. %s", guess.text)
-
-
-def _coordinates(chooser: "ChooserCore") -> int:
-    """Return how many numbers describe an arm linearly in the context."""
-    if not chooser.contexts.features:
-        return 1
-    return 1 + sum(
-        max(1, size - 1) if kind == "category" else size for kind, size in chooser.contexts.layout
-    )
-
-
-def _nothing(text: str) -> Outlook:
-    return Outlook(None, None, 0, text)
-
-
-def _rounded(number: float) -> int:
-    """Return a number with one digit, or two if it begins with a 1."""
-    digits = 1 if f"{number:e}"[0] == "1" else 0
-    return max(1, int(float(f"{number:.{digits}e}")))

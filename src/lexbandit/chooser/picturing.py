@@ -2,12 +2,11 @@
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from lexbandit.chooser.arm_explained import ArmExplained
 from lexbandit.chooser.svg import interval, printable, rect, short, text, wide, xml
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.explaining import ArmExplained, ChooserExplanation
+from lexbandit.objectives import Objective
 
 # Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
 _ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 26, 250, 30, 16, 7, 6
@@ -16,37 +15,39 @@ _LONGEST_ARM, _LONGEST_OBJECTIVE = 32, 19
 _LIKELY, _KNOWN, _BARRED, _BAND = "#1f6fb2", "#555", "#bbb", "#dbe9f6"
 
 
-def picture(told: "ChooserExplanation") -> str:
+def picture(
+    arms: Sequence[ArmExplained], objectives: Sequence[Objective], reason: str, level: float | None
+) -> str:
     """Return the picture, as the text of an SVG file.
 
     The reason stands on top. A likely arm is in colour, a tick marks an arm that is as good as the
     best on the objectives above the one that decides, and a band shows the tolerance. What these
     and the intervals mean stands below.
     """
-    names = [short(arm.name, _LONGEST_ARM) for arm in told.arms]
+    names = [short(arm.name, _LONGEST_ARM) for arm in arms]
     left = 36 + _LETTER * max(map(wide, names))
-    width = left + (_PANEL + _GAP) * len(told.objectives)
-    reason = textwrap.wrap(printable(told.reason), (width - 20) // _IN_WORDS)
-    top = 8 + _LINE * len(reason)
-    bottom = _height_of(top, len(told.arms)) + 8
-    legend = _legend(told)
+    width = left + (_PANEL + _GAP) * len(objectives)
+    wrapped = textwrap.wrap(printable(reason), (width - 20) // _IN_WORDS)
+    top = 8 + _LINE * len(wrapped)
+    bottom = _height_of(top, len(arms)) + 8
+    legend = _legend(arms, objectives, level)
     height = bottom + 20 + _LINE * len(legend)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">',
-        f"<title>{xml(told.reason)}</title>",
+        f"<title>{xml(reason)}</title>",
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
-    parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(reason)]
-    for n, arm in enumerate(told.arms):
+    parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(wrapped)]
+    for n, arm in enumerate(arms):
         y = _height_of(top, n)
         if arm.as_good:
             parts.append(_tick(10, y))
-        weight = "bold" if _is_favoured(told, arm) else "normal"
+        weight = "bold" if _is_favoured(arms, arm) else "normal"
         fill = "black" if arm.allowed else _BARRED
         parts.append(text(26, y + 4, arm.name, _LONGEST_ARM, font_weight=weight, fill=fill))
-    for i in range(len(told.objectives)):
-        parts += _panel(told, i, left + i * (_PANEL + _GAP), top)
+    for i in range(len(objectives)):
+        parts += _panel(arms, objectives, i, left + i * (_PANEL + _GAP), top)
     for n, (mark, words) in enumerate(legend):
         y = bottom + 12 + _LINE * n
         drawn = {"tick": _tick(10, y), "band": rect(10, y - 6, 10, 12, _BAND)}
@@ -55,25 +56,27 @@ def picture(told: "ChooserExplanation") -> str:
     return "".join([*parts, "</svg>"])
 
 
-def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
+def _panel(
+    arms: Sequence[ArmExplained], objectives: Sequence[Objective], i: int, x: int, top: int
+) -> list[str]:
     """Return one objective's title, tolerance, intervals and axis."""
-    objective = told.objectives[i]
+    objective = objectives[i]
     low, high = objective.range
-    bottom = _height_of(top, len(told.arms)) - 10
+    bottom = _height_of(top, len(arms)) - 10
     better = f" ({'more' if objective.goal == 'max' else 'less'} is better)"
     parts = [text(x, top + 16, objective.name, _LONGEST_OBJECTIVE, better, font_weight="bold")]
 
     def across(value: float) -> float:
         return x + _PANEL * (value - low) / (high - low)
 
-    band = _band(told, i)
+    band = _band(arms, objectives, i)
     if band is not None:
         start, end = across(band[0]), across(band[1])
         parts.append(rect(start, top + 24, end - start, bottom - top - 24, _BAND))
-    for n, arm in enumerate(told.arms):
+    for n, arm in enumerate(arms):
         y = _height_of(top, n)
         estimate = arm.estimates[objective.name]
-        colour = _LIKELY if _is_favoured(told, arm) else _KNOWN if arm.allowed else _BARRED
+        colour = _LIKELY if _is_favoured(arms, arm) else _KNOWN if arm.allowed else _BARRED
         if estimate.value is None or estimate.low is None or estimate.high is None:
             parts.append(text(x, y + 4, "not observed yet", fill="#999"))
             continue
@@ -87,16 +90,18 @@ def _panel(told: "ChooserExplanation", i: int, x: int, top: int) -> list[str]:
     ]
 
 
-def _band(told: "ChooserExplanation", i: int) -> tuple[float, float] | None:
+def _band(
+    arms: Sequence[ArmExplained], objectives: Sequence[Objective], i: int
+) -> tuple[float, float] | None:
     """Return what is within the tolerance of the best estimate; None where it plays no part.
 
     An objective is looked at among the arms that are as good on those above it.
     """
-    objective = told.objectives[i]
-    among = [arm for arm in told.arms if arm.allowed and (arm.as_good or i == 0)]
+    objective = objectives[i]
+    among = [arm for arm in arms if arm.allowed and (arm.as_good or i == 0)]
     known = [arm.estimates[objective.name].value for arm in among]
     values = [value for value in known if value is not None]
-    if not values or not objective.tolerance or i == len(told.objectives) - 1:
+    if not values or not objective.tolerance or i == len(objectives) - 1:
         return None
     if objective.goal == "max":
         best = max(values)
@@ -105,23 +110,25 @@ def _band(told: "ChooserExplanation", i: int) -> tuple[float, float] | None:
     return best, min(best + objective.tolerance, objective.range[1])
 
 
-def _legend(told: "ChooserExplanation") -> list[tuple[str, str]]:
+def _legend(
+    arms: Sequence[ArmExplained], objectives: Sequence[Objective], level: float | None
+) -> list[tuple[str, str]]:
     """Return the marks that occur, and what they say."""
     marks = []
-    if any(arm.as_good for arm in told.arms):
-        known = "as far as is known" if told.level is None else "by the estimates"
+    if any(arm.as_good for arm in arms):
+        known = "as far as is known" if level is None else "by the estimates"
         marks.append(("tick", f"counts as good as the best, {known}"))
-    if any(_band(told, i) for i in range(len(told.objectives))):
+    if any(_band(arms, objectives, i) for i in range(len(objectives))):
         marks.append(("band", "within the tolerance of the best estimate"))
-    estimates = [estimate for arm in told.arms for estimate in arm.estimates.values()]
-    if told.level is not None and any(estimate.value is not None for estimate in estimates):
-        marks.append(("interval", f"{told.level:.0%} credible interval, and the estimate"))
+    estimates = [estimate for arm in arms for estimate in arm.estimates.values()]
+    if level is not None and any(estimate.value is not None for estimate in estimates):
+        marks.append(("interval", f"{level:.0%} credible interval, and the estimate"))
     return marks
 
 
-def _is_favoured(told: "ChooserExplanation", arm: "ArmExplained") -> bool:
+def _is_favoured(arms: Sequence[ArmExplained], arm: ArmExplained) -> bool:
     """Tell whether an arm is among the likeliest to be chosen."""
-    chances = [one.propensity for one in told.arms if not math.isnan(one.propensity)]
+    chances = [one.propensity for one in arms if not math.isnan(one.propensity)]
     return bool(chances) and arm.propensity > 0 and arm.propensity >= max(chances)
 
 

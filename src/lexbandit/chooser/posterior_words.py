@@ -2,13 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from lexbandit.chooser.arm_explained import ArmExplained
 from lexbandit.decisions import ArmReport, Explanation, enumerated
 from lexbandit.objectives import Objective
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.explaining import ArmExplained
 
 # So many arms are named one by one; and an arm with fewer rewards near the context than this has
 # an estimate from elsewhere.
@@ -51,7 +48,7 @@ def why(
 
 
 def reason(
-    explanation: Explanation, arms: Sequence["ArmExplained"], objectives: Sequence[Objective]
+    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Tell who leads in each objective, who is how likely as good, and what that leads to."""
     if all(arm.estimates[objectives[0].name].value is None for arm in arms if arm.allowed):
@@ -79,7 +76,7 @@ def reason(
 
 
 def _standing(
-    explanation: Explanation, arms: Sequence["ArmExplained"], objective: Objective, i: int
+    explanation: Explanation, arms: Sequence[ArmExplained], objective: Objective, i: int
 ) -> str:
     """Say who leads in an objective, and how likely the others are as good."""
     level = explanation.standing[i]
@@ -110,7 +107,7 @@ def _standing(
     return f"{told}; {enumerated(listed) if len(listed) < 3 else ', '.join(listed)}."
 
 
-def _decides(explanation: Explanation, arms: Sequence["ArmExplained"], objective: Objective) -> str:
+def _decides(explanation: Explanation, arms: Sequence[ArmExplained], objective: Objective) -> str:
     """Say between which arms the last objective decides, and who leads in it."""
     good = explanation.standing[-1].arms
     if len(good) == 1:
@@ -126,7 +123,7 @@ def _decides(explanation: Explanation, arms: Sequence["ArmExplained"], objective
 
 
 def _drawn(
-    explanation: Explanation, arms: Sequence["ArmExplained"], objectives: Sequence[Objective]
+    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Say which arms are chosen with which probability, and why any but the first."""
     reports = sorted((r for r in explanation.arms if r.allowed), key=lambda r: -r.propensity)

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.ledger import Ledger
+from lexbandit.chooser.waiting import Waiting
 from lexbandit.contexts import Notes
 from lexbandit.errors import InvalidInput, counted, there_are
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.core import ChooserCore
-    from lexbandit.chooser.waiting import Waiting
 
 # Mixtures and sums of probabilities may exceed 1 by rounding.
 _CERTAIN = 1.0 + 1e-9
@@ -71,16 +70,16 @@ class KeptDecision:
     complete: bool
 
 
-def kept(chooser: "ChooserCore", waiting: "Waiting") -> KeptDecision:
+def kept(arms: Arms, ledger: Ledger, waiting: Waiting) -> KeptDecision:
     """Return what is known of a decision that waits."""
     rewards = {
         objective.name: value
-        for objective, value in zip(chooser.objectives, waiting.rewards, strict=True)
+        for objective, value in zip(ledger.objectives, waiting.rewards, strict=True)
         if value is not None
     }
     return KeptDecision(
         waiting.id,
-        chooser._arms.names[waiting.arm],
+        arms.names[waiting.arm],
         waiting.propensity,
         rewards,
         waiting.since,
@@ -107,7 +106,7 @@ def fresh_id(id: Any) -> str:
     return id
 
 
-def record(chooser: "ChooserCore", id: Any, proposal: Any) -> None:
+def record(arms: Arms, ledger: Ledger, id: Any, proposal: Any) -> None:
     """Keep one decision under its id, after a look at every part of it."""
     fresh_id(id)
     if not isinstance(proposal, Proposal):
@@ -115,57 +114,54 @@ def record(chooser: "ChooserCore", id: Any, proposal: Any) -> None:
             f"record takes what propose or proposal returned, got {proposal!r}; for many at once "
             "there is record_many."
         )
-    arms = chooser._arms
     arm = arms.place(proposal.arm)
     point = proposal.point
-    if getattr(point, "shape", None) != (chooser.contexts.dimension,):
-        raise _other_point(point, chooser)
-    chooser._ledger.keep(
+    if getattr(point, "shape", None) != (ledger.contexts.dimension,):
+        raise _other_point(point, ledger)
+    ledger.keep(
         id,
         arm,
         propensity_of(proposal.propensity),
         point,
-        arms.chosen_from(arm, _mask_of(chooser, proposal.mask)),
+        arms.chosen_from(arm, _mask_of(arms, proposal.mask)),
         proposal.notes,
     )
 
 
-def _mask_of(chooser: "ChooserCore", mask: Any) -> Booleans | None:
+def _mask_of(arms: Arms, mask: Any) -> Booleans | None:
     """Return the mask of a proposal; one that is of another chooser is refused."""
     if mask is None or (
         isinstance(mask, np.ndarray)
         and mask.dtype == np.bool_
         and mask.ndim == 1
-        and len(mask) <= len(chooser._arms)
+        and len(mask) <= len(arms)
     ):
         return mask
     raise InvalidInput(
-        f"mask must have True or False for each of {counted(len(chooser._arms), 'arm')}, got "
-        f"{mask!r}."
+        f"mask must have True or False for each of {counted(len(arms), 'arm')}, got {mask!r}."
     )
 
 
-def _other_point(point: Any, chooser: "ChooserCore") -> InvalidInput:
+def _other_point(point: Any, ledger: Ledger) -> InvalidInput:
     return InvalidInput(
-        f"point must be an array of {chooser.contexts.dimension} coordinates, as propose returns "
+        f"point must be an array of {ledger.contexts.dimension} coordinates, as propose returns "
         f"it, got {point!r}: the proposal is of another chooser."
     )
 
 
-def record_many(chooser: "ChooserCore", ids: Any, proposals: Any) -> None:
+def record_many(arms: Arms, ledger: Ledger, ids: Any, proposals: Any) -> None:
     """Keep many decisions under their ids; nothing is kept if anything is wrong."""
     if not isinstance(proposals, Proposals):
         raise InvalidInput(
             f"record_many takes what propose_many or proposals returned, got {proposals!r}."
         )
     listed = _fresh_ids(ids, len(proposals.arms))
-    arms, ledger = chooser._arms, chooser._ledger
     places = [arms.place(arm) for arm in proposals.arms]
     propensities = [propensity_of(p) for p in np.asarray(proposals.propensities).tolist()]
     points = proposals.points
-    if getattr(points, "shape", None) != (len(listed), chooser.contexts.dimension):
-        raise _other_point(points, chooser)
-    masks = _masks_of(chooser, places, proposals.masks)
+    if getattr(points, "shape", None) != (len(listed), ledger.contexts.dimension):
+        raise _other_point(points, ledger)
+    masks = _masks_of(arms, places, proposals.masks)
     ledger.keep_many(listed, places, propensities, points, masks, proposals.notes)
 
 
@@ -189,10 +185,9 @@ def _fresh_ids(ids: Any, n: int) -> list[str]:
 
 
 def _masks_of(
-    chooser: "ChooserCore", places: Sequence[int], masks: Sequence[Booleans | None] | None
+    arms: Arms, places: Sequence[int], masks: Sequence[Booleans | None] | None
 ) -> list[Booleans | None]:
     """Return the mask to keep with each decision."""
-    arms = chooser._arms
     if masks is None and arms.standing is None:
         return [None] * len(places)
     given = [None] * len(places) if masks is None else masks
@@ -201,6 +196,6 @@ def _masks_of(
             f"{there_are(len(given), 'mask')} for {counted(len(places), 'decision')}."
         )
     return [
-        arms.chosen_from(place, _mask_of(chooser, mask))
+        arms.chosen_from(place, _mask_of(arms, mask))
         for place, mask in zip(places, given, strict=True)
     ]

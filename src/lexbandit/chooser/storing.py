@@ -4,13 +4,14 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import received, saving
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.definition import defined, definition
 from lexbandit.chooser.policy_for import plays_known
 from lexbandit.chooser.proposals import propensity_of
@@ -19,8 +20,7 @@ from lexbandit.chooser.waiting import Waiting
 from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy
 
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
+C = TypeVar("C", bound=ChooserCore)
 
 log = logging.getLogger("lexbandit")
 
@@ -51,7 +51,7 @@ class Contents(NamedTuple):
     arrays: Arrays
 
 
-def snapshot(chooser: "Chooser") -> Snapshot:
+def snapshot(chooser: ChooserCore) -> Snapshot:
     """Return all that a chooser is and learned, and the decisions that wait for rewards."""
     ledger = chooser._ledger
     waiting = list(ledger.room)
@@ -155,12 +155,12 @@ def digest(contents: Contents) -> str:
 
 
 def load(
-    make: "type[Chooser]",
+    make: type[C],
     where: str,
     data: bytes,
     policy: Policy | None,
     clock: Callable[[], float],
-) -> "Chooser":
+) -> C:
     """Return a chooser from the bytes of a file; `where` they are from is for messages.
 
     Its decisions to come get ids of their own: those made after the file was saved may have been
@@ -184,7 +184,7 @@ def load(
     return chooser
 
 
-def _fill(chooser: "Chooser", document: Mapping[str, Any], arrays: Arrays) -> None:
+def _fill(chooser: ChooserCore, document: Mapping[str, Any], arrays: Arrays) -> None:
     """Give a chooser what it learned; the policy, which may be a user's own, last: whole or not."""
     chooser._arms.active = checks.allowed_arms(document["active"], (len(chooser._arms),))
     chooser._past |= {str(past) for past in document["past"]}
@@ -230,7 +230,7 @@ def _plays_told(document: Mapping[str, Any], arms: int) -> list[int] | None:
     return plays
 
 
-def _plays_of_policy(chooser: "Chooser") -> list[int]:
+def _plays_of_policy(chooser: ChooserCore) -> list[int]:
     """Return how often the policy learned from each arm, for older files."""
     known = plays_known(chooser.policy)
     if known is None:
@@ -251,7 +251,7 @@ def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.n
 
 
 def _places_in(
-    chooser: "Chooser", kind: str, arrays: Arrays
+    chooser: ChooserCore, kind: str, arrays: Arrays
 ) -> list[tuple[Floats, Booleans | None]]:
     """Return (point, mask) of a file's decisions."""
     n, arms = len(arrays[f"{kind}/points"]), len(chooser._arms)
@@ -262,7 +262,7 @@ def _places_in(
     return [(point, masks[k] if masked[k] else None) for k, point in enumerate(points)]
 
 
-def _waiting(chooser: "Chooser", ids: list[str], arrays: Arrays) -> list[Waiting]:
+def _waiting(chooser: ChooserCore, ids: list[str], arrays: Arrays) -> list[Waiting]:
     n = len(ids)
     places = _places_in(chooser, "waiting", arrays)
     arms = checks.arms_of(arrays["waiting/arms"], rounds=n, arms_known=len(chooser._arms))

@@ -5,18 +5,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lexbandit.chooser import received
 from lexbandit.chooser.comparison import Difference, Judged, differences
+from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.received import Received
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.decisions import enumerated
 from lexbandit.errors import counted
 from lexbandit.objectives import Objective
-
-if TYPE_CHECKING:
-    from lexbandit.chooser.chooser import Chooser
 
 # So many arms are shown as text, the most played first.
 _SHOWN = 10
@@ -139,15 +137,15 @@ class Summary:
         if not compared:
             return ["Always playing one arm instead: nothing known yet."]
         lines = ["Always playing one arm instead would have been (95 % intervals):"]
-        most = max(_rewards(told) for told in self.against.values())
+        rewarded = max(mean.count for mean in self.received.values())
         for arm in compared[:_SHOWN]:
-            lines.append(f"always {arm}: {self._line(arm, most)}")
+            lines.append(f"always {arm}: {self._line(arm, rewarded)}")
         rest = len(self.plays) - len(compared[:_SHOWN])
         if rest:
             lines.append(f"and {counted(rest, 'more arm')}.")
         return lines
 
-    def _line(self, arm: str, most: int) -> str:
+    def _line(self, arm: str, rewarded: int) -> str:
         """Return how an arm compares in every objective, and on what that rests."""
         told = {name: one for name, one in self.against[arm].items() if one.decisions}
         unknown = [one for one in told.values() if one.value is None]
@@ -158,8 +156,8 @@ class Summary:
         if modelled >= _TOLD and not unknown:
             notes.append(f"{modelled:.0%} judged by the model")
         count = _rewards(told)
-        if count < most:
-            notes.append(f"over the {counted(count, 'decision')} that allowed it")
+        if count < rewarded:
+            notes.append(f"over the {count:,} of {counted(rewarded, 'decision')} that allowed it")
         line = ", ".join(f"{name} {_worse_or_better(one)}" for name, one in told.items())
         return f"{line} [{'; '.join(notes)}]" if notes else line
 
@@ -227,7 +225,7 @@ class Taken(NamedTuple):
     held: list[Waiting]
 
 
-def taken_of(chooser: "Chooser") -> Taken:
+def taken_of(chooser: ChooserCore) -> Taken:
     """Return a copy of what a summary is made of."""
     ledger = chooser._ledger
     return Taken(

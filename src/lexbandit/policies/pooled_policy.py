@@ -69,6 +69,14 @@ class Prospect(NamedTuple):
     bands: Floats
     allowed: Booleans
 
+    @property
+    def as_good(self) -> Booleans:
+        """Which arms are within the bands of all objectives before the last, by the estimates."""
+        left = self.allowed.copy()
+        for means, band in zip(self.known.means[:-1], self.bands, strict=False):
+            left &= means >= means[left].max() - band
+        return left
+
 
 class PooledPolicy(Policy):
     """A rule that decides by a pooled regression on features of the context.

@@ -123,9 +123,11 @@ class EliminatingRule(CellPolicy):
             return active, f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
         told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
         if widest > v:
+            least = f"Of these {listed(chosen)} {is_are(chosen)} known least,"
+            known = least if active.sum() > 1 else "It is known"
             return active, (
-                f"{told} Of these {listed(chosen)} {is_are(chosen)} known least, to within "
-                f"{widest:.4g}, which is more than v = {v:.4g}; played to learn{drawn(chosen)}."
+                f"{told} {known} to within {widest:.4g}, which is more than v = {v:.4g}; played "
+                f"to learn{drawn(chosen)}."
             )
         return active, (
             f"{told} All are known to within v = {v:.4g}. To be played: {listed(chosen)}, the "

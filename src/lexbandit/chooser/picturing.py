@@ -27,7 +27,8 @@ def picture(
     names = [short(arm.name, _LONGEST_ARM) for arm in arms]
     left = 36 + _LETTER * max(map(wide, names))
     width = left + (_PANEL + _GAP) * len(objectives)
-    wrapped = textwrap.wrap(printable(reason), (width - 20) // _IN_WORDS)
+    letters = (width - 20) // _IN_WORDS
+    wrapped = textwrap.wrap(printable(reason), letters, break_on_hyphens=False)
     top = 8 + _LINE * len(wrapped)
     bottom = _height_of(top, len(arms)) + 8
     legend = _legend(arms, objectives, level)

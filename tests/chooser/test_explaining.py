@@ -11,7 +11,7 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import picturing, posterior_words
+from lexbandit.chooser import posterior_words, svg
 from lexbandit.chooser.arm_explained import Estimate
 
 Make = Callable[..., lb.Chooser]
@@ -413,7 +413,7 @@ def test_a_name_of_any_length_is_cut_at_once(make: Make, monkeypatch: pytest.Mon
         return len(words)
 
     told = make(arms=["w" * 8_000, "b"]).explain(CONTEXT)
-    monkeypatch.setattr(picturing, "_wide", wide)
+    monkeypatch.setattr(svg, "wide", wide)
     assert f"{'w' * 31}…</text>" in told.svg()
     assert measured < 2_000
 

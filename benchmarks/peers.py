@@ -55,7 +55,7 @@ def rewards(n: int) -> list[list[tuple[float, float]]]:
     ]
 
 
-def chooser(policy: str | None = None) -> lb.Chooser:
+def chooser(policy: str | None = None, **settings: Any) -> lb.Chooser:
     return lb.Chooser(
         policy=policy,
         objectives=[
@@ -66,6 +66,7 @@ def chooser(policy: str | None = None) -> lb.Chooser:
         context=[lb.Number("length"), lb.Number("hour"), lb.Number("load")],
         keep=200_000,
         seed=0,
+        **settings,
     )
 
 

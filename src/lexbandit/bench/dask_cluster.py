@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +22,22 @@ _SECONDS_TO_CONNECT = 15
 @contextmanager
 def connected(address: str, workers: int) -> Iterator[Ended]:
     """Connect to a cluster, or start one here, and give a function that plays runs on it."""
+    with _client(address, workers) as client:
+        yield lambda task, runs: _ended(client, task, runs)
+
+
+@contextmanager
+def executor(address: str, workers: int) -> Iterator[Executor]:
+    """Connect to a cluster, or start one here, and give an executor whose tasks run on it.
+
+    A task whose worker dies is done again by another, up to Dask's `allowed-failures`.
+    """
+    with _client(address, workers) as client:
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
+def _client(address: str, workers: int) -> Iterator[Client]:
     cluster = None
     if address == "local":
         cluster = LocalCluster(
@@ -37,7 +54,7 @@ def connected(address: str, workers: int) -> Iterator[Ended]:
             f"no Dask scheduler answers at {address!r} (such as tcp://127.0.0.1:8786): {error}"
         ) from error
     try:
-        yield lambda task, runs: _ended(client, task, runs)
+        yield client
     finally:
         with _hushed():
             client.close()

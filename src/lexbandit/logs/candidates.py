@@ -32,6 +32,7 @@ class Candidate(ABC):
     features  the features of contexts that it reads
     extra     the columns of the table that it reads besides
     learns    whether it goes on learning from the log, so its rows must come in order
+    arms      the names of its arms, if they are not those of the log
     """
 
     name: str
@@ -39,10 +40,15 @@ class Candidate(ABC):
     features: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     learns: bool = False
+    arms: tuple[str, ...] = ()
 
     @abstractmethod
     def probabilities(self, rows: Rows) -> Floats | None:
         """Return the probability of every arm in each row, float[n, K]; None: what was logged."""
+
+    def rewritten(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Return what `sum_block` is given, for a candidate that is scored otherwise."""
+        return arrays
 
 
 class Asked(NamedTuple):
@@ -94,6 +100,9 @@ def checked(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats |
         f"the candidate {candidate.name} has no exact probabilities (NaN), so it cannot be "
         "evaluated on a log.",
     )
+    if rows.allowed is not None:  # where one arm only was allowed, there was nothing to decide
+        forced = rows.allowed.sum(axis=1) == 1
+        shares = np.where(forced[:, np.newaxis], rows.allowed, shares).astype(np.float64)
     totals = shares.sum(axis=1)
     rows.refuse(
         (np.abs(totals - 1.0) > _ROUNDING) | (shares < 0.0).any(axis=1),
@@ -195,6 +204,7 @@ class _Frozen(Candidate):
         masks = None
         if rows.allowed is not None:
             masks = rows.allowed[:, self._places] & chooser._arms.active
+            masks[rows.allowed.sum(axis=1) == 1] = True  # nothing to decide: see `checked`
             rows.refuse(
                 ~masks.any(axis=1),
                 rows.columns.allowed,

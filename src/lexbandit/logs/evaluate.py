@@ -14,6 +14,8 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.kernels.estimation import LEAST
+from lexbandit.logs import replay  # noqa: F401  (it adds kinds of candidates)
 from lexbandit.logs.candidates import Candidate, candidate_of, checked
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
 from lexbandit.logs.differences import Estimator, differences
@@ -74,13 +76,13 @@ def evaluate(
     work = _Work(log, policy, baseline, origin, _splits(log, origin, segments), log.reward_model())
     found = _sum_log(work, executor, progress)
     total = merge(found.total)
-    diagnostics = diagnose(total, log.arms)
+    diagnostics = diagnose(total, policy.arms or log.arms)
     _refuse_no_overlap(diagnostics, policy)
     settings: dict[str, Any] = {
         "alpha": level,
         "estimator": estimator,
         "interval": interval,
-        "least_propensity": log.explore / len(log.arms),
+        "least_propensity": 0.0 if policy.arms else _promise(log, total),
     }
     each = differences(total, log.objectives, **settings)
     return Evaluation(
@@ -192,6 +194,7 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
         "predicted": predicted,
         "allowed": rows.allowed,
     }
+    arrays = work.candidate.rewritten(arrays)
     start = rows.start - work.origin
     found = _Summed([sum_block(start, **arrays)], tuple({} for _ in work.splits))
     for split, segments in zip(work.splits, found.segments, strict=True):
@@ -232,6 +235,12 @@ def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, 
         return ()
     tables = list(log.source.tables(origin, min(origin + _FIRST, log.rows), wanted))
     return splits(features, log.columns, pl.concat(tables))
+
+
+def _promise(log: Log, sums: Sums) -> float:
+    """Return the least propensity that `explore` promises; 0 if the log breaks the promise."""
+    least = log.explore / len(log.arms)
+    return least if float(sums.arms[:, :, LEAST].min()) >= least * (1.0 - 1e-9) else 0.0
 
 
 def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate) -> None:

@@ -1,0 +1,265 @@
+"""`evaluate`: candidates of every kind, against the truth, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lexbandit as lb
+from lexbandit.errors import InvalidInput
+from lexbandit.logs import evaluate as evaluating
+from lexbandit.logs.candidates import candidate_of, checked, with_tolerances
+from logs.made import ARMS, COST, QUALITY, SHARES, chooser, frame, log_of
+
+N = 1_200
+TABLE = frame(N)
+
+
+def taught(**settings: Any) -> lb.Chooser:
+    """A chooser that learned from another log."""
+    made = chooser(**settings)
+    made.learn(frame(300, seed=9).drop("id", "time"))
+    return made
+
+
+def shares_of(candidate: Any, log: lb.Log, **settings: Any) -> np.ndarray:
+    """The probabilities of a candidate in all rows."""
+    made = candidate_of(candidate, log, **settings)
+    parts = [checked(made, rows, log.arms) for rows in log.batches(extra=made.extra)]
+    return np.concatenate([part for part in parts if part is not None])
+
+
+@pytest.mark.compiled
+def test_always_an_arm_is_near_the_truth_and_covered() -> None:
+    log = log_of(frame(3_000))
+    for k, arm in enumerate(ARMS):
+        report = lb.evaluate(log, f"always:{arm}", segments=())
+        truth = {"quality": QUALITY[k] - SHARES @ QUALITY, "cost": SHARES @ COST - COST[k]}
+        for name, true in truth.items():
+            found = report[name]
+            assert found.low <= true <= found.high
+            assert found.difference == pytest.approx(true, abs=0.05)
+            assert (found.level, found.estimator) == (0.95, "dr")
+        assert report.candidate == f"always:{arm}"
+    assert report.verdict in ("worse in cost", "cannot tell")
+    assert report.diagnostics.effective_rows == pytest.approx(600, abs=60)
+
+
+def test_the_report_says_all_of_it() -> None:
+    report = lb.evaluate(log_of(TABLE), "always:medium")
+    text = str(report)
+    for word in (report.decision.sentence, "quality", "cost", "exploratory", "task = chat"):
+        assert word in text
+    told = json.loads(json.dumps(report.to_dict()))
+    assert told["verdict"] == report.verdict
+    assert told["objectives"]["cost"]["difference"] == report["cost"].difference
+    picture = report.svg()
+    assert picture.startswith("<svg")
+    for word in ("within the tolerance", "effective rows", "task = code", "cost"):
+        assert word in picture
+    with pytest.raises(InvalidInput, match="did you mean 'cost'"):
+        report["costs"]
+
+
+def test_segments_are_the_rows_they_say() -> None:
+    report = lb.evaluate(log_of(TABLE), "always:medium")
+    chat = next(one for one in report.segments if one.label == "task = chat")
+    assert chat.rows == (TABLE["task"] == "chat").sum()
+    alone = lb.evaluate(
+        log_of(TABLE), "always:medium", segments=["task"], estimator="ips", interval="asymptotic"
+    )
+    assert [one.label for one in alone.segments] == ["task = chat", "task = code"]
+    only = lb.evaluate(
+        log_of(TABLE.filter(pl.col("task") == "chat")),
+        "always:medium",
+        segments=(),
+        estimator="ips",
+        interval="asymptotic",
+    )
+    assert alone.segments[0]["cost"].difference == pytest.approx(only["cost"].difference)
+    quarters = [one.rows for one in report.segments if one.feature == "tokens"]
+    assert sum(quarters) == N
+    assert min(quarters) > N / 5
+
+
+def test_a_function_and_a_column_and_always_are_one() -> None:
+    table = TABLE.with_columns(
+        pl.lit("medium").alias("plan"), pl.Series("mix", [[0.0, 1.0, 0.0]] * N)
+    )
+    log = log_of(table)
+
+    def medium(contexts: pl.DataFrame) -> np.ndarray:
+        assert contexts.columns == ["tokens", "task"]
+        return np.tile([0.0, 1.0, 0.0], (len(contexts), 1))
+
+    expected = shares_of("always:medium", log)
+    for given in (medium, "column:plan", "column:mix"):
+        np.testing.assert_array_equal(shares_of(given, log), expected)
+
+
+def test_a_chooser_as_it_stands(tmp_path: Path) -> None:
+    made = taught(explore=0.1)
+    table = TABLE.head(150)
+    contexts = table.select("tokens", "task")
+    expected = made.propensities_many(contexts)
+    log = log_of(table)
+    np.testing.assert_array_equal(shares_of(made, log), expected)
+    made.save(tmp_path / "router.lexbandit")
+    np.testing.assert_array_equal(shares_of(str(tmp_path / "router.lexbandit"), log), expected)
+    before = made.digest()
+    lb.evaluate(log, made, segments=())
+    assert made.digest() == before
+
+
+def test_retired_arms_have_no_probability() -> None:
+    made = taught()
+    made.retire_arm("large")
+    shares = shares_of(made, log_of(TABLE.head(100)))
+    assert (shares[:, 2] == 0.0).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+def test_another_tolerance_for_the_same_chooser() -> None:
+    made = taught()
+    wide = with_tolerances(made, {"quality": 1.0})
+    assert wide.objectives[0].tolerance == 1.0
+    log = log_of(TABLE.head(100))
+    shares = shares_of({"chooser": made, "tolerance": {"quality": 1.0}}, log)
+    np.testing.assert_array_equal(
+        shares, wide.propensities_many(TABLE.head(100)[["tokens", "task"]])
+    )
+    # With all as good in quality, the cheapest is played.
+    assert shares[:, 0].mean() > 0.8
+    assert not np.allclose(shares, shares_of(made, log))
+
+
+def test_rows_that_trained_a_policy_do_not_evaluate_it() -> None:
+    log = log_of(TABLE.head(400))
+    for until in (0.5, 60.0 * 200):
+        candidate = candidate_of("lex-linucb", log, until)
+        assert candidate.trained == 200
+    report = lb.evaluate(log, {"policy": "lex-linucb"}, train_until=0.5, segments=())
+    assert (report.rows, report.trained) == (200, 200)
+    changed = TABLE.head(400).with_columns(
+        quality=pl.when(pl.int_range(400) < 200).then(0.0).otherwise(pl.col("quality"))
+    )
+    # What "always" is found to give does not depend on the rows before.
+    for table in (TABLE.head(400), changed):
+        fresh = lb.evaluate(
+            log_of(table), "always:small", against="lex-linucb", train_until=0.5, segments=()
+        )
+        assert fresh.rows == 200
+    with pytest.raises(InvalidInput, match="train_until"):
+        lb.evaluate(log, "lex-linucb")
+
+
+def test_unequal_allowed_sets_and_rows_with_one_arm() -> None:
+    arms = TABLE["arm"].to_list()
+    some: list[list[str]] = [[*{arm, "small"}] if n % 2 else ARMS for n, arm in enumerate(arms)]
+    sizes = np.array([len(one) for one in some])
+    shares = np.where(sizes == 1, 1.0, np.where(sizes == 2, 0.5, 1 / 3))
+    log = log_of(TABLE.with_columns(allowed=pl.Series(some), propensity=pl.Series(shares)))
+    with pytest.raises(InvalidInput, match=r"column 'allowed'.*'medium', which was not allowed"):
+        lb.evaluate(log, "always:medium")
+    found = shares_of("always:medium,small", log)
+    medium = np.array(["medium" in one for one in some])
+    np.testing.assert_array_equal(found[:, 1], medium.astype(float))
+    np.testing.assert_array_equal(found[:, 0], (~medium).astype(float))
+    # Where one arm only was allowed there was nothing to decide, whatever the candidate.
+    forced = sizes == 1
+    assert forced.sum() > 100
+    np.testing.assert_array_equal(shares_of("always:small", log)[forced, 0], 1.0)
+
+
+def test_rows_that_keep_an_earlier_arm_have_no_support() -> None:
+    kept = TABLE.with_columns(
+        arm=pl.when(pl.int_range(N) % 2 == 0).then(pl.lit("small")).otherwise("arm"),
+        propensity=pl.when(pl.int_range(N) % 2 == 0).then(1.0).otherwise("propensity"),
+    )
+    report = lb.evaluate(log_of(kept), "always:large", segments=())
+    assert report.diagnostics.mean_weight == pytest.approx(0.5, abs=0.1)
+    assert report.verdict == "cannot tell"
+    # With the arms that were allowed there, these rows decide nothing and do no harm.
+    lists = [["small"] if n % 2 == 0 else ARMS for n in range(N)]
+    report = lb.evaluate(
+        log_of(kept.with_columns(allowed=pl.Series(lists))), "always:large", segments=()
+    )
+    assert report.diagnostics.mean_weight == pytest.approx(1.0, abs=0.1)
+
+
+def test_missing_objectives_are_missing() -> None:
+    half = TABLE.with_columns(cost=pl.when(pl.int_range(N) % 2 == 0).then("cost"))
+    report = lb.evaluate(log_of(half), "always:small", segments=())
+    assert (report["quality"].rows, report["quality"].missing) == (N, 0)
+    assert (report["cost"].rows, report["cost"].missing) == (N // 2, N // 2)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("given", ["replay:random", "dr-replay:random"])
+def test_a_policy_that_is_replayed_from_scratch(given: str) -> None:
+    report = lb.evaluate(log_of(frame(3_000)), given, segments=())
+    # Uniformly random, the truth is known.
+    for name, values, sign in (("quality", QUALITY, 1.0), ("cost", COST, -1.0)):
+        truth = sign * (values.mean() - SHARES @ values)
+        assert report[name].low <= truth <= report[name].high
+        assert report[name].difference == pytest.approx(truth, abs=0.08)
+    if given == "replay:random":
+        accepted = next(arm for arm in report.diagnostics.arms if arm.arm == "accepted")
+        assert accepted.share == pytest.approx(0.2, abs=0.03)  # the least propensity
+
+
+@pytest.mark.compiled
+def test_a_policy_learns_while_it_is_replayed() -> None:
+    log = log_of(TABLE, context=[])
+    shares = shares_of("dr-replay:lex-thompson", log)
+    # It leaves the arm that is worse than the others by five times the tolerance.
+    assert shares[-300:, 0].mean() < 0.5 * shares[:50, 0].mean()
+
+
+@pytest.mark.parametrize(
+    ("table", "candidate", "words"),
+    [
+        (TABLE.filter(pl.col("arm") == "small"), "always:medium", "every row played 'small'"),
+        (TABLE.filter(pl.col("arm") != "large"), "always:large", "no overlap"),
+        (TABLE, "always:huge", "unknown arm 'huge'"),
+        (TABLE, "column:nothing", "unknown column"),
+        (TABLE, "column:task", "unknown arm"),
+        (TABLE, "logged", "the candidate is what was logged"),
+        (TABLE, 3, "a candidate is"),
+        (TABLE, "replay:nothing", "unknown policy"),
+        (TABLE, lambda frame: np.ones((len(frame), 2)), "a probability for each of 3 arms"),
+        (TABLE, lambda frame: np.ones((len(frame), 3)), "row 0: .* add up to 1"),
+        (TABLE, lambda frame: np.full((len(frame), 3), np.nan), "no exact probabilities"),
+        (TABLE.head(0), "always:small", "empty"),
+    ],
+)
+def test_what_is_refused(table: pl.DataFrame, candidate: Any, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        lb.evaluate(log_of(table), candidate)
+
+
+def test_a_candidate_of_another_definition_is_refused() -> None:
+    other = lb.Chooser(objectives=[lb.Objective("quality")], arms=["small", "tiny"])
+    with pytest.raises(InvalidInput, match="'tiny'"):
+        lb.evaluate(log_of(TABLE), other)
+    other = chooser(context=[lb.Number("length", 0, 1)])
+    with pytest.raises(InvalidInput, match=r"'length'.*another definition"):
+        lb.evaluate(log_of(TABLE), other)
+
+
+def test_it_takes_a_log_only() -> None:
+    with pytest.raises(InvalidInput, match="takes a Log"):
+        lb.evaluate(TABLE, "always:small")  # type: ignore[arg-type]
+
+
+def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluating, "_BLOCKS", 1)
+    seen: list[tuple[int, int]] = []
+    lb.evaluate(
+        log_of(TABLE), "always:small", segments=(), progress=lambda *done: seen.append(done)
+    )
+    assert seen[-1] == (N, N)
+    assert seen == sorted(seen)

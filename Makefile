@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help serve reproduce evidence test test-all check browser bench docs lock clean
+.PHONY: help serve reproduce evidence test test-all check browser bench docs lock audit clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,10 @@ docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor whe
 lock: $(READY)  ## pin every dependency with its hashes
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
+
+audit: $(READY)  ## known vulnerabilities of the pinned packages; needs network access
+	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --disable-pip --requirement requirements.lock
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

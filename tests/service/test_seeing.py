@@ -1,7 +1,6 @@
 """What operators see: the metrics of a point, of its arms, of the log and of the process."""
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +109,3 @@ def test_a_storage_that_does_not_tell_its_size_hides_nothing_else(
             assert of("ready") in told
 
     asyncio.run(run())
-
-
-DEPLOY = Path(__file__).parents[2] / "deploy"
-
-
-def names_in(text: str) -> set[str]:
-    """Return the metrics that a text names."""
-    return set(re.findall(r"\blexbandit_[a-z_]+", text))

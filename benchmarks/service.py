@@ -56,6 +56,11 @@ context = [
     {{kind = "category", name = "task", values = ["code", "maths", "chat"]}},
 ]
 """
+# The policy that was the default before lex-thompson, for the point of CONFIG.
+FORMER = """
+policy = "lex-linucb"
+settings = {threshold = 0.5}
+"""
 PATH = "/v1/router/decisions"
 BATCH = 5000
 TASKS = ("code", "maths", "chat")
@@ -114,6 +119,7 @@ def lines(seconds: float) -> list[Line]:
     return [
         Line("nothing stored", "forget", one),
         Line("SQLite FULL", "sqlite", one),
+        Line("SQLite FULL, the former default policy", "former", one),
         Line("SQLite FULL, ids of the caller", "sqlite", keyed),
         Line("SQLite FULL, a reward after each: requests", "sqlite", both),
         Line("PostgreSQL", "postgresql", one),
@@ -159,7 +165,8 @@ def command(kind: str, folder: Path, port: int, url: str | None, by_hand: str) -
     if storage is None:
         return None
     config = folder / "service.toml"
-    config.write_text(CONFIG.format(storage=storage, port=port))
+    told = CONFIG.format(storage=storage, port=port)
+    config.write_text(told + FORMER if kind == "former" else told)
     served = [sys.executable, "-m", "benchmarks.served", str(config), core]
     return [*served, "forget"] if kind == "forget" else served
 
@@ -231,6 +238,8 @@ def report(console: Console, found: dict[str, Measured]) -> None:
     target(
         f"{durable.decisions:,.0f} durable decisions/s (at least 5,000)", durable.decisions, 5000
     )
+    ratio = durable.decisions / found["SQLite FULL, the former default policy"].decisions
+    target(f"durable is {ratio:.2f} of the former default policy's (at least 0.85)", ratio, 0.85)
     p99 = durable.answered.p99
     target(f"p99 {p99:.1f} ms (under 25)", 0, 0, p99 < 25)
     batch = found[f"SQLite FULL, batches of {BATCH}"].decisions

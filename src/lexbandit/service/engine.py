@@ -84,6 +84,8 @@ class Engine(EngineCore):
             if not skip_untaken:
                 opening.check_taken(engine.points)
             opening.report(engine.points)
+            for definition in points.values():
+                opening.warn_of_log(definition)
             engine._journal.start()
             await opening.begin(engine)
             if skip_untaken:  # the next start goes on from here, and need not be told again

@@ -1,7 +1,9 @@
 """The log of a decision service as rows, for `lexbandit.Log`: sqlite:FILE or postgresql://…"""
 
 import asyncio
+import shutil
 import tempfile
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,21 @@ from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make
 _PAGE = 500
 
 
+class _Folder:
+    """A folder that is removed with this object, or when the process ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lexbandit-log-"))
+        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def opened(url: str, point: str | None) -> Opened:
     """Export a decision point into a file that is kept for as long as the log is read.
 
     The service may go on meanwhile. Without `point`, the storage must have one only.
     """
-    folder = tempfile.TemporaryDirectory(prefix="lexbandit-log-")
-    path = Path(folder.name) / "decisions.parquet"
+    folder = _Folder()
+    path = folder.path / "decisions.parquet"
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
             definition = thread.submit(asyncio.run, _export(url, point, path)).result()
@@ -56,9 +66,8 @@ async def _definitions(storage: Storage) -> dict[str, Definition]:
     """Return what every decision point of a log is, with all arms it ever had."""
     found: dict[str, dict[str, Any]] = {}
     arms: dict[str, list[str]] = {}
-    seq = 0
-    while page := await storage.read_since(seq, _PAGE):
-        seq = page[-1].seq
+    page, seq = await storage.first_events(), await storage.removed()
+    while True:
         for event in page:
             if event.kind == "begin":
                 body = read_body(event)
@@ -66,6 +75,10 @@ async def _definitions(storage: Storage) -> dict[str, Definition]:
                 arms[event.point] = [*arms.get(event.point, []), *body["arms"]]
             elif event.kind == "arm":
                 arms.setdefault(event.point, []).append(read_body(event)["arm"])
+        page = await storage.read_since(seq, _PAGE)
+        if not page:
+            break
+        seq = page[-1].seq
     return {
         point: Definition(
             [objective_of(one) for one in plain["objectives"]],

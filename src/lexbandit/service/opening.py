@@ -6,7 +6,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from lexbandit.chooser.policy_for import DEFAULT
 from lexbandit.errors import InvalidInput, counted
+from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.point import Point
@@ -84,6 +88,45 @@ def _lost(name: str, removed: int, reason: str) -> CorruptLog:
         f"the events up to {removed} were removed from the log, and the snapshots of {name} that "
         f"hold what they taught cannot be read: {reason} Restore the log from a backup."
     )
+
+
+def warn_of_log(definition: Definition) -> None:
+    """Say so if the log of a point will not tell what another policy would have done.
+
+    That takes probabilities of several arms in each decision: a policy that draws, or `explore`.
+    """
+    if definition.explore > 0.0 or len(definition.arms) == 1 or draws(definition):
+        return
+    log.warning(
+        "%s: the policy %r plays one arm for certain, and explore is 0, so the log will not tell "
+        "what another policy would have done (lexbandit evaluate). With explore = 0.05 it would.",
+        definition.name,
+        definition.policy,
+    )
+
+
+def draws(definition: Definition) -> bool:
+    """Tell whether a policy gives several arms a probability, where it saw little of two.
+
+    Both had rewards of 0 and 1, and one of them a single success more.
+    """
+    objectives = len(definition.objectives)
+    try:
+        policy = make_policy(
+            definition.policy or DEFAULT,
+            arms=2,
+            dimension=1,
+            objectives=objectives,
+            horizon=definition.horizon or 1_000,
+        )
+    except InvalidInput:  # a wrapper, or one with settings of its own: nothing is said of it
+        return True
+    contexts, arms = np.full((42, 1), 0.5), np.arange(42) % 2
+    rewards = np.tile((np.arange(42) // 2 % 2).astype(float)[:, np.newaxis], objectives)
+    rewards[0] = 1.0
+    policy.update_many(contexts, arms, rewards)
+    shares = policy.propensities_many(contexts[:1])[0]
+    return not bool((shares >= 1.0 - 1e-9).any())
 
 
 def found_in(point: Point) -> str:

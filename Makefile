@@ -22,8 +22,9 @@ reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 
 serve: $(READY)  ## the decision service with a sample, at http://127.0.0.1:8080/
 	$(BIN)/lexbandit serve samples/router.toml --no-auth
 
-evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives (docs/beyond.md; by estimate half an hour on 2 cores)
+evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives, verdicts from logs (docs/beyond.md, docs/log-estimators.md; by estimate half an hour on 2 cores)
 	$(BIN)/lexbandit run 'beyond-*' 'rates-*' 'growth-*' 'objectives*' periodic bounds 'tree*' --out results-beyond
+	$(BIN)/python -m benchmarks.log_study
 
 example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models
 	$(BIN)/python -m examples.$*

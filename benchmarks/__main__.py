@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import bands, bench, core, linear, policies, starting
+from benchmarks import bands, bench, core, linear, logs, policies, starting
 
 console = Console(width=110)
 core.replay_and_step(console)
@@ -13,6 +13,7 @@ linear.against_twins(console)
 linear.by_rounds(console)
 linear.by_features(console)
 bands.probabilities(console)
+logs.arrays(console)
 policies.every_policy(console)
 bench.whole_runs(console)
 bench.scaling(console)

@@ -112,7 +112,7 @@ def test_all_looks_cover_the_truth(policy: str, against: str) -> None:
     runs = worlds.play(policy, MEANS, runs=200, rows=rows, seed=11)
     candidate = worlds.always(1, 2, rows)
     baseline = None if against == "logged" else worlds.always(0, 2, rows)
-    least = 0.1 if policy == "epsilon-greedy" else 0.0
+    least = worlds.LEAST[policy]
     lows, highs = intervals(runs, candidate, baseline, every, least)
     earned = np.einsum("rtk,kd->rdt", runs.chances, MEANS)
     if baseline is not None:
@@ -158,7 +158,7 @@ BEYOND = np.array([[0.6, 0.2], [0.499, 0.9]])
 def false_claims(policy: str, *, runs: int, rows: int, seed: int) -> dict[str, int]:
     """Count runs that ever make a false claim, a look every 100 rows."""
     candidate, baseline = worlds.always(1, 2, rows), worlds.always(0, 2, rows)
-    least = 0.1 if policy == "epsilon-greedy" else 0.0
+    least = worlds.LEAST[policy]
     same = worlds.play(policy, EQUAL, runs=runs, rows=rows, seed=seed)
     beyond = worlds.play(policy, BEYOND, runs=runs, rows=rows, seed=seed + 1)
     equal_lows = intervals(same, candidate, baseline, 100, least)[0]

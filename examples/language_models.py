@@ -18,6 +18,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,13 +98,14 @@ def generated(prompts: int = 1785) -> tuple[list[dict[str, object]], Floats]:
 
 
 # 3. The router. Choose, ask that model, tell what its answer was worth and what it cost.
-def route(contexts: list[dict[str, object]], outcomes: Floats, seed: int) -> Floats:
-    """Route the prompts one by one; returns the models asked."""
+def route(contexts: list[dict[str, object]], outcomes: Floats, seed: int, **more: Any) -> Floats:
+    """Route the prompts one by one, with further settings of the chooser; returns the models."""
     chooser = lb.Chooser(
         objectives=OBJECTIVES,
         arms=ARMS,
         context=CONTEXT,
         seed=seed,
+        **more,
     )
     asked = []
     for context, outcome in zip(contexts, outcomes, strict=True):

@@ -13,7 +13,7 @@ STUDIES = Path(__file__).parents[2] / "studies"
 
 # Each is a [[policies]] table. What `Chooser` did by default in the first version is the baseline.
 # lex-thompson at caution 1 is its default with another seed: the two agree within their errors.
-POLICIES = """\
+_DEFAULTS = """\
 [[policies]]
 name = "lex-linucb"
 label = "lex-linucb (0.5)"
@@ -23,20 +23,23 @@ threshold = 0.5
 name = "lex-thompson"
 
 [[policies]]
-name = "lex-thompson"
-label = "lex-thompson (caution)"
-grid = { caution = ["1/4", "1/2", "1", "2", "4"] }
-
-[[policies]]
-name = "lex-thompson"
-label = "lex-thompson (exploration)"
-grid = { exploration = ["0.3", "0.6", "1"] }
-
-[[policies]]
 name = "cs-ts"
 
 [[policies]]
 name = "cs-ucb"
+"""
+
+POLICIES = f"""\
+{_DEFAULTS}
+[[policies]]
+name = "lex-thompson"
+label = "lex-thompson (caution)"
+grid = {{ caution = ["1/4", "1/2", "1", "2", "4"] }}
+
+[[policies]]
+name = "lex-thompson"
+label = "lex-thompson (exploration)"
+grid = {{ exploration = ["0.3", "0.6", "1"] }}
 
 [[policies]]
 name = "cs-etc"
@@ -50,24 +53,11 @@ name = "thompson"
 [[policies]]
 name = "sum-thompson"
 label = "sum-thompson (price)"
-grid = { price = ["0.1", "0.3", "1", "3"] }
+grid = {{ price = ["0.1", "0.3", "1", "3"] }}
 """
 
-LONG_POLICIES = """\
-[[policies]]
-name = "lex-linucb"
-label = "lex-linucb (0.5)"
-threshold = 0.5
-
-[[policies]]
-name = "lex-thompson"
-
-[[policies]]
-name = "cs-ts"
-
-[[policies]]
-name = "cs-ucb"
-
+LONG_POLICIES = f"""\
+{_DEFAULTS}
 [[policies]]
 name = "sum-thompson"
 """

@@ -1,4 +1,4 @@
-"""Random worlds of fifteen kinds, as practitioners meet them, each with tolerances of its own."""
+"""Random worlds of seventeen kinds, as practitioners meet them, each with tolerances of its own."""
 
 import math
 from collections.abc import Callable
@@ -149,6 +149,23 @@ def _failing(chance: Floats, deviation: float) -> Law:
         rest = uniform.copy()  # given that it does not fail, this is uniform again
         rest[..., 0] = np.where(fails, 0.5, (uniform[..., 0] - chance) / (1.0 - chance))
         return np.where(fails, 0.0, means / (1.0 - chance) + deviation * _normal(rest))
+
+    return draw
+
+
+def _purchases(amount: float, spread: float) -> Law:
+    """Return 0 but for purchases, whose lognormal amounts have this mean.
+
+    The chance of a purchase is mean/amount; `spread` is the deviation of an amount's logarithm.
+    """
+
+    def draw(means: Floats, uniform: Floats) -> Floats:
+        chance = means / amount
+        buys = uniform[..., 0] < chance
+        rest = uniform.copy()  # given that somebody buys, this is uniform again
+        rest[..., 0] = np.where(buys, uniform[..., 0] / chance, 0.5)
+        factor = np.exp(spread * _normal(rest) - 0.5 * spread**2)
+        return np.where(buys, amount * factor, 0.0)
 
     return draw
 
@@ -500,6 +517,44 @@ def _clicks(random: Random) -> World:
     )
 
 
+def _dear(random: Random) -> World:
+    """Quality that rises with the price, step by step: the best arm is the dearest."""
+    arms, size = _number_of_arms(random, 4), int(random.integers(2, 5))
+    steps = np.cumsum(random.uniform(0.2, 1.0, (2, arms)), axis=1)
+    steps = (steps - steps[:, :1]) / (steps[:, -1:] - steps[:, :1])
+    quality = random.uniform(0.7, 0.9) - random.uniform(0.1, 0.5) * (1.0 - steps[0])
+    thrift = 0.98 - random.uniform(0.3, 0.8) * steps[1]
+    order = random.permutation(arms)
+    base = np.stack([quality, thrift], axis=-1)[order]
+    table = np.broadcast_to(base, (size, arms, 2)).copy()
+    table[..., 0] += random.uniform(-0.1, 0.1, (size, 1))
+    return World(
+        layout=(("category", size),),
+        table=table,
+        laws=(_noise(random, arms), _cost_noise(random)),
+        tolerances=(_tolerance(random), 0.0),
+    )
+
+
+def _revenue(random: Random) -> World:
+    """Revenue: 0 but for 2 to 10 % of plays, then lognormal; a tolerance of a tenth of the best."""
+    arms, size = _number_of_arms(random), int(random.integers(1, 4))
+    amount = float(random.uniform(0.1, 0.3))
+    best = amount * random.uniform(0.02, 0.1)
+    share = random.uniform(0.4, 1.0, arms)
+    share[random.integers(arms)] = 1.0
+    shape = () if size == 1 else (size,)
+    means = best * share * random.uniform(0.7, 1.0, (*shape, 1))
+    means *= best / means.max()
+    thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), means.shape)
+    return World(
+        layout=() if size == 1 else (("category", size),),
+        table=np.stack([means, thrift], axis=-1),
+        laws=(_purchases(amount, random.uniform(0.3, 0.8)), _cost_noise(random)),
+        tolerances=(0.1 * best, 0.0),
+    )
+
+
 KINDS: dict[str, Callable[[Random], World]] = {
     "categories": _categories,
     "bernoulli": _successes,
@@ -516,10 +571,12 @@ KINDS: dict[str, Callable[[Random], World]] = {
     "three": _three,
     "wide": _wide,
     "clicks": _clicks,
+    "dear": _dear,
+    "revenue": _revenue,
 }
 
 
 @REGISTRY.register("tolerance")
 def tolerance(*, kind: str = "smooth", world: int = 0) -> Tolerance:
-    """Random worlds of fifteen kinds, as practitioners meet them, with their tolerances."""
+    """Random worlds of seventeen kinds, as practitioners meet them, with their tolerances."""
     return Tolerance(kind=kind, world=world)

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help serve reproduce evidence test test-all check browser bench docs lock audit clean
+.PHONY: help serve reproduce evidence test test-all check browser proxy bench docs lock audit clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,10 +43,17 @@ browser:
 			&& apt-get install -y -qq --no-install-recommends chromium > /dev/null; } \
 		|| echo "no chromium here: install it to run the test that opens the report in a browser"
 
-test: check browser  ## checks and the test suite (under 10 minutes on 2 cores)
+# A test restarts replicas behind a real nginx; without one it is skipped, with its reason.
+proxy:
+	@command -v nginx > /dev/null || test -x /usr/sbin/nginx \
+		|| { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update -qq \
+			&& apt-get install -y -qq --no-install-recommends nginx > /dev/null; } \
+		|| echo "no nginx here: install it to run the test that restarts replicas behind it"
+
+test: check browser proxy  ## checks and the test suite (under 10 minutes on 2 cores)
 	$(BIN)/pytest -m "not slow" -n 2
 
-test-all: check browser  ## the suite, the longer statistics, and the suite once without the JIT
+test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT
 	$(BIN)/pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2
 
@@ -55,6 +62,7 @@ bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.sizing
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.overload
 
 docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor when it is read
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -41,6 +41,7 @@ CONFIG = """
 storage = "{storage}"
 port = {port}
 log_level = "warning"
+drain = 0
 max_body_bytes = 16777216
 
 [points.router]

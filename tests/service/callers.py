@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from lexbandit.service.admission import Admission
 from lexbandit.service.http_server import Patience, serving
 from lexbandit.service.messages import Answer, HttpRequest, Reply
 from lexbandit.service.problems import Problem
@@ -89,8 +90,10 @@ async def server(
 ) -> AsyncIterator[Server]:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
+    admission = Admission(options.pop("deadline", 60.0), refused)
+    admission.limit = options.pop("limit", admission.limit)
     patience = replace(options.pop("patience", Patience()), part=0.05)
-    opened = serving(answer, bound, refused=refused, patience=patience, **options)
+    opened = serving(answer, bound, admission=admission, patience=patience, **options)
     await opened.__aenter__()
     stopped: list[bool] = []
 

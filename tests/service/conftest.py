@@ -1,11 +1,15 @@
 """What the tests of the service share."""
 
 import logging
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from service.real_postgres import Postgres, running
+
+# Services that tests start end at once when they are told to, unless a test is about that.
+os.environ.setdefault("LEXBANDIT_DRAIN", "0")
 
 
 @pytest.fixture(autouse=True)

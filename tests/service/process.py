@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -65,8 +66,15 @@ class Service:
     """`lexbandit serve` on a configuration of its own; the port stays when it is started again."""
 
     def __init__(
-        self, folder: Path, storage: str, *, snapshot_every: int = 100, settings: str = ""
+        self,
+        folder: Path,
+        storage: str,
+        *,
+        snapshot_every: int = 100,
+        settings: str = "",
+        variables: Mapping[str, str] | None = None,
     ) -> None:
+        """Have a service; `variables` are of its environment, and with a key it asks for it."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.config = folder / "service.toml"
@@ -78,6 +86,9 @@ class Service:
         self.output = folder / "service.log"
         self.process: subprocess.Popen[bytes] | None = None
         self.kills = 0
+        self.variables = {"PYTHONUNBUFFERED": "1", **(variables or {})}
+        keyed = any(name.startswith("LEXBANDIT_KEY_") for name in self.variables)
+        self.arguments = [] if keyed else ["--no-auth"]
 
     def __enter__(self) -> Self:
         self.start()
@@ -98,10 +109,10 @@ class Service:
         begin = time.monotonic()
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", str(self.config), "--no-auth"],
+                [*COMMAND, "serve", str(self.config), *self.arguments],
                 stdout=output,
                 stderr=output,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, **self.variables},
             )
         try:
             self._wait_until_ready(begin + 300)  # the first time the kernels are compiled

@@ -68,6 +68,8 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "behind_tls": "true",
         "rate": "12.5",
         "max_body_bytes": "2048",
+        "deadline": "2.5",
+        "drain": "0",
         "snapshot_every": "500",
         "poll": "0.5",
         "log_level": "debug",

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandit.service import http_server
+from lexbandit.service.admission import Admission
 from lexbandit.service.http_server import Patience, room_for_connections, serving
 from lexbandit.service.messages import ClientGone, HttpRequest, Reply
 from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
@@ -558,9 +559,9 @@ def test_a_port_that_another_listens_on_is_an_error() -> None:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             first.bind(("127.0.0.1", 0))
             second.bind(first.getsockname())
-            async with serving(echo, first, refused=print):
+            async with serving(echo, first, admission=Admission(9.0, print)):
                 with pytest.raises(OSError, match="in use"):
-                    async with serving(echo, second, refused=print):
+                    async with serving(echo, second, admission=Admission(9.0, print)):
                         pass
 
     for run in (asyncio.run, uvloop.run):

@@ -20,7 +20,7 @@ from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
 from lexbandit.service.http_server import serving as http_serving
 from lexbandit.service.rows import DecisionRow
-from lexbandit.service.server import address_of, bound, make_app
+from lexbandit.service.server import address_of, admission_to, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import definition
 
@@ -122,7 +122,7 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
     config = dataclasses.replace(read_config(place, {}), keys=keys, port=0)
     app = make_app(engine, config, no_auth=not keys)
     served = bound(config)
-    serving = http_serving(app, served, refused=app.note_refused)
+    serving = http_serving(app, served, admission=admission_to(app, 60.0))
     do(serving.__aenter__())
     try:
         yield Watched(engine, loop, address_of(config, served))

@@ -1,5 +1,6 @@
 """The HTTP application: from a request to its answer."""
 
+import asyncio
 import logging
 import random
 import re
@@ -17,7 +18,7 @@ from lexbandit.service.doors import Door
 from lexbandit.service.messages import JSON, SAFE, ClientGone, HttpRequest, Reply
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 from lexbandit.service.openapi import document
-from lexbandit.service.operations import OPERATIONS, Operation, Request, encode
+from lexbandit.service.operations import OPERATIONS, Operation, Request, encode, rows_in
 from lexbandit.service.plain_logs import REQUEST_ID
 from lexbandit.service.problems import (
     CONTRADICTION,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("lexbandit.service")
 access = logging.getLogger("lexbandit.service.access")
 
+# Bodies that take milliseconds to read, in bytes.
+_LARGE = 65_536
 # A load balancer asks for these by whatever name it likes; they say nothing of the points.
 _BY_ANY_NAME = (b"/health", b"/ready")
 # What a caller may call its request: it stands in log lines.
@@ -78,6 +81,8 @@ class App:
         self, engine: "Engine", door: Door, limits: Limits | None = None, site: Site | None = None
     ) -> None:
         self.engine = engine
+        self.reading = 0
+        """How many requests wait for the rest of their bodies."""
         self.metrics = Metrics(engine)
         self.answered: Callable[[Answered], None] | None = None
         """Is called with every request that was answered, if somebody wants to know."""
@@ -153,6 +158,8 @@ class App:
         if not found.known:
             raise unknown_point(found.point, self.engine.points)
         body = await self._body(operation, request) if operation.takes else None
+        if operation.path.endswith(":batch"):
+            self._door.count_rows(who, rows_in(body))
         query = _query(operation.query, request.query) if operation.query else None
         asked = Request(found.point, found.named, query, body, reads)
         told = await operation.handler(self.engine, asked)
@@ -172,10 +179,16 @@ class App:
                 raise Problem(MEDIA, f"Content-Type must be application/json, it says {told!r}.")
         if kind != JSON or b"content-encoding" in headers:
             _check_plain(kind, headers.get(b"content-encoding", b"identity"))
-        body = await request.body(self._limits.body)
+        self.reading += 1
+        try:
+            body = await request.body(self._limits.body)
+        finally:
+            self.reading -= 1
         if not body and operation.optional:
             return None
         value = decode(body)
+        if len(body) > _LARGE:
+            await asyncio.sleep(0)  # let others be answered
         return convert(value, operation.form(value))
 
     def _problem(self, error: Exception, method: str, route: str) -> Reply:

@@ -57,6 +57,8 @@ class Config:
     behind_tls: bool
     rate: float | None
     max_body_bytes: int
+    deadline: float
+    drain: float
     snapshot_every: int
     poll: float
     log_level: str
@@ -122,6 +124,10 @@ def duration(name: str, value: Any) -> float:
     return int(number) * _UNITS[value[-1]]
 
 
+def _seconds(name: str, value: Any) -> float:
+    return 0.0 if _number(value) == 0 else _positive(name, value)
+
+
 # Each setting: its default, and what it may be.
 SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "storage": ("sqlite:decisions.db", _text),
@@ -133,6 +139,8 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "behind_tls": (False, _flag),
     "rate": (None, _positive),
     "max_body_bytes": (LARGEST_BODY, _whole(1024)),
+    "deadline": (5.0, _positive),
+    "drain": (5.0, _seconds),
     "snapshot_every": (50_000, _whole(100)),
     "poll": (0.2, _positive),
     "log_level": ("info", _level),

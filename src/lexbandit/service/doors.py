@@ -52,6 +52,13 @@ class Door:
             self.rates.take(key.name, rate)
         return key.name
 
+    def count_rows(self, name: str, rows: int) -> None:
+        """Count the rows of a key's batch against its rate limit; one was counted before."""
+        if rows > 1 and self.keys is not None:
+            key = self.keys.by_name.get(name)
+            if key is not None and (key.rate or self.rate) is not None:
+                self.rates.spend(name, rows - 1)
+
     def reads(self, headers: Headers) -> bool:
         """Tell whether a request has the role read for all points, without counting it."""
         key = None if self.keys is None else self.caller(headers)

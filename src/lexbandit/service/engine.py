@@ -1,5 +1,6 @@
 """The engine: decisions and rewards of all points, each on disk before it is answered."""
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ from lexbandit.service.events import Stored
 from lexbandit.service.journal import Appended
 from lexbandit.service.point import Point, Prepared
 from lexbandit.service.rows import (
+    COLUMNS,
+    SLICE,
     Decided,
     DecidedMany,
     DecisionRow,
@@ -28,6 +31,7 @@ from lexbandit.service.rows import (
     fresh_ids,
     one_request_an_id,
     own_id,
+    slices,
     told_by_id,
     written_fingerprint,
 )
@@ -50,6 +54,7 @@ class Engine(EngineCore):
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
         self._turns = Turns()
+        self._slicing = asyncio.Lock()
         self._ids = fresh_ids()
 
     @classmethod
@@ -131,6 +136,11 @@ class Engine(EngineCore):
         async with self._turns.about({(point, row.id) for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
+    async def _pause(self) -> None:
+        """Let others be answered between two slices; of several batches one goes on at a time."""
+        async with self._slicing:
+            await asyncio.sleep(0)
+
     async def _decide(self, point: Point, rows: Sequence[DecisionRow]) -> list[Decided]:
         """Write the rows that were not answered before; a caller's id counts once."""
         names = [(row.id, n if row.id is None else None) for n, row in enumerate(rows)]
@@ -138,6 +148,8 @@ class Engine(EngineCore):
         fresh: dict[Any, dict[str, Any]] = {}
         proposals: list[Proposal] = []
         for n, (name, (context, allowed, id)) in enumerate(zip(names, rows, strict=True)):
+            if n % SLICE == SLICE - 1:
+                await self._pause()
             if name in answers or name in fresh:
                 continue
             try:
@@ -155,8 +167,12 @@ class Engine(EngineCore):
                 raise at_row(error, n, len(rows)) from None
         self.repeated[point.name] += len(rows) - len(fresh)
         if fresh:
-            outcomes = await self._append_decisions(point, list(fresh.values()), proposals)
-            for name, outcome in zip(fresh, outcomes, strict=True):
+            written = [*fresh.values()]
+            appended = [
+                self._append_decisions(point, written[a:b], proposals[a:b])
+                for a, b in slices(len(written))
+            ]
+            for name, outcome in zip(fresh, await _all(appended), strict=True):
                 answers[name] = _answer(outcome)
         return [answers[name] for name in names]
 
@@ -173,24 +189,46 @@ class Engine(EngineCore):
     ) -> DecidedMany:
         """Decide many, given by columns: the quick way; ids are the service's own."""
         state = self.point(point)
-        proposals = state.chooser.propose_many(contexts, allowed)
+        lengths = {len(values) for values in contexts.values()}
+        count = max(lengths, default=0)
+        each = (
+            COLUMNS if len(lengths) == 1 else max(count, 1)
+        )  # unequal ones are refused as a whole
+        for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
+        made: list[Prepared] = []
+        for a, b in slices(count, each) or [(0, 0)]:
+            part = {name: values[a:b] for name, values in contexts.items()}
+            try:
+                made.append(self._columns(state, part, allowed if for_all else allowed[a:b]))
+            except InvalidInput:
+                state.chooser.propose_many(contexts, allowed)  # names the row among all
+                raise
+            await self._pause()
+        if count:
+            told = [self.append(point, "decisions", one.body, one) for one in made]
+            for outcome in await _all(told):
+                _answer(outcome)
+        ids, arms = ([one for part in made for one in part.body[name]] for name in ("ids", "arms"))
+        propensities = [float(p) for part in made for p in part.proposals.propensities]
+        return DecidedMany(ids, arms, propensities, made[0].body["version"])
+
+    def _columns(
+        self, point: Point, contexts: Mapping[str, Sequence[Any]], allowed: Any
+    ) -> Prepared:
+        """Return the event of decisions in columns, to be written."""
+        proposals = point.chooser.propose_many(contexts, allowed)
         if proposals.notes:
-            check_columns(state.definition.context, contexts)
-        ids = [next(self._ids) for _ in proposals.arms]
-        propensities = [float(p) for p in proposals.propensities]
+            check_columns(point.definition.context, contexts)
         body = {
             "by": self.replica,
-            "version": state.version,
-            "ids": ids,
+            "version": point.version,
+            "ids": [next(self._ids) for _ in proposals.arms],
             "arms": proposals.arms,
-            "propensities": [_number(p) for p in propensities],
+            "propensities": [_number(float(p)) for p in proposals.propensities],
             "contexts": contexts,
             "allowed": allowed,
         }
-        if ids:
-            prepared = Prepared(body, proposals)
-            _answer((await self.append(point, "decisions", body, prepared))[0])
-        return DecidedMany(ids, proposals.arms, propensities, body["version"])
+        return Prepared(body, proposals)
 
     # --- rewards ---------------------------------------------------------------------------------
 
@@ -210,6 +248,8 @@ class Engine(EngineCore):
             answers: dict[str, Rewarded] = {}
             fresh: list[dict[str, Any]] = []
             for id, (n, values) in told.items():
+                if n % SLICE == SLICE - 1:
+                    await self._pause()
                 try:
                     known = state.rewarded(id, values)
                 except InvalidInput as error:
@@ -221,8 +261,11 @@ class Engine(EngineCore):
                     fresh.append({"id": id, "values": numbers})
             self.repeated[point] += len(answers)
             if fresh:
-                outcomes = await self.append(point, "rewards", {"rows": fresh})
-                for row, outcome in zip(fresh, outcomes, strict=True):
+                appended = [
+                    self.append(point, "rewards", {"rows": fresh[a:b]})
+                    for a, b in slices(len(fresh))
+                ]
+                for row, outcome in zip(fresh, await _all(appended), strict=True):
                     answers[row["id"]] = _answer(outcome)
         return [answers[id] for id, _ in rows]
 
@@ -304,6 +347,14 @@ def _row(
     if key is not None:
         row["key"] = key
     return row
+
+
+async def _all(appended: Sequence[Appended]) -> list[Any]:
+    """Return the outcomes of events that were appended together, when all are on disk."""
+    outcomes: list[Any] = []
+    for one in await asyncio.gather(*appended):
+        outcomes += one
+    return outcomes
 
 
 def _answer(outcome: Any) -> Any:

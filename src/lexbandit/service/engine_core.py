@@ -39,6 +39,8 @@ class EngineCore:
         self.replay_progress: dict[str, float] = {}
         """By point, the share of its log that was replayed so far under a changed definition."""
         self._tasks: list[asyncio.Task[None]] = []
+        self.draining = False
+        """The process is about to end: it is not ready, and still serves."""
 
     def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
         """Let work go on beside the requests; if it ends by an error, nothing more is written."""
@@ -74,7 +76,12 @@ class EngineCore:
     @property
     def trouble(self) -> str | None:
         """Why nothing is taken now; None if all is well."""
-        return self._journal.trouble
+        return self._journal.trouble or self._journal.stalled
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long the storage takes to write, at its best of late."""
+        return min(self._journal.last_commits)
 
     @property
     def snapshot_seconds(self) -> float:

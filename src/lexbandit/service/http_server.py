@@ -10,7 +10,7 @@ import logging
 import math
 import ssl
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,14 +26,17 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from lexbandit.errors import counted
-from lexbandit.service.messages import Answer, Reply, asgi, refusal
-from lexbandit.service.problems import HEAD, MALFORMED, Problem
+from lexbandit.service.admission import Admission
+from lexbandit.service.messages import SAFE, Answer, Reply, asgi, refusal
+from lexbandit.service.problems import HEAD, LATE, MALFORMED, MEDIA_TYPE, OVERLOADED, Kind, Problem
 
 log = logging.getLogger("lexbandit.service")
 
 LARGEST_HEAD, MOST_HEADERS = 16_384, 100
 # File descriptors that are left for the storage and everything else.
 _RESERVE = 64
+# Paths of requests that take no longer than their turn and a commit: they tell how long that is.
+_QUICK = (b"/decisions", b"/rewards")
 # The least number of seconds between two log lines that say that there is no room.
 _SAID = 60.0
 
@@ -56,19 +59,19 @@ class Patience:
     late: float = 5.0
     part: float = 1.0
     end: float = 30.0
-    look: float = 1.0
+    look: float = 0.5
 
 
 @dataclass
 class Shared:
     """What the connections of a server share.
 
-    refused   is called with the status of what was refused before the application saw it
-    most      connections may be open at once
-    closing   every reply is the last one of its connection
+    admission   decides which requests the application sees, and hears of those that it does not
+    most        connections may be open at once
+    closing     every reply is the last one of its connection
     """
 
-    refused: Callable[[int], None]
+    admission: Admission
     most: int
     patience: Patience
     closing: bool = False
@@ -93,6 +96,7 @@ class Connection(HttpToolsProtocol):
     unread             bytes since the last complete head, part of a body or request
     problem            why nothing more is read
     running            the request that is being answered, or was last
+    shed               the request that is being read is refused: there are too many
     """
 
     def __init__(self, shared: Shared, **settings: Any) -> None:
@@ -103,6 +107,7 @@ class Connection(HttpToolsProtocol):
         self.since = self.loop.time()
         self.problem: Problem | None = None
         self.running: RequestResponseCycle | None = None
+        self.shed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, if there is room."""
@@ -170,7 +175,7 @@ class Connection(HttpToolsProtocol):
         """Reply to what cannot be read, after the requests before it, and close."""
         self.problem = problem
         self.flow.pause_reading()
-        if self.in_body:  # this request will never be complete
+        if self.in_body and not self.shed:  # this request will never be complete
             self.cycle.disconnected = True
             self.cycle.message_event.set()
             if self.cycle is self.running:
@@ -181,12 +186,14 @@ class Connection(HttpToolsProtocol):
             self._close_with(problem)
 
     def _close_with(self, problem: Problem) -> None:
-        self.shared.refused(problem.kind.status)
+        self.shared.admission.refused(problem.kind.status)
         self.transport.write(written(refusal(problem)))
         self.transport.close()
 
     def on_response_complete(self) -> None:
         """Go on with what came after the request that was answered."""
+        if self.url.endswith(_QUICK):
+            self.shared.admission.note(self.loop.time() - self.since)
         last = not self.pipeline
         super().on_response_complete()
         if last and self.problem is not None and not self.transport.is_closing():
@@ -207,27 +214,45 @@ class Connection(HttpToolsProtocol):
             raise Problem(HEAD, f"a request may have {MOST_HEADERS} headers.")
         if self.parser.should_upgrade():
             return
-        super().on_headers_complete()
+        if self.shared.admission.full(len(self.tasks)) and self._may_be_shed():
+            self.shed = True
+        else:
+            super().on_headers_complete()
         self.in_head, self.in_body, self.unread = False, True, 0
         self.headers = []  # trailers are no headers of the request
-        if self.shared.closing:
+        if self.shared.closing and not self.shed:
             self.cycle.keep_alive = False
+
+    def _may_be_shed(self) -> bool:
+        """Tell whether the request can be refused without an order among replies to be kept."""
+        return (
+            self.url.startswith(b"/v1")
+            and not self.under_way
+            and self.parser.get_method() != b"HEAD"
+            and self.parser.should_keep_alive()
+        )
 
     def on_body(self, body: bytes) -> None:
         """Take in a part of a body."""
         self.unread = 0
-        super().on_body(body)
+        if not self.shed:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Be ready for the next request."""
         if self.in_body:
             self.in_body, self.unread, self.since = False, 0, self.loop.time()
-            super().on_message_complete()
+            if self.shed:
+                self.shed = False
+                self.shared.admission.refused(503)
+                self.transport.write(_SHED)
+            else:
+                super().on_message_complete()
 
     # --- time ------------------------------------------------------------------------------------
 
     def look(self, now: float) -> None:
-        """Close the connection if it is the caller's turn, and took too long."""
+        """Close the connection if it is the caller's turn and took too long; else, answer late."""
         patience = self.shared.patience
         unsent = self.transport.get_write_buffer_size()
         if unsent and unsent != self.unsent:  # the caller reads, however slowly
@@ -242,8 +267,26 @@ class Connection(HttpToolsProtocol):
             late = waited > (patience.body if self.under_way else patience.late)
         else:
             late = waited > patience.idle and not self.under_way
+            if self.under_way and waited > self.shared.admission.deadline - patience.look:
+                self._give_up()
         if late:
             self.transport.abort()
+
+    def _give_up(self) -> None:
+        """Answer that there is no answer yet; what the application says later is not sent.
+
+        It goes on: what waits for the storage may be written, and keeps its place until then.
+        """
+        cycle = self.running
+        if cycle is None or cycle.response_started:
+            return
+        self.shared.admission.refused(503)
+        self.transport.write(_LATE)
+        cycle.disconnected = cycle.response_started = cycle.response_complete = True
+        if cycle.keep_alive:
+            self.on_response_complete()
+        else:
+            self.transport.close()
 
     def shutdown(self) -> None:
         """End: after what is under way, and after what the caller may be sending just now."""
@@ -268,6 +311,12 @@ def _size(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:
     return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
+def unavailable(kind: Kind, detail: str) -> Reply:
+    """Return the reply to a request that can be answered in a second."""
+    again = (b"retry-after", b"1")
+    return Reply(503, Problem(kind, detail).body(), MEDIA_TYPE, (*SAFE, again))
+
+
 def written(reply: Reply) -> bytes:
     """Return a reply as it is sent."""
     lines = [
@@ -277,6 +326,10 @@ def written(reply: Reply) -> bytes:
     ]
     head = b"".join(b"%b: %b\r\n" % line for line in lines)
     return b"%b%b\r\n%b" % (STATUS_LINE[reply.status], head, reply.body)
+
+
+_SHED = written(unavailable(OVERLOADED, "there are more requests than can be answered in time."))
+_LATE = written(unavailable(LATE, "it was not answered in time; it may have been written."))
 
 
 def room_for_connections() -> int:
@@ -300,7 +353,7 @@ async def serving(
     answer: Answer,
     listener: socket,
     *,
-    refused: Callable[[int], None],
+    admission: Admission,
     tls: ssl.SSLContext | None = None,
     patience: Patience | None = None,
     most: int | None = None,
@@ -310,7 +363,7 @@ async def serving(
     Args:
         answer: the application.
         listener: the socket; it is closed at the end.
-        refused: is called with the status of what was refused before the application saw it.
+        admission: which requests are answered, and by when.
         tls: for https; a certificate that is loaded into it later counts for later connections.
         patience: how long callers are waited for.
         most: how many connections may be open at once; by default what the open-file limit allows.
@@ -318,7 +371,7 @@ async def serving(
     Raises:
         OSError: another process listens on the port.
     """
-    shared = Shared(refused, most or room_for_connections(), patience or Patience())
+    shared = Shared(admission, most or room_for_connections(), patience or Patience())
     listener.listen(2048)  # here, since not every event loop says if it cannot
     config = uvicorn.Config(
         asgi(answer),

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from lexbandit.service.events import CorruptLog, Event, Stored
 from lexbandit.service.point import Outcome, Prepared
@@ -16,6 +18,10 @@ log = logging.getLogger("lexbandit.service")
 PAGE = 200
 # How often to try, in seconds, whether a storage that failed is well again.
 _PROBE = 0.5
+# Events are folded for so long at a time, in seconds, before others are answered.
+_AT_ONCE = 0.01
+# A storage that takes longer than this, in seconds, is one that does not answer.
+_STALLED = 1.0
 
 Fold = Callable[[Stored, Prepared | None], Sequence[Outcome]]
 
@@ -46,8 +52,26 @@ class Journal:
         self._waiting: list[tuple[Event, Prepared | None, Appended]] = []
         self._wake = asyncio.Event()
         self._order = asyncio.Lock()  # one at a time folds, so that the order is the log's
+        self._began: float | None = None  # when the storage was asked what it did not answer yet
+        self.last_commits: deque[float] = deque([0.0], maxlen=64)
         self._closing = self._broken = False
         self._task: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def _ordered(self) -> AsyncIterator[None]:
+        """Let one at a time read or write the log."""
+        async with self._order:
+            self._began = time.monotonic()
+            try:
+                yield
+            finally:
+                self._began = None
+
+    @property
+    def stalled(self) -> str | None:
+        """Why nothing is to be had of the storage now: it does not answer."""
+        waited = 0.0 if self._began is None else time.monotonic() - self._began
+        return f"the storage has not answered for {waited:.0f} s." if waited > _STALLED else None
 
     def start(self) -> None:
         """Begin to write."""
@@ -89,7 +113,7 @@ class Journal:
             self._wake.clear()
             group, self._waiting = self._waiting, []
             if group:
-                async with self._order:
+                async with self._ordered():
                     await self._write(group)
 
     async def _write(self, group: list[tuple[Event, Prepared | None, Appended]]) -> None:
@@ -98,14 +122,20 @@ class Journal:
             self._check_open()  # it may have broken since they came
             began = time.monotonic()
             stored = await self.storage.append([event for event, _, _ in group])
-            self.commits.note(time.monotonic() - began)
+            took = time.monotonic() - began
+            self.commits.note(took)
+            self.last_commits.append(took)
             await self._catch_up(stored[0].seq - 1)
             if self.seq != stored[0].seq - 1:
                 raise CorruptLog(f"event {self.seq + 1} of the log is missing.")
+            began = time.monotonic()
             for (_, prepared, done), kept in zip(group, stored, strict=True):
                 outcome = self._take(kept, prepared)
                 if not done.done():
                     done.set_result(outcome)
+                if time.monotonic() > began + _AT_ONCE:
+                    await asyncio.sleep(0)  # let others be answered
+                    began = time.monotonic()
             self._heard = time.monotonic()
             self._is_well()
         except Exception as error:  # whatever it is, those who wait must know
@@ -165,7 +195,7 @@ class Journal:
 
     async def catch_up(self) -> int:
         """Fold what is in the log and was not folded yet; returns how many events."""
-        async with self._order:
+        async with self._ordered():
             self._check_open()
             return await self._catch_up()
 

@@ -27,3 +27,8 @@ class RateLimits:
                 {b"retry-after": str(seconds).encode()},
             )
         self._buckets[name] = (tokens - 1.0, now)
+
+    def spend(self, name: str, rows: int) -> None:
+        """Count more rows of a request that was taken; later ones wait until they are made up."""
+        tokens, since = self._buckets[name]
+        self._buckets[name] = (tokens - rows, since)

@@ -99,6 +99,13 @@ async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | 
     return s.DecisionsReply([s.Decision(*one) for one in made])
 
 
+def rows_in(batch: Any) -> int:
+    """Return how many rows a batch has."""
+    if isinstance(batch, s.DecisionColumns):
+        return max(map(len, batch.contexts.values()), default=0)
+    return len(batch.decisions if isinstance(batch, s.DecisionRows) else batch.rewards)
+
+
 async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
     """Look a decision up: its arm, and the rewards that were told."""
     return s.FoundDecision(*await engine.decision(request.point, request.named["id"]))
@@ -209,6 +216,8 @@ async def health(_engine: "Engine", _request: Request) -> s.StateReply:
 
 async def ready(engine: "Engine", request: Request) -> s.StateReply:
     """Tell whether requests can be served now; why not is told to the role read only."""
+    if engine.draining:
+        raise unavailable("the service is about to end; requests are still answered.")
     if engine.trouble is not None:
         why = engine.trouble if request.reads else "a key with the role read is told why."
         raise unavailable(why)

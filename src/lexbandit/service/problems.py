@@ -38,6 +38,8 @@ TOO_MANY = Kind("too-many-requests", 429, "The API key's rate limit is reached")
 HEAD = Kind("head-too-large", 431, "The request's headers are too large")
 INTERNAL = Kind("internal", 500, "An error of ours")
 UNAVAILABLE = Kind("unavailable", 503, "Nothing can be written now")
+OVERLOADED = Kind("overloaded", 503, "There are more requests than can be answered in time")
+LATE = Kind("late", 503, "The request was not answered in time")
 
 KINDS = {kind.status: kind for kind in (
     MALFORMED, UNAUTHENTICATED, FORBIDDEN, UNKNOWN, METHOD, CONTRADICTION, TOO_LARGE, MEDIA,

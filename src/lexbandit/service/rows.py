@@ -19,6 +19,16 @@ _ID_BYTES = 12
 LARGEST_BODY = 4_194_304
 
 
+# A batch is taken in slices, so that it delays others by no more than one takes: so many rows, and
+# so many of a batch in columns, are an event of the log.
+SLICE, COLUMNS = 200, 1000
+
+
+def slices(count: int, each: int = SLICE) -> list[tuple[int, int]]:
+    """Return where the slices of so many rows begin and end."""
+    return [(a, min(a + each, count)) for a in range(0, count, each)]
+
+
 class DecisionRow(NamedTuple):
     """A decision that is asked for; `id` is the caller's own, to ask again by."""
 

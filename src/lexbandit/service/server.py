@@ -1,6 +1,7 @@
 """The process: it opens the storage, serves, and on SIGTERM answers what is under way and ends."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 from lexbandit.errors import InvalidInput
 from lexbandit.passwords import without_password
 from lexbandit.service import audit
+from lexbandit.service.admission import Admission
 from lexbandit.service.app import App, Limits
 from lexbandit.service.auth import Keys
 from lexbandit.service.config import Config
@@ -70,6 +72,16 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     secure = config.tls_cert is not None or config.behind_tls
     site = Site(door, routes(engine, no_auth=no_auth), engine.points, secure=secure)
     return App(engine, door, Limits(body=config.max_body_bytes), site)
+
+
+def admission_to(app: App, deadline: float) -> Admission:
+    """Return what admits requests to the application."""
+    return Admission(
+        deadline=deadline,
+        refused=app.note_refused,
+        reading=lambda: app.reading,
+        storing=lambda: app.engine.commit_seconds,
+    )
 
 
 def bound(config: Config) -> socket.socket:
@@ -151,14 +163,14 @@ async def serve(
         async with AsyncExitStack() as ends:
             try:
                 server = await ends.enter_async_context(
-                    serving(app, served, tls=tls, refused=app.note_refused)
+                    serving(app, served, tls=tls, admission=admission_to(app, config.deadline))
                 )
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None
             app.metrics.connections = lambda: len(server.server_state.connections)
             if config.otel:
                 await ends.enter_async_context(_exporting(app))
-            told_to_end = _wish_to_end()
+            ending, now = _signals()
             note_start(config)
             if read is not None:
                 again = Reloading(config, read, app.keys, tls)
@@ -166,25 +178,37 @@ async def serve(
             log.info("serving %s", address_of(config, served))
             started(address_of(config, served), engine)
             BUNDLE.begin()
-            await told_to_end.wait()
+            await ending.wait()
+            engine.draining = True
+            if not now.is_set():
+                log.info("ending: not ready, and serving for %g s more", config.drain)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(now.wait(), config.drain)
             log.info("ending: requests that are under way are answered")
     finally:
         log.info("ending: last snapshots are written")
         await engine.stop()
 
 
-def _wish_to_end() -> asyncio.Event:
-    """Return what is set when the process is told to end; a second SIGINT ends it at once."""
+def _signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """Return what is set when the process is told to end, and when it is told to do so at once.
+
+    SIGTERM is the first, and the second one if it comes again; SIGINT is both.
+    """
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    ending, now = asyncio.Event(), asyncio.Event()
+
+    def terminated() -> None:
+        (now if ending.is_set() else ending).set()
 
     def interrupted() -> None:
-        told.set()
+        ending.set()
+        now.set()
         loop.remove_signal_handler(signal.SIGINT)
 
-    loop.add_signal_handler(signal.SIGTERM, told.set)
+    loop.add_signal_handler(signal.SIGTERM, terminated)
     loop.add_signal_handler(signal.SIGINT, interrupted)
-    return told
+    return ending, now
 
 
 def _exporting(app: App) -> AbstractAsyncContextManager[None]:

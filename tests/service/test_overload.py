@@ -1,0 +1,238 @@
+"""More than can be answered: some is refused at once, the rest is answered in time."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from lexbandit.service import admission as admission_module
+from lexbandit.service.admission import Admission
+from lexbandit.service.limits import RateLimits
+from lexbandit.service.messages import HttpRequest, Reply
+from lexbandit.service.problems import Problem
+from service.callers import Server, on, post
+from service.http import CONTEXT, Served, bearer, key, served
+from service.process import Service
+from service.real_postgres import Postgres
+
+DECIDE = {"context": {"tokens": 10, "task": "code"}}
+
+
+def test_the_limit_falls_while_requests_take_too_long_and_rises_when_it_is_reached() -> None:
+    now = [0.0]
+    one = Admission(5.0, print, storing=lambda: 0.02, clock=lambda: now[0])
+
+    def window(seconds: float) -> float:
+        now[0] += 0.2
+        for _ in range(20):
+            one.note(seconds)
+        return one.limit
+
+    first = one.limit
+    assert window(0.08) == first  # 0.05 besides two commits of 0.02
+    assert window(0.1) == pytest.approx(0.9 * first)
+    for _ in range(100):
+        window(0.1)
+    assert one.limit == admission_module._LEAST
+    assert window(0.01) == admission_module._LEAST  # it was not reached
+    assert one.full(1000)
+    assert not one.full(10)
+    assert window(0.01) == pytest.approx(1.1 * admission_module._LEAST)
+
+
+def test_requests_that_wait_for_their_bodies_do_not_count() -> None:
+    one = Admission(5.0, print, reading=lambda: 900)
+    assert not one.full(1000)
+    assert one.full(2000)
+
+
+def test_too_many_requests_are_refused_at_once_and_the_connection_goes_on() -> None:
+    go_on = asyncio.Event()
+    refused: list[int] = []
+
+    async def slow(request: HttpRequest) -> Reply:
+        await request.body(1000)
+        if request.path != b"/health":
+            await go_on.wait()
+        return Reply(200, b"answered")
+
+    async def work(one: Server) -> None:
+        busy = [await one.call() for _ in range(3)]
+        for caller in busy:
+            caller.send(post(b"{}", b"/v1/a/decisions"))
+        await asyncio.sleep(0.1)
+        late = await one.call()
+        for _ in range(2):
+            late.send(post(b"{}" * 100, b"/v1/a/decisions"))
+            seen = await late.seen()
+            assert (seen.status, seen.headers["retry-after"]) == (503, "1")
+            assert json.loads(seen.body)["type"] == "urn:lexbandit:overloaded"
+        late.send(b"GET /health HTTP/1.1\r\nHost: me\r\n\r\n")
+        assert (await late.seen()).status == 200
+        go_on.set()
+        for caller in busy:
+            assert (await caller.seen()).body == b"answered"
+        late.send(post(b"{}", b"/v1/a/decisions"))
+        assert (await late.seen()).status == 200
+        assert refused == [503, 503]
+
+    on(work, slow, refused=refused.append, limit=3.0)
+
+
+def test_what_is_not_answered_by_its_deadline_is_answered_with_503() -> None:
+    go_on, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: HttpRequest) -> Reply:
+        if request.path == b"/v1/slow":
+            await go_on.wait()
+            ended.set()
+        return Reply(200, b"answered")
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"", b"/v1/slow"))
+        seen = await caller.seen()
+        assert (seen.status, seen.headers["retry-after"]) == (503, "1")
+        assert json.loads(seen.body)["type"] == "urn:lexbandit:late"
+        caller.send(post(b"", b"/v1/quick"))
+        assert (await caller.seen()).body == b"answered"
+        go_on.set()  # it goes on, and nobody hears of it
+        await asyncio.wait_for(ended.wait(), 10)
+        caller.send(post(b"", b"/v1/quick"))
+        assert (await caller.seen()).body == b"answered"
+
+    on(work, slow, deadline=0.8)
+
+
+def test_while_the_storage_does_not_answer_requests_are_answered_by_their_deadline(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    variables = {"LEXBANDIT_DEADLINE": "2"}
+    with (
+        Service(tmp_path, postgres.new_schema(), variables=variables) as service,
+        httpx.Client(base_url=service.url, timeout=30) as http,
+    ):
+        assert http.post("/v1/router/decisions", json=DECIDE).status_code == 200
+        server = psutil.Process(int((postgres.data / "postmaster.pid").read_text().split()[0]))
+        stopped = [server, *server.children(recursive=True)]
+        for process in stopped:
+            os.kill(process.pid, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            reply = http.post("/v1/router/decisions", json={**DECIDE, "id": "mine"})
+            assert reply.status_code == 503
+            assert reply.headers["retry-after"] == "1"
+            assert time.monotonic() - began < 10  # 2, on a quiet machine
+            ready = http.get("/ready")
+            assert ready.status_code == 503
+            assert "has not answered" in ready.json()["detail"]
+            assert http.get("/health").status_code == 200
+        finally:
+            for process in reversed(stopped):
+                os.kill(process.pid, signal.SIGCONT)
+        again = _until(http, "/ready", 200)
+        assert again.json() == {"status": "ready"}
+        answers = [http.post("/v1/router/decisions", json={**DECIDE, "id": "mine"}) for _ in "ab"]
+        assert [one.status_code for one in answers] == [200, 200]
+        assert answers[0].json() == answers[1].json()
+        counts = http.get("/v1/router/summary").json()["counts"]
+        assert counts["decisions"] == 2
+
+
+def _until(http: httpx.Client, path: str, status: int) -> httpx.Response:
+    end = time.monotonic() + 60
+    while (reply := http.get(path)).status_code != status:
+        assert time.monotonic() < end, reply.text
+        time.sleep(0.05)
+    return reply
+
+
+def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
+    """Counted in turns of the event loop, not in time: the machine may be busy."""
+    turns = 0
+
+    async def beat() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def during(s: Served, path: str, body: Any) -> tuple[int, Any]:
+        nonlocal turns
+        turns = 0
+        reply = await s.http.post(path, json=body, timeout=300)
+        assert reply.status_code == 200, reply.text
+        return turns, reply.json()
+
+    async def run() -> None:
+        async with served(tmp_path, body=4_000_000) as s:
+            beating = asyncio.create_task(beat())
+            rows = {"decisions": [{"context": CONTEXT}] * 2000}
+            seen, made = await during(s, "/v1/router/decisions:batch", rows)
+            assert seen >= 2 * 2000 / 200
+            events = await s.engine.read_log("router", 0, 1000)
+            assert [one.kind for one in events].count("decisions") == 10
+            told = [
+                {"id": one["id"], "values": {"quality": 0.5, "cost": 0.01}}
+                for one in made["decisions"]
+            ]
+            seen, _ = await during(s, "/v1/router/rewards:batch", {"rewards": told})
+            assert seen >= 2000 / 200
+            columns = {"contexts": {name: [value] * 3000 for name, value in CONTEXT.items()}}
+            seen, made = await during(s, "/v1/router/decisions:batch", columns)
+            assert len(set(made["ids"])) == len(made["arms"]) == len(made["propensities"]) == 3000
+            columns["contexts"]["task"][2500] = 5
+            wrong = await s.http.post("/v1/router/decisions:batch", json=columns)
+            assert wrong.status_code == 422
+            assert "2500" in wrong.json()["detail"]
+            assert s.engine.points["router"].counts["decisions"] == 5000
+            assert s.engine.points["router"].counts["rewards"] == 4000
+            beating.cancel()
+
+    asyncio.run(run())
+
+
+def test_a_batch_counts_by_its_rows() -> None:
+    now = [0.0]
+    limits = RateLimits(lambda: now[0])
+    limits.take("web", 10.0)
+    limits.spend("web", 49)  # 50 rows: 5 seconds' worth, 4 more than there were
+    with pytest.raises(Problem, match="try again in 5 s") as refused:
+        limits.take("web", 10.0)
+    assert refused.value.headers[b"retry-after"] == b"5"
+    now[0] = 5.0
+    limits.take("web", 10.0)
+
+
+def test_the_rows_of_a_batch_count_against_the_rate_of_its_key(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, [key("web", "decide", rate=20.0)]) as s:
+            rows = {"decisions": [{"context": CONTEXT}] * 100}
+            path = "/v1/router/decisions:batch"
+            assert (await s.http.post(path, json=rows, headers=bearer("web"))).status_code == 200
+            refused = await s.http.post(path, json=rows, headers=bearer("web"))
+            assert refused.status_code == 429
+            assert 3 <= int(refused.headers["retry-after"]) <= 5
+
+    asyncio.run(run())
+
+
+def test_sigterm_is_seen_by_ready_before_requests_are_refused(tmp_path: Path) -> None:
+    variables = {"LEXBANDIT_DRAIN": "30"}
+    place = f"sqlite:{tmp_path / 'log.db'}"
+    with Service(tmp_path, place, variables=variables) as service:
+        with httpx.Client(base_url=service.url, timeout=30) as http:
+            os.kill(service.pid, signal.SIGTERM)
+            ready = _until(http, "/ready", 503)
+            assert "about to end" in ready.json()["detail"]
+            assert http.post("/v1/router/decisions", json=DECIDE).status_code == 200
+        with httpx.Client(base_url=service.url, timeout=30) as fresh:
+            assert fresh.get("/health").status_code == 200
+        assert service.terminate() == 0  # the second one ends the wait

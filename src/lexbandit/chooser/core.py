@@ -202,7 +202,7 @@ class ChooserCore:
         with self._lock:
             ledger = self._ledger
             gone = [ledger.room.held[id] for id in ids if id in ledger.room]
-            listed = [kept(self, waiting) for waiting in gone]
+            listed = [self._kept(waiting) for waiting in gone]
             for waiting in gone:
                 ledger.let_go(waiting)
             ledger.recent.clear()

@@ -61,6 +61,7 @@ bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.sizing
+	$(BIN)/python -m benchmarks.logs_end_to_end
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.overload
 

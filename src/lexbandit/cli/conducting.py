@@ -112,21 +112,25 @@ def amount(number: float) -> str:
 
 
 class Rate(ProgressColumn):
-    """Policy-rounds a second."""
+    """What is done a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Task) -> Text:
         """Show the recent speed."""
         speed = task.finished_speed or task.speed
-        return Text(f"{amount(speed)} policy-rounds/s" if speed else "", style="cyan")
+        return Text(f"{amount(speed)} {self._unit}/s" if speed else "", style="cyan")
 
 
 @contextmanager
-def progress_bar(voice: Voice) -> Iterator[Progress]:
+def progress_bar(voice: Voice, unit: str = "policy-rounds") -> Iterator[Progress]:
     """Show progress on standard error, if that is a terminal and nobody asked for silence."""
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%")]
     shown = voice.errors.is_terminal and not voice.quiet
     with Progress(
-        *columns, Rate(), TimeLeft(compact=True), console=voice.errors, disable=not shown
+        *columns, Rate(unit), TimeLeft(compact=True), console=voice.errors, disable=not shown
     ) as bar:
         yield bar
 

@@ -26,6 +26,8 @@ VERBS = {
     "serve": "Serve decisions over HTTP.",
     "key": "Make an API key for the service.",
     "export": "Write a decision point's log to a file.",
+    "evaluate": "Say what another policy would have done, by a log.",
+    "learn": "Let a chooser learn from a log.",
     "copy": "Copy a service's log to another storage.",
     "compact": "Remove a log's oldest events.",
     "erase": "Remove somebody's context values from a log for good.",

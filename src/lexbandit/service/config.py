@@ -161,6 +161,11 @@ def read_config(
     return _Reader(TomlFile(path), environment, flags or {}).config()
 
 
+def read_points(path: Path) -> dict[str, Definition]:
+    """Read the decision points of a configuration, and nothing of how they are served."""
+    return _Reader(TomlFile(path), {}, {}).points()
+
+
 class _Reader:
     """Puts a configuration together."""
 
@@ -183,7 +188,7 @@ class _Reader:
         Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
-        points = self._points()
+        points = self.points()
         check_points(keys, points)
         return Config(points, **{**values, "keys": keys}, session_secret=self._secret())
 
@@ -230,7 +235,7 @@ class _Reader:
             return place
         return value
 
-    def _points(self) -> dict[str, Definition]:
+    def points(self) -> dict[str, Definition]:
         points = self.file.table.get("points", {})
         if not isinstance(points, dict):
             with self.file.at("points"):

@@ -1,0 +1,157 @@
+"""`lexbandit evaluate LOG...`: would another policy have been better?"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lexbandit.cli import options
+from lexbandit.cli.conducting import progress_bar, stages
+from lexbandit.cli.console import Voice, print_json
+from lexbandit.cli.extras import needs
+from lexbandit.cli.log_options import cluster_of, definition_of, log_options, read_log
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.logs.differences import ESTIMATORS
+from lexbandit.logs.evaluate import evaluate
+
+# The exit status where a verdict is one of those named by --fail-on.
+FAILED = 3
+
+_KINDS = {"worse": "worse", "cannot-tell": "cannot tell", "as-good": "as good", "better": "better"}
+
+
+def _share_or_time(text: str | None) -> float | str | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _kinds(text: str) -> set[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in _KINDS:
+            raise unknown_name("verdict in --fail-on:", name, _KINDS)
+    return {_KINDS[name] for name in names}
+
+
+@click.command("evaluate")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    required=True,
+    help="always:ARM, a saved chooser (.lexbandit), a policy's name with --train-until, "
+    "column:NAME, replay:POLICY or dr-replay:POLICY. Repeatable.",
+)
+@click.option("--against", default="logged", show_default=True, help="What to compare with.")
+@click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    help="How often a verdict may be wrong, at most.",
+)
+@click.option(
+    "--train-until",
+    metavar="SHARE|TIME",
+    help="A candidate that is a policy's name learns from the rows before, such as 0.5.",
+)
+@click.option(
+    "--estimator", type=click.Choice(ESTIMATORS), default="dr", show_default=True, help="Of means."
+)
+@click.option(
+    "--interval",
+    type=click.Choice(["anytime", "asymptotic"]),
+    default="anytime",
+    show_default=True,
+    help="anytime holds on the log of a policy that learned, and at every look.",
+)
+@click.option("--not-adaptive", is_flag=True, help="What decided did not learn as it went.")
+@click.option(
+    "--fail-on",
+    default="",
+    metavar="VERDICTS",
+    help=f"Leave with status {FAILED} on these, separated by commas: {', '.join(_KINDS)}.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page that needs nothing else, such as report.html.",
+)
+@log_options
+@options.quiet
+@options.json_output
+def command(
+    logs: tuple[str, ...],
+    candidates: tuple[str, ...],
+    against: str,
+    alpha: float,
+    train_until: str | None,
+    estimator: Any,
+    interval: Any,
+    not_adaptive: bool,
+    fail_on: str,
+    out: Path | None,
+    like: str | None,
+    point: str | None,
+    columns: tuple[str, ...],
+    explore: float | None,
+    wait: float | None,
+    cluster: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Say for each candidate whether it would have been better than what was logged.
+
+    LOG is one or more Parquet, CSV or JSON-lines files, a pattern such as 'logs/*.parquet', or the
+    storage of a service: sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE.
+
+    Exit status: 0 evaluated, 1 something is wrong with the log or the candidate, 2 the command was
+    not understood, 3 a verdict is one of those named by --fail-on.
+    """
+    failing = _kinds(fail_on)
+    if not 0.0 < alpha < 1.0:
+        raise InvalidInput(f"--alpha must lie between 0 and 1, got {alpha:g}.")
+    voice = Voice(quiet=quiet, as_json=as_json)
+    log = read_log(
+        logs,
+        like=definition_of(like, point),
+        point=point,
+        columns=columns,
+        explore=explore,
+        wait=wait,
+        adaptive=not not_adaptive,
+    )
+    found = []
+    with cluster_of(cluster) as executor, progress_bar(voice, unit="rows") as bar:
+        shown = stages(bar)
+        for candidate in candidates:
+
+            def tell(done: int, total: int, name: str = candidate) -> None:
+                shown(name, done, total)
+
+            found.append(
+                evaluate(
+                    log,
+                    candidate,
+                    against,
+                    alpha=alpha,
+                    train_until=_share_or_time(train_until),
+                    estimator=estimator,
+                    interval=interval,
+                    executor=executor,
+                    progress=tell,
+                )
+            )
+    for one in found:
+        voice.say(f"{one}\n", through=voice.output)
+    if as_json:
+        print_json({"evaluations": [one.to_dict() for one in found]})
+    if out is not None:
+        with needs("bench"):
+            from lexbandit.report.evaluation import write_evaluation  # noqa: PLC0415
+        write_evaluation(found, out)
+        voice.say(f"report: {out}")
+    return FAILED if any(one.decision.kind in failing for one in found) else 0

@@ -110,8 +110,10 @@ def test_what_is_refused() -> None:
     with pytest.raises(InvalidInput, match="like=chooser"):
         other.learn(log_of(frame(10)))
     empty = frame(10, quality=[None] * 10, cost=[None] * 10)
+    before = made.digest()
     with pytest.raises(InvalidInput, match="no reward"):
         made.learn(log_of(empty, **NO_CONTEXT))
+    assert made.digest() == before
 
 
 def test_means_are_near_the_truth() -> None:

@@ -142,25 +142,26 @@ def learn(
         before = chooser.policy.state()
     if _adds_up(lesson, before):
         learned = _added(lesson, executor)
+        _refuse_none(learned.rows, log)
         with chooser._lock:
             chooser.policy.merge(learned.state)
             chooser._ledger.note_log(learned.plays)
-        return _some(learned.rows, log)
+        return learned.rows
     with chooser._lock:
         try:
             learned = _learn(lesson, chooser.policy, chooser.contexts, start, stop)
+            _refuse_none(learned.rows, log)
         except BaseException:
             chooser.policy.load_state(before)
             raise
         chooser._ledger.note_log(learned.plays)
-    return _some(learned.rows, log)
+    return learned.rows
 
 
-def _some(rows: int, log: Readable) -> int:
+def _refuse_none(rows: int, log: Readable) -> None:
     if not rows:
         names = ", ".join(objective.name for objective in log.objectives)
         raise InvalidInput(f"the log holds no reward of any objective ({names}).")
-    return rows
 
 
 def _lesson(chooser: Chooser, log: Readable, start: int, stop: int, weigh: str | None) -> _Lesson:

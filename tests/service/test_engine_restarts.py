@@ -149,16 +149,14 @@ def test_a_changed_definition_replays_the_log_under_the_new_one(tmp_path: Path) 
                 await engine.reward("router", made.id, {"quality": n / 20, "cost": 0.01})
 
     async def look() -> None:
-        async with engine_on(
-            path, tolerance=0.1, arms=("small", "medium", "large", "new")
-        ) as engine:
+        async with engine_on(path, explore=0.1, arms=("small", "medium", "large", "new")) as engine:
             point = engine.points["router"]
             assert engine.summary("router").received["quality"].count == 20
             assert point.chooser.arms == ("small", "medium", "large", "new")
 
     asyncio.run(fill())
     before = definition().fingerprint
-    assert before != definition(tolerance=0.1).fingerprint
+    assert before != definition(explore=0.1).fingerprint
     assert before == definition(arms=("other",)).fingerprint
     asyncio.run(look())
 

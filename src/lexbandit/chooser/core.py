@@ -4,6 +4,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 from weakref import WeakValueDictionary
@@ -16,7 +17,7 @@ from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.first_guess import warn_if_far
 from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.policy_for import DEFAULT, policy_for
+from lexbandit.chooser.policy_for import DEFAULT, policy_for, tolerances_of
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
@@ -158,6 +159,20 @@ class ChooserCore:
     def outside(self) -> dict[str, int]:
         """How many rewards of each objective lay outside its range, and were clipped."""
         return self._ledger.outside
+
+    def set_tolerances(self, tolerances: Sequence[float]) -> None:
+        """Give the objectives other tolerances; choices to come go by them.
+
+        Nothing that was learned depends on them.
+        """
+        with self._lock:
+            pairs = zip(self.objectives, tolerances, strict=True)
+            self.objectives = tuple(replace(one, tolerance=value) for one, value in pairs)
+            self._ledger.objectives = self.objectives
+            theirs = tolerances_of(self.policy)
+            if theirs is not None:
+                theirs[:] = [one.tolerance / one.span for one in self.objectives]
+                self._settings.pop("tolerance", None)
 
     def tick(self) -> int:
         """Let decisions go whose time is over now (`wait`); returns how many.

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lexbandit.chooser import Chooser
+from lexbandit.chooser.definition import feature_of, objective_of
 from lexbandit.contexts import Feature
 from lexbandit.objectives import Objective
 from lexbandit.service.events import point_name
@@ -16,8 +17,7 @@ from lexbandit.service.events import point_name
 class Definition:
     """A decision point: the arguments of its `Chooser`, under a name.
 
-    `arms` are those it begins with. Later ones come and go by events, so they are no part of the
-    fingerprint: a snapshot goes with a definition, whatever the arms are.
+    `arms` are those it begins with; later ones come and go by events.
     """
 
     name: str
@@ -65,8 +65,28 @@ class Definition:
             "settings": dict(self.settings),
         }
 
+    @classmethod
+    def from_plain(cls, name: str, arms: Sequence[str], plain: Mapping[str, Any]) -> "Definition":
+        """Return the definition of which `plain` told."""
+        return cls(
+            name=name,
+            arms=arms,
+            **{
+                **plain,
+                "objectives": [objective_of(one) for one in plain["objectives"]],
+                "context": [feature_of(one) for one in plain["context"]],
+            },
+        )
+
     @property
     def fingerprint(self) -> str:
-        """A short text that differs where definitions differ in more than their arms."""
-        text = json.dumps(self.plain(), sort_keys=True, default=list)
+        """A short text that differs where definitions learn differently from the same events.
+
+        Arms come and go by events, and tolerances matter for choices only: both may change without
+        the log being read anew.
+        """
+        plain = self.plain()
+        for objective in plain["objectives"]:
+            del objective["tolerance"]
+        text = json.dumps(plain, sort_keys=True, default=list)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

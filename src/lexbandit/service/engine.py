@@ -18,6 +18,7 @@ from lexbandit.service.engine_core import EngineCore
 from lexbandit.service.events import Stored
 from lexbandit.service.journal import Appended
 from lexbandit.service.point import Point, Prepared
+from lexbandit.service.replaying import Replay
 from lexbandit.service.rows import (
     COLUMNS,
     SLICE,
@@ -82,8 +83,10 @@ class Engine(EngineCore):
         try:
             if not accept_clock:
                 opening.check_clock(await storage.clock_ahead())
-            states, seq = await opening.restored(points, storage)
+            states, behind = await opening.restored(points, storage)
+            seq = min((point.seq for point in states.values()), default=0)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
+            engine.definitions = dict(points)
             async with opening.telling(lambda: engine.seq):
                 await engine._journal.catch_up()
             if not skip_untaken:
@@ -98,6 +101,10 @@ class Engine(EngineCore):
         except BaseException:
             await storage.close()
             raise
+        for name, point in behind.items():
+            engine.replays[name] = Replay(point, skip_untaken=skip_untaken)
+            engine.replay_progress[name] = 0.0
+            engine._go_on(engine.replays[name].run(engine))
         engine._go_on(engine._tick())
         engine._go_on(engine._journal.recover())
         engine._go_on(engine._snapshots.now_and_then())
@@ -182,7 +189,7 @@ class Engine(EngineCore):
         body: dict[str, Any] = {"by": self.replica, "version": point.version, "rows": rows}
         if any("key" in row for row in rows):  # the service's own ids never come again
             body["seen"] = self.seq
-        return self.append(point.name, "decisions", body, Prepared(body, proposals))
+        return self.append(point.name, "decisions", body, Prepared(body, proposals, point.chooser))
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
@@ -228,7 +235,7 @@ class Engine(EngineCore):
             "contexts": contexts,
             "allowed": allowed,
         }
-        return Prepared(body, proposals)
+        return Prepared(body, proposals, point.chooser)
 
     # --- rewards ---------------------------------------------------------------------------------
 

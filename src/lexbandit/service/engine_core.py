@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from lexbandit.service.compacting import compact
 from lexbandit.service.events import CorruptLog, Event, Kind, Stored, body_of
 from lexbandit.service.journal import Appended, Journal
 from lexbandit.service.point import Outcome, Point, Prepared
+from lexbandit.service.replaying import Replay
 from lexbandit.service.snapshots import Snapshots
 from lexbandit.service.storage import Storage, StorageFailed
 from lexbandit.service.times import Times
@@ -32,6 +34,10 @@ class EngineCore:
         self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
     ) -> None:
         self.points = dict(points)
+        self.definitions = {name: point.definition for name, point in points.items()}
+        """As the configuration has them; a point may serve one of before while it is replayed."""
+        self.replays: dict[str, Replay] = {}
+        """By point, the replays that have not ended."""
         self.storage = storage
         self.replica = secrets.token_hex(4)
         self._journal = Journal(storage, self._fold, seq)
@@ -59,8 +65,20 @@ class EngineCore:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.trouble is None:
+            for replay in self.replays.values():
+                await replay.keep(self)
             await self._snapshots.take()
         await self.storage.close()
+
+    def folding(self) -> AbstractAsyncContextManager[None]:
+        """Keep others from folding events for a moment."""
+        return self._journal.ordered()
+
+    def switch(self, point: Point) -> None:
+        """Let a point serve in place of the one of its name, at the same event."""
+        self.points[point.name] = point
+        del self.replays[point.name], self.replay_progress[point.name]
+        self._snapshots.forget(point.name)
 
     async def keep_snapshots(self) -> None:
         """Keep a snapshot of every point that changed since its last one."""
@@ -134,6 +152,8 @@ class EngineCore:
         told: tuple[str, ...] = ()
         while True:
             await asyncio.sleep(min(_RETAIN, seconds / 10))
+            if self.replays:
+                continue  # they still read what is old
             definitions = {name: point.definition for name, point in self.points.items()}
             before = self._journal.now() - seconds
             try:

@@ -58,7 +58,7 @@ class Journal:
         self._task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def _ordered(self) -> AsyncIterator[None]:
+    async def ordered(self) -> AsyncIterator[None]:
         """Let one at a time read or write the log."""
         async with self._order:
             self._began = time.monotonic()
@@ -113,7 +113,7 @@ class Journal:
             self._wake.clear()
             group, self._waiting = self._waiting, []
             if group:
-                async with self._ordered():
+                async with self.ordered():
                     await self._write(group)
 
     async def _write(self, group: list[tuple[Event, Prepared | None, Appended]]) -> None:
@@ -195,7 +195,7 @@ class Journal:
 
     async def catch_up(self) -> int:
         """Fold what is in the log and was not folded yet; returns how many events."""
-        async with self._ordered():
+        async with self.ordered():
             self._check_open()
             return await self._catch_up()
 

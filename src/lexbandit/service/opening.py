@@ -14,7 +14,7 @@ from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.point import Point
-from lexbandit.service.snapshots import unpack
+from lexbandit.service.snapshots import unpack, unpack_as_it_was
 from lexbandit.service.storage import Storage
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ log = logging.getLogger("lexbandit.service")
 # How often to say how far it is, in seconds.
 _TELL = 2.0
 _YEAR = 365.25 * 86_400.0
+# A changed definition learns so many events before it serves, more of them while another serves.
+_BEHIND = 20_000
 # So far may the clock be from the log's last event, in seconds.
 _FARTHEST = _YEAR
 
@@ -43,11 +45,15 @@ def check_clock(ahead: float | None) -> None:
 
 async def restored(
     definitions: Mapping[str, Definition], storage: Storage
-) -> tuple[dict[str, Point], int]:
-    """Return the points as their snapshots have them, and the event to read the log after."""
+) -> tuple[dict[str, Point], dict[str, Point]]:
+    """Return the points to serve, as their snapshots have them, and those to learn anew meanwhile.
+
+    Where a definition was changed, and a snapshot of the one before is much further in the log,
+    that one serves until the changed one has learned the log.
+    """
     removed = await storage.removed()
     first = await storage.first_events()
-    points = {}
+    points, behind = {}, {}
     for name, definition in definitions.items():
         point = await _from_snapshot(definition, storage, removed)
         if point is None:
@@ -56,8 +62,29 @@ async def restored(
                 if event.point == name:
                     point.fold(event)
             point.seq = removed
-        points[name] = point
-    return points, min((point.seq for point in points.values()), default=0)
+        former = await _former(definition, storage, point.seq + _BEHIND)
+        points[name] = point if former is None else former
+        if former is not None:
+            behind[name] = point
+    return points, behind
+
+
+async def _former(definition: Definition, storage: Storage, after: int) -> Point | None:
+    """Return a point under another definition from a snapshot later than an event, if one is."""
+    for key in await storage.snapshots():
+        if key.point != definition.name or key.definition == definition.fingerprint:
+            continue
+        if key.seq <= after:
+            return None  # so are all others: the newest come first
+        snapshot = await storage.load_snapshot(key.point, key.definition)
+        try:
+            if snapshot is not None and snapshot.seq > after:
+                point = unpack_as_it_was(key.point, snapshot.data)
+                point.seq = snapshot.seq
+                return point
+        except (InvalidInput, ValueError, KeyError, TypeError) as error:
+            log.warning("%s: a snapshot of before is not read: %s", key.point, error)
+    return None
 
 
 async def _from_snapshot(definition: Definition, storage: Storage, removed: int) -> Point | None:
@@ -185,7 +212,7 @@ async def begin(engine: "Engine") -> None:
             body = {"arms": list(definition.arms), "definition": definition.plain()}
             await engine.append(name, "begin", body)
         chooser = point.chooser
-        for arm in definition.arms:
+        for arm in engine.definitions[name].arms:
             if arm not in chooser.arms and arm not in chooser.retired:
                 await engine.add_arm(name, arm)
         if chooser.due is not None:  # the log's time may have passed it while nobody served

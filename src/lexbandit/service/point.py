@@ -26,10 +26,12 @@ class Prepared(msgspec.Struct):
 
     A proposal holds for the arms that are there when it is recorded, so those may have changed.
     `proposals` are a list, one a row, or `Proposals` of columns; None: to be made of the body.
+    `chooser` made them: one of another definition has no use for them.
     """
 
     body: dict[str, Any]
     proposals: Any = None
+    chooser: Any = None
 
 
 class Point(PointState):
@@ -120,7 +122,8 @@ class Point(PointState):
         """Keep decisions, one a row or in columns."""
         if prepared is None:
             prepared = Prepared(read_body(stored))
-        body, proposals = prepared.body, prepared.proposals
+        body = prepared.body
+        proposals = prepared.proposals if prepared.chooser is self.chooser else None
         if "rows" not in body:
             return self._columns(body, proposals)
         rows, version = body["rows"], body["version"]

@@ -302,10 +302,15 @@ class PointReply(Struct):
     definition: dict[str, Any]
 
 
-class StateReply(Struct):
-    """Whether all is well."""
+class StateReply(Struct, omit_defaults=True):
+    """Whether all is well.
+
+    `replaying` has the points that learn the log anew under a changed definition, and how far they
+    are, from 0 to 1; until then the definition of before serves.
+    """
 
     status: str
+    replaying: dict[str, float] = {}
 
 
 class LogQuery(Strict):

@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 4\n        the format and its version
+lexbandit.point 5\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lexbandit.chooser import Chooser
@@ -30,7 +30,7 @@ log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 4\n"
+_HEAD = b"lexbandit.point 5\n"
 _SIZE = 8
 
 
@@ -46,6 +46,8 @@ def packer(point: Point) -> Callable[[], bytes]:
         "counts": dict(point.counts),
         "priors": dict(point.priors),
         "history": point.history.plain(),
+        "arms": list(point.definition.arms),
+        "definition": point.definition.plain(),
     }
     keys = list(point.keys.items())
     past = [(id, *one[:-1], dict(one.late)) for id, one in point.past.items()]
@@ -61,14 +63,30 @@ def packer(point: Point) -> Callable[[], bytes]:
 
 
 def unpack(definition: Definition, data: bytes) -> Point:
-    """Return the point whose state was packed."""
+    """Return the point whose state was packed, with the tolerances that its definition has now."""
+    told, chooser = _parts(definition.name, data)
+    return _point(definition, told, chooser)
+
+
+def unpack_as_it_was(name: str, data: bytes) -> Point:
+    """Return the point whose state was packed, under the definition that it had then."""
+    told, chooser = _parts(name, data)
+    return _point(Definition.from_plain(name, told["arms"], told["definition"]), told, chooser)
+
+
+def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the document and the chooser's bytes."""
     if not data.startswith(_HEAD):
-        raise InvalidInput(f"the snapshot of {definition.name!r} has another format.")
+        raise InvalidInput(f"the snapshot of {name!r} has another format.")
     start = len(_HEAD) + _SIZE
     size = int.from_bytes(data[len(_HEAD) : start], "little")
-    told = json.loads(data[start : start + size])
+    return json.loads(data[start : start + size]), data[start + size :]
+
+
+def _point(definition: Definition, told: Mapping[str, Any], chooser: bytes) -> Point:
     point = Point(definition)
-    point.chooser = Chooser.from_bytes(data[start + size :], clock=point.clock)
+    point.chooser = Chooser.from_bytes(chooser, clock=point.clock)
+    point.chooser.set_tolerances([one.tolerance for one in definition.objectives])
     point.begun = True
     for name in ("seq", "version", "time"):
         setattr(point, name, told[name])
@@ -110,6 +128,11 @@ class Snapshots:
                     await self.take()
                 except StorageFailed as error:
                     log.warning("no snapshot was kept: %s", error)
+
+    def forget(self, name: str) -> None:
+        """Keep a snapshot of a point the next time, whatever was kept of it before."""
+        self._kept[name] = 0
+        self.folded += 1
 
     async def take(self) -> None:
         """Keep a snapshot of every point that changed since its last one, or whose last is old."""

@@ -16,7 +16,7 @@ import pytest
 
 from lexbandit.cli.demo import CONFIG, World, standing
 from lexbandit.cli.main import status_of
-from lexbandit.service.config import read_config
+from lexbandit.service.config import Config, read_config
 from lexbandit.service.plain_logs import set_up_logging
 
 pytestmark = pytest.mark.compiled
@@ -100,10 +100,10 @@ def test_it_says_when_it_compiles(
 ) -> None:
     log = logging.getLogger("lexbandit.compiling")
 
-    def run(serving: Any, level: str) -> None:
+    def run(serving: Any, config: Config) -> None:
         """As on a machine where nothing is compiled yet; `test_compiling` has the real thing."""
         serving.close()
-        set_up_logging(level)
+        set_up_logging(config.log_level)
         log.info("compiling, for up to a minute; it is kept in %s", "a folder")
 
     monkeypatch.setattr("lexbandit.service.server.run", run)

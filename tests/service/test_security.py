@@ -16,6 +16,7 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
+from lexbandit.service import audit
 from lexbandit.service.auth import Key, Keys, hash_of, keys_in_environment, keys_in_file
 from lexbandit.service.config import read_config
 from lexbandit.service.plain_logs import set_up_logging
@@ -311,3 +312,17 @@ def test_json_logs_have_zone_and_request_id(
     assert line["level"] == "debug"
     assert "status=200" in line["message"]
     assert line["time"][-6] in "+-"
+
+
+def test_the_audit_file_has_all_whatever_the_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "audit.log"
+    set_up_logging("warning", "plain", place)
+    audit.note("tried", "somebody", why="a test")
+    assert capsys.readouterr().err == ""
+    assert place.read_text().endswith('event="tried" who="somebody" why="a test"\n')
+    set_up_logging("info")
+    audit.note("tried", "again")
+    assert 'who="again"' in capsys.readouterr().err
+    assert "again" not in place.read_text()

@@ -57,9 +57,13 @@ def set_up_logging(level: str, format: str = "plain", audit_log: Path | None = N
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("lexbandit").setLevel(level.upper())
-    audit = logging.getLogger("lexbandit.audit")
-    audit.setLevel(logging.INFO)  # it is kept, however little else is
+    ours, audit = logging.getLogger("lexbandit"), logging.getLogger("lexbandit.audit")
+    ours.setLevel(level.upper())
+    # Its file has all of it, whatever the level is; standard error has what the level allows.
+    handler.addFilter(lambda one: one.name != audit.name or one.levelno >= ours.level)
+    audit.setLevel(logging.NOTSET if audit_log is None else logging.INFO)
+    for before in audit.handlers:
+        before.close()
     audit.handlers[:] = [] if audit_log is None else [_to_file(audit_log, format)]
 
 

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from benchmarks.loader import Load, load
-from benchmarks.service import CONFIG, CORES, PATH, bodies, free_port, running
+from benchmarks.service import CONFIG, CORES, PATH, bodies, cpu_of, free_port, running
 
 MOST = 4000
 
@@ -89,13 +89,17 @@ def main() -> None:
         port, config = free_port(), Path(folder) / "service.toml"
         config.write_text(CONFIG.format(storage=f"sqlite:{folder}/log.db", port=port))
         command = [sys.executable, "-m", "benchmarks.served", str(config), str(CORES[0])]
-        with running(command, port):
+        with running(command, port) as pid:
+            before = cpu_of(pid)
             peak = load(Load(port, PATH, bodies(), seconds=given.seconds, core=CORES[-1]))
+            each = 1e6 * (cpu_of(pid) - before) / (peak.per_second * (given.seconds + 1))
+            before = cpu_of(pid)
             told = [str(port), str(peak.per_second * given.times), str(given.seconds)]
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.overload", "--load", *told],
                 capture_output=True, text=True, check=True,
             )  # fmt: skip
+            used = cpu_of(pid) - before
     found = json.loads(done.stdout)
     counts = Counter({status: len(times) for status, times in found.items()})
     counts["missed"] = int(found["missed"][0])
@@ -105,6 +109,7 @@ def main() -> None:
     print(f"{given.times:g} times that: {dict(counts)} in {given.seconds:g} s")
     print(f"answered: {rate:,.0f}/s, {rate / peak.per_second:.2f} of the peak (at least 0.9)")
     print(f"p99 of the answered {np.percentile(accepted, 99):.1f} ms (under 100)")
+    print(f"CPU {each:.0f} µs a decision at the peak; {used:.1f} s in the overload")
     if "503" in found:
         print(f"p99 of the refused {np.percentile(np.array(found['503']) * 1e3, 99):.1f} ms")
 

@@ -38,7 +38,8 @@ def test_the_limit_falls_while_requests_take_too_long_and_rises_when_it_is_reach
     first = one.limit
     assert window(0.08) == first  # 0.05 besides two commits of 0.02
     assert window(0.1) == pytest.approx(0.9 * first)
-    for _ in range(100):
+    assert window(0.5) == pytest.approx(max(0.45 * first, admission_module._LEAST))
+    for _ in range(10):
         window(0.1)
     assert one.limit == admission_module._LEAST
     assert window(0.01) == admission_module._LEAST  # it was not reached

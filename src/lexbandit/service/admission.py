@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 # what the slowest in a hundred are to take.
 _TARGET = 0.05
 # The bounds of the limit, and where it begins.
-_LEAST, _MOST, _FIRST = 128.0, 8192.0, 512.0
+_LEAST, _MOST, _FIRST = 128.0, 8192.0, 256.0
 # The limit is looked at again after so many answers and seconds.
 _ANSWERS, _SECONDS = 20, 0.1
 
@@ -18,7 +18,7 @@ _ANSWERS, _SECONDS = 20, 0.1
 class Admission:
     """Limits the requests under way, by how long those before them took.
 
-    As long as requests take longer than they may, the limit falls by a tenth every 0.1 seconds;
+    Every 0.1 seconds it is divided by how many times longer than they may requests took, 2 at most;
     when it was reached and they did not, it rises by a tenth.
 
     deadline   a request that is not answered after so many seconds is answered with 503
@@ -53,8 +53,9 @@ class Admission:
         if self._answers < _ANSWERS or (now := self.clock()) < self._since + _SECONDS:
             return
         # A group is written while the one before it is, so a request waits for two at most.
-        if self._taken / self._answers > _TARGET + 2 * self.storing():
-            self.limit = max(_LEAST, self.limit * 0.9)
+        excess = self._taken / self._answers / (_TARGET + 2 * self.storing())
+        if excess > 1.0:
+            self.limit = max(_LEAST, self.limit / min(excess, 2.0))
         elif self._reached:
             self.limit = min(_MOST, self.limit * 1.1)
         self._reached, self._answers, self._taken, self._since = False, 0, 0.0, now

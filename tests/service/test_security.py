@@ -280,6 +280,9 @@ def test_ready_tells_why_to_readers_only(tmp_path: Path) -> None:
             told = await s.http.get("/ready", headers=bearer("two"))
             assert "secret-place" in detail_of(told, 503)
             s.engine._journal.trouble = None
+            s.engine.replay_progress["router"] = 0.5  # names of points are for readers, too
+            assert "router" not in (await s.http.get("/ready")).text
+            assert "router" in (await s.http.get("/ready", headers=bearer("two"))).text
 
     asyncio.run(run())
 

@@ -221,7 +221,7 @@ async def ready(engine: "Engine", request: Request) -> s.StateReply:
     if engine.trouble is not None:
         why = engine.trouble if request.reads else "a key with the role read is told why."
         raise unavailable(why)
-    return s.StateReply("ready", dict(engine.replay_progress))
+    return s.StateReply("ready", dict(engine.replay_progress) if request.reads else {})
 
 
 encode = msgspec.json.Encoder().encode

@@ -19,6 +19,7 @@ from lexbandit.service.engine import Engine
 from lexbandit.service.erasing import erase, of_ids, of_unit
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.exporting import export
+from lexbandit.service.sqlite_file import READ, READ_POINT
 from lexbandit.service.storage import make_storage
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
 from service.world import CONTEXT, definition
@@ -273,14 +274,15 @@ async def test_a_feature_is_replaced_and_the_others_stay(home: Home) -> None:
     assert sum(b'"tokens":0,' in event.body for event in log) == 2
 
 
-def test_a_quiet_points_log_is_read_by_an_index(tmp_path: Path) -> None:
+def test_the_log_is_read_by_its_indexes(tmp_path: Path) -> None:
     home = SqliteHome(tmp_path)
     asyncio.run(_nothing(home))
-    plan = home.sql(
-        "EXPLAIN QUERY PLAN SELECT * FROM log WHERE point = 'quiet' AND seq > 0 "
-        "ORDER BY seq LIMIT 10"
-    )
-    assert "USING INDEX log_by_point" in str(plan)
+    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ_POINT}", "quiet", 0, 10))
+    assert "USING INDEX log_by_point" in plan
+    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ}", 0, 10))
+    assert "SEARCH log USING INTEGER PRIMARY KEY (rowid>?)" in plan
+    assert "SCAN log" not in plan
+    assert "TEMP B-TREE" not in plan
 
 
 async def _nothing(home: SqliteHome) -> None:

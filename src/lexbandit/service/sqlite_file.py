@@ -56,8 +56,8 @@ TOUCH = ("UPDATE removed SET seq = seq", ())
 _COLUMNS = "log.seq, time, point, kind, body, checksum"
 # Each row ends with the last event that was removed: one statement sees one state of the file.
 READ = f"""
-SELECT {_COLUMNS}, removed.seq FROM removed JOIN log ON log.seq > max(?, removed.seq)
-ORDER BY log.seq LIMIT ?
+SELECT {_COLUMNS}, (SELECT seq FROM removed) FROM log
+WHERE seq > max(?, (SELECT seq FROM removed)) ORDER BY seq LIMIT ?
 """
 READ_POINT = f"SELECT {_COLUMNS} FROM log WHERE point = ? AND seq > ? ORDER BY seq LIMIT ?"
 FIRST_EVENTS = "SELECT * FROM first_events ORDER BY seq"

@@ -101,8 +101,8 @@ SELECT seq, time, point, kind, body, checksum, removed FROM (
 # removed: one statement sees one state of the log.
 READ = _PAGE.format(
     page="""
-    SELECT log.*, removed.seq AS removed FROM lexbandit_removed AS removed, lexbandit_log AS log
-    WHERE log.seq > greatest($1, removed.seq) ORDER BY log.seq LIMIT $2
+    SELECT *, (SELECT seq FROM lexbandit_removed) AS removed FROM lexbandit_log
+    WHERE seq > greatest($1, (SELECT seq FROM lexbandit_removed)) ORDER BY seq LIMIT $2
     """
 )
 READ_POINT = _PAGE.format(

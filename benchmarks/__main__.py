@@ -5,6 +5,7 @@ from rich.console import Console
 from benchmarks import bands, bench, core, linear, logs, policies, starting
 
 console = Console(width=110)
+core.against_numba(console)
 core.replay_and_step(console)
 core.by_cells(console)
 core.by_arms(console)

@@ -18,7 +18,16 @@ import pytest
 from lexbandit.bounds import Bound, HolderBound, SubGaussianBound, make_bound
 from lexbandit.checks import Floats
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import COUNT, INDEX, WIDTH, derive, lower_of, observe
+from lexbandit.kernels.statistics import (
+    COUNT,
+    MEAN,
+    WIDTH,
+    Cells,
+    empty_cells,
+    lower_of,
+    observe,
+    rank_all,
+)
 from twins.bounds import spread, stitched
 
 pytestmark = pytest.mark.compiled
@@ -30,9 +39,7 @@ LAWS = ["0.02", "0.3", "0.5", "0.97", "uniform", "two-point"]
 
 
 @kernel
-def play(
-    rewards: Floats, means: Floats, stats: Floats, bounds: Floats, ends: Floats, worst: Floats
-) -> None:
+def play(rewards: Floats, means: Floats, cells: Cells, ends: Floats, worst: Floats) -> None:
     """Play rewards[n, K, 2] by the highest index; the last axis is the adversary's choice.
 
     `ends` gets how far the interval of an arm of means[K, 2] ever was below the lower of them, or
@@ -43,15 +50,16 @@ def play(
     for t in range(rewards.shape[0]):
         arm = 0
         for other in range(1, arms):
-            if stats[0, 0, INDEX, other] > stats[0, 0, INDEX, arm]:
+            if cells.indices[0, 0, other] > cells.indices[0, 0, arm]:
                 arm = other
-        count = stats[0, 0, COUNT, arm]
-        choice = 1 if count > 0 and stats[0, 0, 2, arm] * count >= sums[arm] else 0
+        count = cells.stats[0, arm, 0, COUNT]
+        choice = 1 if count > 0 and cells.stats[0, arm, 0, MEAN] * count >= sums[arm] else 0
         sums[arm] += means[arm, choice]
-        observe(stats, 0, 0, arm, rewards[t, arm, choice], bounds, True)
-        low, high = lower_of(stats, 0, 0, arm), stats[0, 0, INDEX, arm]
+        observe(cells, 0, 0, arm, rewards[t, arm, choice])
+        rank_all(cells, 0, 0)
+        low, high = lower_of(cells, 0, 0, arm), cells.indices[0, 0, arm]
         least, most = min(means[arm, 0], means[arm, 1]), max(means[arm, 0], means[arm, 1])
-        average = sums[arm] / stats[0, 0, COUNT, arm]
+        average = sums[arm] / cells.stats[0, arm, 0, COUNT]
         ends[0] = max(ends[0], low - most, least - high)
         worst[0] = max(worst[0], low - average, average - high)
 
@@ -62,10 +70,9 @@ def failures(bound: Bound, rewards: Floats, means: Any) -> tuple[int, int]:
     table = np.array(means, np.float64)
     failed = np.zeros(2, np.int64)
     for stream in rewards:
-        stats = np.zeros((1, 1, bound.fields, len(table)))
-        derive(stats, 0, 1, row)
+        cells = empty_cells(1, len(table), 1, bound.fields, row)
         ends, worst = np.full(1, -np.inf), np.full(1, -np.inf)
-        play(stream, table, stats, row, ends, worst)
+        play(stream, table, cells, ends, worst)
         failed += ends[0] > 1e-12, worst[0] > 1e-12
     return int(failed[0]), int(failed[1])
 
@@ -186,7 +193,8 @@ def test_empirical_bernstein_is_its_twin(law: str) -> None:
 
 def test_width_is_half_the_interval() -> None:
     bound = made("kl")
-    row, stats = bound.coefficients()[np.newaxis], np.zeros((1, 1, bound.fields, 1))
+    cells = empty_cells(1, 1, 1, bound.fields, bound.coefficients()[np.newaxis])
     for reward in (1.0, 0.0, 1.0, 0.5):
-        observe(stats, 0, 0, 0, reward, row, True)
-    assert stats[0, 0, WIDTH, 0] == 0.5 * (stats[0, 0, INDEX, 0] - lower_of(stats, 0, 0, 0))
+        observe(cells, 0, 0, 0, reward)
+    length = cells.indices[0, 0, 0] - lower_of(cells, 0, 0, 0)
+    assert cells.stats[0, 0, 0, WIDTH] == 0.5 * length

@@ -6,7 +6,6 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
-from lexbandit.chooser.policy_for import takes_parts
 from support import EVERY_POLICY
 from support import make as make_policy
 
@@ -66,4 +65,4 @@ def test_it_is_known_of_every_policy_whether_it_learns_in_parts(name: str) -> No
         can = True
     except lb.InvalidInput:
         can = False
-    assert takes_parts(policy) == can
+    assert policy.learns_in_parts == can

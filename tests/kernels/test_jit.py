@@ -5,13 +5,14 @@ from typing import Any
 import numba
 import pytest
 
-from lexbandit.kernels import jit, lexicographic
+from lexbandit.kernels import jit
+from lexbandit.policies.moc_mab import LexicographicRule
 
 pytestmark = pytest.mark.compiled
 
 
 def test_kernels_release_the_lock_and_are_kept_on_disk() -> None:
-    replay: Any = lexicographic.replay
+    replay: Any = LexicographicRule._rule.replay
     assert replay.targetoptions["nogil"]
     assert jit._FOLDER is not None
     assert replay._cache.cache_path.startswith(str(jit._FOLDER))

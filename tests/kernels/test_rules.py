@@ -13,7 +13,7 @@ from lexbandit.bounds import HolderBound, UCB1Bound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic, pareto, scalarized
 from lexbandit.kernels.random import seeded
-from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
+from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.policies.moc_mab import LexicographicRule
 from support import make
 
@@ -91,9 +91,9 @@ def test_an_unobserved_reward_is_not_zero() -> None:
     assert report.width[0] == width_of(policy)(2)
 
 
-def told(beta: float, margin: float, objectives: int = 2) -> tuple[float, np.ndarray, float, float]:
-    """Threshold, allowances, blur and λ = 0 of a cell with this margin."""
-    return beta * margin, np.full(objectives, 2.0 * margin), 2.0 * margin, 0.0
+def limits(beta: float, margin: float) -> tuple[float, np.ndarray, float, float]:
+    """Threshold, tolerances of 0, blur and λ = 0 of a cell with this margin."""
+    return beta * margin, np.zeros(2), 2.0 * margin, 0.0
 
 
 def width_of(policy: LexicographicRule) -> Callable[[float], float]:
@@ -106,19 +106,17 @@ def test_a_tie_that_leads_to_different_candidates() -> None:
 
     Arm 0 (narrow) leaves arm 2 out, arm 1 (wide) lets it in; arm 2 is best in objective 2.
     """
-    stats = np.zeros((1, 2, 5, 3))
-    stats[0, 0, MEAN] = [0.8, 0.7, 0.3]
-    stats[0, 0, WIDTH] = [0.1, 0.2, 0.1]
-    stats[0, 0, INDEX] = [0.9, 0.9, 0.4]
-    stats[0, 1, INDEX] = [0.6, 0.5, 0.7]
+    known = cell([0.8, 0.7, 0.3], [0.1, 0.2, 0.1], [0.6, 0.5, 0.7])
+    known.indices[0, 0] = [0.9, 0.9, 0.4]
     ceilings = np.full((1, 3), np.inf)
     margin = 0.1  # floors: 0.8 − 0.1 − 0.2 = 0.5 and 0.7 − 0.2 − 0.2 = 0.3
     np.testing.assert_allclose(
-        lexicographic.shares(stats, 0, ceilings, *told(2.0, margin)), [0.5, 0.0, 0.5]
+        lexicographic.shares(known, 0, ceilings, 0, *limits(2.0, margin)), [0.5, 0.0, 0.5]
     )
     random = seeded(4)
     chosen = [
-        lexicographic.choose(stats, 0, ceilings, 0, *told(2.0, margin), random) for _ in range(2000)
+        lexicographic.choose(known, 0, ceilings, 0, *limits(2.0, margin), random)
+        for _ in range(2000)
     ]
     counts = np.bincount(chosen, minlength=3)
     assert counts[1] == 0
@@ -150,9 +148,8 @@ def test_credits_follow_the_law_of_the_function_given_the_arm(
 ) -> None:
     """The share of u in [0, 1) that credits s is P(s | a), ties and masks counted."""
     mask[arm] = True
-    stats = np.zeros((1, 5, 5, 4))
-    stats[0, 2:, INDEX] = indices
-    weights = np.array([[1, 0], [0.5, 0.5], [0, 1]])
+    ranks = np.zeros((1, 5, 4))
+    ranks[0, 2:] = indices
     ceilings = np.where([mask], np.inf, -np.inf)
     chances = []
     for row in indices:
@@ -161,7 +158,7 @@ def test_credits_follow_the_law_of_the_function_given_the_arm(
         chances.append(1 / len(ties) if arm in ties else 0.0)
     law = np.array(chances) / sum(chances) if any(chances) else np.full(3, 1 / 3)
     steps = (np.arange(1200) + 0.5) / 1200
-    drawn = [scalarized.credited(stats, 0, weights, arm, ceilings, 0, u) for u in steps]
+    drawn = [scalarized.credited(ranks, 0, 2, arm, ceilings, 0, u) for u in steps]
     np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 1200, law, atol=2.5 / 1200)
 
 
@@ -213,22 +210,20 @@ def test_more_objectives_than_two() -> None:
         assert policy.explain(CONTEXT).arms[1].mean == (0.1, 0.2, 0.3)
 
 
-def cell(means: list[float], widths: list[float], second: list[float]) -> np.ndarray:
+def cell(means: list[float], widths: list[float], second: list[float]) -> Estimates:
     """Statistics of one cell, in which objective 2 has indices and nothing else."""
-    stats = np.zeros((1, 2, 5, len(means)))
-    stats[0, 0, MEAN], stats[0, 0, WIDTH] = means, widths
-    stats[0, 0, INDEX] = np.add(means, widths)
-    stats[0, 1, INDEX] = second
-    return stats
+    stats = np.zeros((1, len(means), 2, PLAIN_FIELDS))
+    stats[0, :, 0, MEAN], stats[0, :, 0, WIDTH] = means, widths
+    return Estimates(stats, np.array([[np.add(means, widths), second]]))
 
 
-def shares_of(stats: np.ndarray, beta: float, margin: float) -> list[float]:
-    ceilings = np.full((1, stats.shape[3]), np.inf)
-    return [float(p) for p in lexicographic.shares(stats, 0, ceilings, *told(beta, margin))]
+def shares_of(known: Estimates, beta: float, margin: float) -> list[float]:
+    ceilings = np.full((1, known.stats.shape[1]), np.inf)
+    return [float(p) for p in lexicographic.shares(known, 0, ceilings, 0, *limits(beta, margin))]
 
 
-def floor_of(stats: np.ndarray, beta: float, margin: float) -> float:
-    return lexicographic.candidate_floor(stats, 0, 0, *told(beta, margin)[:2])
+def floor_of(known: Estimates, beta: float, margin: float) -> float:
+    return lexicographic.candidate_floor(known, 0, 0, *limits(beta, margin)[:3])
 
 
 def test_the_floor_is_equation_4() -> None:

@@ -12,7 +12,7 @@ import lexbandit
 from lexbandit.bounds import SubGaussianBound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic
-from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH
+from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.partitions import AdaptiveTree
 from lexbandit.policies.levels import levels_of
 from lexbandit.policies.moc_mab import LexicographicRule
@@ -123,20 +123,21 @@ def test_probabilities_follow_every_tie(data: Any, objectives: int, arms: int, l
     grid = st.lists(st.lists(steps, min_size=arms, max_size=arms), min_size=objectives,
                     max_size=objectives)  # fmt: skip
     means, widths = data.draw(grid), data.draw(grid)
-    allowances = data.draw(st.lists(steps, min_size=objectives, max_size=objectives))
-    stats = np.zeros((1, objectives, PLAIN_FIELDS, arms))
-    stats[0, :, MEAN], stats[0, :, WIDTH] = means, widths
-    stats[0, :, INDEX] = np.add(means, widths)
+    blur = data.draw(steps)
+    tolerances = data.draw(st.lists(steps, min_size=objectives, max_size=objectives))
+    stats = np.zeros((1, arms, objectives, PLAIN_FIELDS))
+    stats[0, :, :, MEAN], stats[0, :, :, WIDTH] = np.transpose(means), np.transpose(widths)
+    known = Estimates(stats, np.add(means, widths)[np.newaxis])
     ceilings = np.full((1, arms), np.inf)
-    told = 0.5, np.array(allowances), 0.125, lam
-    shares = lexicographic.shares(stats, 0, ceilings, *told)
+    limits = 0.5, np.array(tolerances), blur, lam
+    shares = lexicographic.shares(known, 0, ceilings, 0, *limits)
     expected = probabilities(
         np.add(means, widths).tolist(),
         np.subtract(means, widths).tolist(),
         widths,
         0.5,
-        allowances,
-        0.125,
+        np.maximum(tolerances, blur).tolist(),
+        blur,
         lam,
         list(range(arms)),
     )
@@ -175,14 +176,12 @@ def _survival(policy: Any, environment: Any, contexts: np.ndarray) -> tuple[int,
     for context, best in zip(contexts, optimal, strict=True):
         slot = policy._memory.slot(policy.partition.locate(context))
         v = policy._margin(slot)
-        allowances = np.full(policy.objectives, 2 * v)
-        stats = policy._memory.stats
         if isinstance(policy, EliminatingRule):
             candidates = policy._reason(slot, policy._no_ceiling, np.ones(policy.arms))[0]
             opened = [np.flatnonzero(candidates).tolist()]
         else:
-            told = policy.beta * v, allowances, 2 * v, policy.lam
-            opened = levels_of(stats, slot, policy._no_ceiling, *told).opened
+            limits = policy.beta * v, policy.tolerances, 2 * v, policy.lam
+            opened = levels_of(policy._memory.cells, slot, policy._no_ceiling, *limits).opened
         for arms in opened:
             passed += 1
             dropped += not set(np.flatnonzero(best)) <= set(arms)

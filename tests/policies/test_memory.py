@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.bounds import UCB1Bound
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels.statistics import INDEX, PLAIN_FIELDS, WIDTH
+from lexbandit.kernels.statistics import PLAIN_FIELDS, WIDTH
 from lexbandit.policies.cell_memory import CellMemory
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.rounds import Rounds
@@ -16,7 +16,7 @@ from support import make, some_rounds
 
 
 def size_of(memory: CellMemory) -> int:
-    return sum(v.nbytes for v in vars(memory).values() if isinstance(v, np.ndarray))
+    return sum(v.nbytes for v in (memory.keys, memory.table, memory.priors, *memory.cells))
 
 
 def fresh() -> CellMemory:
@@ -73,8 +73,8 @@ def test_growing_keeps_everything() -> None:
     np.testing.assert_array_equal(state["sums"][:, :, 0].sum(1), np.arange(2000))
     assert isinstance(policy, CellPolicy)
     memory = policy._memory
-    assert np.isinf(memory.stats[memory.used :, :, WIDTH]).all()
-    assert np.isinf(memory.stats[memory.used :, :, INDEX]).all()
+    assert np.isinf(memory.cells.stats[memory.used :, ..., WIDTH]).all()
+    assert np.isinf(memory.cells.indices[memory.used :]).all()
 
 
 def test_rounds_edited_after_they_were_checked_are_noticed() -> None:
@@ -100,5 +100,7 @@ def test_the_cell_nobody_visited_is_never_written() -> None:
     policy = make("cs-ucb1")
     assert isinstance(policy, CellPolicy)
     policy.replay(some_rounds(500, binary=True))
-    assert not policy._memory.plays[0].any()
-    assert np.isinf(policy._memory.stats[0, :, 3]).all()
+    cells = policy._memory.cells
+    assert not cells.plays[0].any()
+    assert not cells.totals[0].any()
+    assert np.isinf(cells.stats[0, ..., WIDTH]).all()

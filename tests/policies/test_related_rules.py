@@ -12,7 +12,7 @@ import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained, epochs, sampling
 from lexbandit.kernels.random import normal, seeded
-from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
+from lexbandit.kernels.statistics import MEAN, WIDTH
 from lexbandit.rounds import Rounds
 from support import assert_same_state, make, some_rounds
 
@@ -43,11 +43,11 @@ def test_chains_are_the_closure_of_overlaps(
 ) -> None:
     """Also with ties, widths of 0, and chains over arms that an earlier objective left out."""
     policy: Any = make("pf-lex", arms=5, objectives=3)
-    stats = policy._memory.stats.copy()
+    known = policy._memory.cells
     for i, level in enumerate(levels):
         for arm, (mean, width) in enumerate(level):
-            stats[1, i, MEAN, arm], stats[1, i, WIDTH, arm] = mean, width
-            stats[1, i, INDEX, arm] = mean + width
+            known.stats[1, arm, i, MEAN], known.stats[1, arm, i, WIDTH] = mean, width
+            known.indices[1, i, arm] = mean + width
     left = [a for a in range(5) if mask[a]]
     for i, level in enumerate(levels):
         intervals = [
@@ -57,7 +57,7 @@ def test_chains_are_the_closure_of_overlaps(
         top = max(left, key=lambda a: intervals[a][1])
         left = [a for a in left if a in linked_closure(intervals, top)]
         ceilings = np.where(mask, math.inf, -math.inf)[np.newaxis]
-        assert np.flatnonzero(chained.left_after(stats, 1, ceilings, i + 1)).tolist() == left
+        assert np.flatnonzero(chained.left_after(known, 1, ceilings, i + 1)).tolist() == left
 
 
 def test_pf_lex_ends_at_the_lexicographic_optimum() -> None:

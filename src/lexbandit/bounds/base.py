@@ -60,19 +60,19 @@ class Bound(ABC):
     def interval(self, rewards: Any, rounds: float | None = None) -> tuple[float, float]:
         """Return (low, high) after these rewards of an arm, in `rounds` rounds of its cell."""
         row = self.coefficients()[np.newaxis]
-        stats = np.zeros((1, 1, self.fields, 1))
-        statistics.derive(stats, 0, 1, row)
         values = np.asarray(unmasked(rewards), np.float64).ravel()
         low, high = self.rewards
         if not ((values >= low) & (values <= high)).all():
             raise InvalidInput(f"rewards must lie between {low:g} and {high:g}, got {rewards!r}.")
+        cell = statistics.empty_cells(1, 1, 1, self.fields, row)
         for reward in values:
-            statistics.observe(stats, 0, 0, 0, float(reward), row, False)
+            statistics.observe(cell, 0, 0, 0, float(reward))
         factor = statistics.growth(float(rounds or len(values)), row, 0)
+        known = cell.stats[0, 0, 0]
         if self.fields > statistics.PLAIN_FIELDS:
-            statistics.set_interval(stats, 0, 0, 0, factor, row)
-            return float(stats[0, 0, statistics.LOWER, 0]), float(stats[0, 0, statistics.INDEX, 0])
-        mean, width = stats[0, 0, statistics.MEAN, 0], factor * stats[0, 0, statistics.WIDTH, 0]
+            statistics.set_interval(cell, 0, 0, 0, factor)
+            return float(known[statistics.LOWER]), float(cell.indices[0, 0, 0])
+        mean, width = known[statistics.MEAN], factor * known[statistics.WIDTH]
         return float(mean - width), float(mean + width)
 
     def with_arms(self, arms: int) -> Self:

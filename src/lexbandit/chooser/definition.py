@@ -10,7 +10,6 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.chooser.core import ChooserCore
-from lexbandit.chooser.policy_for import tolerances_of
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
@@ -117,7 +116,7 @@ def _tolerances_told(told: Mapping[str, Any], policy: Policy | None, older: bool
     if "tolerance" in told["settings"]:
         return checks.tolerances(told["settings"]["tolerance"], count)
     if older and policy is not None and policy.objectives == count:
-        theirs: Floats | None = tolerances_of(policy)
+        theirs: Floats | None = policy.read_tolerances
         return theirs
     return None
 
@@ -135,7 +134,7 @@ def _work_with(chooser: ChooserCore, shares: Floats) -> None:
     Some are not the quotient of any tolerance and the length of the range, since quotients are
     rounded. Those stay a setting, so that the next file has them too.
     """
-    theirs = tolerances_of(chooser.policy)
+    theirs = chooser.policy.read_tolerances
     if theirs is not None and not np.array_equal(theirs, shares):
         theirs[:] = shares
         chooser._settings["tolerance"] = shares.tolist()

@@ -15,7 +15,6 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.comparison import Comparison
-from lexbandit.chooser.policy_for import plays_known, takes_parts
 from lexbandit.chooser.received import NOTHING, Received, with_many
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Contexts, Notes
@@ -59,7 +58,7 @@ class Ledger:
         self.made = 0
         self.defaulted = 0
         # how many decisions of each arm the policy learned from, and rows of logs
-        self.plays = plays_known(policy) or [0] * policy.arms
+        self.plays = policy.plays_by_arm or [0] * policy.arms
         self.rows = 0
         self.outside = dict.fromkeys(self.index, 0)
         # the rewards of each objective, as they were learned
@@ -67,7 +66,7 @@ class Ledger:
         self.comparison = Comparison(policy, explore)
         self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
-        self.in_parts = takes_parts(policy)
+        self.in_parts = policy.learns_in_parts
         self._defaults = any(objective.default is not None for objective in objectives)
         self._lines = {
             o.name: (i, *o.range, o.span, o.goal == "max") for i, o in enumerate(objectives)

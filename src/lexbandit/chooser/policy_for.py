@@ -12,11 +12,7 @@ from lexbandit.errors import InvalidInput, counted
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact
 from lexbandit.policies import REGISTRY, Policy, make_policy
-from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import checked_sides
-from lexbandit.policies.linear_policy import LinearPolicy
-from lexbandit.policies.phases import PhasedPolicy
-from lexbandit.policies.projected import ProjectedPolicy
 
 log = logging.getLogger("lexbandit")
 
@@ -73,7 +69,7 @@ def policy_for(
 
 def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
     """Refuse a policy whose tolerances are not the objectives': only one of them can be true."""
-    theirs = tolerances_of(policy)
+    theirs = policy.read_tolerances
     mine = [objective.tolerance / objective.span for objective in objectives]
     if theirs is None:
         _warn_unread(repr(policy), objectives)
@@ -86,13 +82,6 @@ def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
             f"the tolerance of the policy, or make the policy with tolerance="
             f"[{', '.join(f'{share:.12g}' for share in mine)}], shares of the ranges."
         )
-
-
-def tolerances_of(policy: Policy) -> Any:
-    """Return the tolerances that a policy works with, or the one it wraps; None without any."""
-    if isinstance(policy, ProjectedPolicy | PhasedPolicy):
-        return tolerances_of(policy.inner)
-    return getattr(policy, "tolerances", None)
 
 
 def _warn_unread(policy: str, objectives: Sequence[Objective]) -> None:
@@ -134,29 +123,6 @@ def cells_of(contexts: Contexts, given: Any) -> list[int | None]:
         own if side is None or side == own else int(side)
         for own, side in zip(sides, listed, strict=True)
     ]
-
-
-def takes_parts(policy: Policy) -> bool:
-    """Whether a policy can learn the rewards of a play in parts; else all are told at once."""
-    if isinstance(policy, CellPolicy):
-        return policy._keeps_sums
-    if isinstance(policy, LinearPolicy):
-        return policy.stages == 1
-    return not isinstance(policy, PhasedPolicy) and type(policy).amend is not Policy.amend
-
-
-def plays_known(policy: Policy) -> list[int] | None:
-    """Return how often a policy learned from each arm so far; None where it does not keep that.
-
-    A ball may cover several arms, and a phase that is over is forgotten.
-    """
-    if isinstance(policy, ProjectedPolicy):
-        return plays_known(policy.inner)
-    if not isinstance(policy, CellPolicy | LinearPolicy):
-        return None
-    plays = policy.state()["plays"]
-    counts: list[int] = (plays.sum(axis=0) if plays.ndim == 2 else plays).tolist()
-    return counts
 
 
 def _contexts_of(

@@ -13,7 +13,6 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser import received, saving
 from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.definition import defined, definition
-from lexbandit.chooser.policy_for import plays_known
 from lexbandit.chooser.proposals import propensity_of
 from lexbandit.chooser.saving import Arrays
 from lexbandit.chooser.waiting import Waiting
@@ -232,7 +231,7 @@ def _plays_told(document: Mapping[str, Any], arms: int) -> list[int] | None:
 
 def _plays_of_policy(chooser: ChooserCore) -> list[int]:
     """Return how often the policy learned from each arm, for older files."""
-    known = plays_known(chooser.policy)
+    known = chooser.policy.plays_by_arm
     if known is None:
         log.warning(
             "an older lexbandit saved this chooser, and did not count the plays of each arm for "

@@ -62,8 +62,8 @@ def visit(table: Table, keys: Keys, used: int, block: Keys, slots: Keys) -> tupl
 
 
 @inlined
-def grid_key(context: Array, side: int) -> int:
-    """Return the cell of `context` in the grid of `side`^d cells; −1 if it is outside [0,1]^d.
+def grid_key(context: Array, sides: Keys) -> int:
+    """Return the cell of a context in a grid of sides[j] cells in dimension j; −1 if outside.
 
     In each dimension the cell is the largest k < side with k/side ≤ x, where k/side is the double
     nearest to it: cells are half-open, the last one is closed, and the double k/side itself lies
@@ -71,7 +71,7 @@ def grid_key(context: Array, side: int) -> int:
     """
     key = 0
     for j in range(context.shape[0]):
-        x = context[j]
+        x, side = context[j], sides[j]
         if not (0.0 <= x <= 1.0):
             return -1
         k = min(int(x * side), side - 1)
@@ -84,33 +84,9 @@ def grid_key(context: Array, side: int) -> int:
 
 
 @kernel
-def grid_keys(contexts: Array, side: int) -> Keys:
+def grid_keys(contexts: Array, sides: Keys) -> Keys:
     """Return `grid_key` of every row."""
     keys = np.empty(contexts.shape[0], np.int64)
     for t in range(contexts.shape[0]):
-        keys[t] = grid_key(contexts[t], side)
-    return keys
-
-
-@kernel
-def mixed_key(context: Array, sides: Keys) -> int:
-    """Return the cell of `context` in a grid of sides[j] cells in dimension j; −1 if outside.
-
-    In each dimension the cell is that of `grid_key`.
-    """
-    key = 0
-    for j in range(context.shape[0]):
-        cell = grid_key(context[j : j + 1], sides[j])
-        if cell < 0:
-            return -1
-        key = key * sides[j] + cell
-    return key
-
-
-@kernel
-def mixed_keys(contexts: Array, sides: Keys) -> Keys:
-    """Return `mixed_key` of every row."""
-    keys = np.empty(contexts.shape[0], np.int64)
-    for t in range(contexts.shape[0]):
-        keys[t] = mixed_key(contexts[t], sides)
+        keys[t] = grid_key(contexts[t], sides)
     return keys

@@ -2,21 +2,18 @@
 
 Channels 0 to D−1 are the objectives, with all that was observed. Channel D has the dominant
 objective again, of the exploration rounds only: the greedy rounds decide by it.
-`epochs[EXPLORATIONS]` counts the exploration rounds so far, `epochs[LEFT]` the greedy rounds that
-are still to come in this epoch, in all cells together. LEFT = 0 means that the next round explores.
+`settings[EXPLORATIONS]` counts the exploration rounds so far, `settings[LEFT]` the greedy rounds
+that are still to come in this epoch, in all cells together. LEFT = 0 means that the
+next round explores.
 """
 
 import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.marking import draw, shares_of
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import COUNT, MEAN, Array, Mask, observe
-from lexbandit.kernels.ties import ONLY_ROW, row_of
-from lexbandit.kernels.updating import DONE, NO_SLOT, OUT_OF_RANGE, any_out_of_range
+from lexbandit.kernels.statistics import COUNT, MEAN, Array, Cells, Mask, observe, observe_all
 
 EXPLORATIONS, LEFT = 0, 1
 
@@ -29,27 +26,34 @@ def greedy_rounds(explorations: int, arms: int) -> int:
     return int(math.sqrt(explorations / (arms * math.log(explorations))))
 
 
+@inlined
+def prepare(cells: Cells, _settings: Array) -> tuple[Mask]:
+    """Return room for the marks."""
+    return (np.empty(cells.plays.shape[1], np.bool_),)
+
+
 @kernel
-def mark_best(
-    stats: Array, slot: int, ceilings: Array, row: int, epochs: Keys, marked: Mask
+def mark(
+    cells: Cells, slot: int, ceilings: Array, row: int, settings: Array, work: tuple[Mask]
 ) -> int:
     """Mark the arms of which one is played, uniformly; return how many there are.
 
     In a greedy round the allowed arms of the highest mean in the cell's exploration data; all
     allowed arms if there are no such data, and in a round of exploration.
     """
-    explored = stats.shape[1] - 1
+    stats, marked = cells.stats, work[0]
+    explored = stats.shape[2] - 1
     best = -math.inf
-    if epochs[LEFT] > 0:
-        for arm in range(stats.shape[3]):
-            if ceilings[row, arm] > 0.0 and stats[slot, explored, COUNT, arm] > 0.0:
-                best = max(best, stats[slot, explored, MEAN, arm])
+    if settings[LEFT] > 0.0:
+        for arm in range(stats.shape[1]):
+            if ceilings[row, arm] > 0.0 and stats[slot, arm, explored, COUNT] > 0.0:
+                best = max(best, stats[slot, arm, explored, MEAN])
     size = 0
-    for arm in range(stats.shape[3]):
+    for arm in range(stats.shape[1]):
         marked[arm] = ceilings[row, arm] > 0.0 and (
             best == -math.inf
             or (
-                stats[slot, explored, COUNT, arm] > 0.0 and stats[slot, explored, MEAN, arm] == best
+                stats[slot, arm, explored, COUNT] > 0.0 and stats[slot, arm, explored, MEAN] == best
             )
         )
         size += marked[arm]
@@ -58,88 +62,28 @@ def mark_best(
 
 @inlined
 def learn(
-    plays: Array,
-    stats: Array,
+    cells: Cells,
     slot: int,
+    _key: int,
     arm: int,
     outcomes: Array,
     t: int,
-    bounds: Array,
-    epochs: Keys,
+    r: int,
+    ranked: int,
+    _ceilings: Array,
+    _row: int,
+    settings: Array,
+    _random: RandomState,
+    _work: tuple[Mask],
 ) -> None:
-    """Record the rewards outcomes[t, arm], and go on to the next round of the epoch."""
-    explored = stats.shape[1] - 1
-    plays[slot, arm] += 1.0
-    for i in range(explored):
-        observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, False)
-    if epochs[LEFT] > 0:
-        epochs[LEFT] -= 1
+    """Record the rewards outcomes[t, r], and go on to the next round of the epoch."""
+    cells.plays[slot, arm] += 1.0
+    cells.totals[slot, 0] += 1.0
+    observe_all(cells, slot, arm, outcomes, t, r, ranked)
+    if settings[LEFT] > 0.0:
+        settings[LEFT] -= 1.0
     else:
-        observe(stats, slot, explored, arm, outcomes[t, arm, 0], bounds, False)
-        epochs[EXPLORATIONS] += 1
-        epochs[LEFT] = greedy_rounds(epochs[EXPLORATIONS], plays.shape[1])
-
-
-@kernel
-def shares(stats: Array, slot: int, ceilings: Array, epochs: Keys) -> Array:
-    """Return the exact probability with which each arm is played."""
-    marked = np.empty(stats.shape[3], np.bool_)
-    size = mark_best(stats, slot, ceilings, ONLY_ROW, epochs, marked)
-    return shares_of(marked, size)
-
-
-@kernel
-def select(
-    key: int, table: Table, stats: Array, ceilings: Array, epochs: Keys, random: RandomState
-) -> tuple[int, float]:
-    """Return the arm to play and the exact probability with which it is played."""
-    marked = np.empty(stats.shape[3], np.bool_)
-    size = mark_best(stats, slot_of(table, key), ceilings, ONLY_ROW, epochs, marked)
-    return draw(marked, size, random), 1.0 / size
-
-
-@kernel
-def update(
-    key: int,
-    table: Table,
-    plays: Array,
-    stats: Array,
-    arm: int,
-    rewards: Array,
-    bounds: Array,
-    epochs: Keys,
-) -> int:
-    """Record one decision's rewards; nothing is done unless the answer is DONE."""
-    slot = slot_of(table, key)
-    if slot == 0:
-        return NO_SLOT
-    if any_out_of_range(rewards, bounds):
-        return OUT_OF_RANGE
-    outcomes = np.empty((1, plays.shape[1], rewards.shape[0]))
-    for i in range(rewards.shape[0]):
-        outcomes[0, arm, i] = rewards[i]
-    learn(plays, stats, slot, arm, outcomes, ONLY_ROW, bounds, epochs)
-    return DONE
-
-
-@kernel
-def replay(
-    slots: Keys,
-    outcomes: Array,
-    ceilings: Array,
-    plays: Array,
-    stats: Array,
-    bounds: Array,
-    epochs: Keys,
-    random: RandomState,
-) -> Keys:
-    """Select, observe and update, for each round in order; returns the arms played."""
-    arms = np.empty(slots.shape[0], np.int64)
-    marked = np.empty(stats.shape[3], np.bool_)
-    for t in range(slots.shape[0]):
-        slot = slots[t]
-        size = mark_best(stats, slot, ceilings, row_of(ceilings, t), epochs, marked)
-        arm = draw(marked, size, random)
-        learn(plays, stats, slot, arm, outcomes, t, bounds, epochs)
-        arms[t] = arm
-    return arms
+        if not math.isnan(outcomes[t, r, 0]):
+            observe(cells, slot, outcomes.shape[2], arm, outcomes[t, r, 0])
+        settings[EXPLORATIONS] += 1.0
+        settings[LEFT] = greedy_rounds(int(settings[EXPLORATIONS]), cells.plays.shape[1])

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -36,15 +37,14 @@ def _cache_folder() -> Path | None:
 _FOLDER = _cache_folder()
 
 
-def _compiled(function: F, *, inlined: bool) -> F:
+def _compiled(function: F, **options: bool) -> F:
     # numba reads the folder when it decorates; other users of numba keep theirs.
     settings: Any = numba.config
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_FOLDER or "")
     try:
-        compile_: Any = numba.njit(
-            nogil=True, cache=_FOLDER is not None, error_model="numpy", forceinline=inlined
-        )
+        njit: Any = numba.njit  # `_nrt` is not in its types
+        compile_: Any = njit(nogil=True, cache=_FOLDER is not None, error_model="numpy", **options)
         return cast("F", compile_(function))
     finally:
         settings.CACHE_DIR = before
@@ -52,7 +52,7 @@ def _compiled(function: F, *, inlined: bool) -> F:
 
 def kernel(function: F) -> F:
     """Compile `function`, release the GIL while it runs, and keep the result on disk."""
-    return _compiled(function, inlined=False)
+    return _compiled(function, _nrt=True)
 
 
 def inlined(function: F) -> F:
@@ -61,4 +61,36 @@ def inlined(function: F) -> F:
     Passing arrays costs more than what these functions do. Larger ones stay `kernel`, since a body
     put in many places takes long to compile.
     """
-    return _compiled(function, inlined=True)
+    return _compiled(function, forceinline=True, _nrt=True)
+
+
+def leaf(function: F) -> F:
+    """Compile a function as `inlined` does, without counting references to its arrays.
+
+    Counting takes two atomic operations for each array argument, more than what a rule does in a
+    round. It must neither make an array nor return one, and take no slices.
+    """
+    return _compiled(function, forceinline=True, _nrt=False)
+
+
+def bind(
+    template: F, compile_by: Callable[[F], F] = kernel, **functions: Callable[..., object]
+) -> F:
+    """Compile a copy of `template` in which these global names are other functions.
+
+    This is how one loop serves every rule: numba inlines the functions, and it keeps the result on
+    disk, which it does neither for closures nor for functions that are passed as arguments. The
+    copy is named by the functions and by the sources of their files, so an edited rule is compiled
+    anew.
+    """
+    digest = hashlib.sha256()
+    for name, function in sorted(functions.items()):
+        code = getattr(function, "py_func", function).__code__
+        digest.update(f"{name} {function.__module__}.{code.co_qualname}".encode())
+        digest.update(Path(code.co_filename).read_bytes())
+    plain = cast("FunctionType", template)
+    names = {**plain.__globals__, **functions}
+    title = f"{plain.__name__}_{digest.hexdigest()[:12]}"
+    copy = FunctionType(plain.__code__, names, title, plain.__defaults__)
+    copy.__qualname__, copy.__doc__, copy.__module__ = title, plain.__doc__, plain.__module__
+    return compile_by(cast("F", copy))

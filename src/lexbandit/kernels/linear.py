@@ -26,7 +26,7 @@ from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
-from lexbandit.kernels.statistics import INDEX, MEAN, PLAIN_FIELDS, WIDTH, Array
+from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Array, Estimates
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
 # of features if that is more: F³/(4F) operations an update are fewer than its own F².
@@ -80,26 +80,33 @@ def estimate(
     weights: Array,
     counts: Array,
     work: Array,
-    stats: Array,
+    known: Estimates,
 ) -> None:
-    """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to stats[0].
+    """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to slot 0.
 
     An objective in which an arm was observed fewer than `start` times has an infinite width and
     index there: each arm is played that often before it can be left.
     """
-    for arm in range(stats.shape[3]):
+    stats, index = known
+    for arm in range(stats.shape[1]):
         row = arm * stages + stage
         width = 0.0
-        for i in range(stats.shape[1]):
+        for i in range(stats.shape[2]):
             if i < inverses.shape[1]:
                 width = gamma * spread(inverses, row, i, features, t, work)
             mean = 0.0
             for k in range(features.shape[1]):
                 mean += features[t, k] * weights[row, i, k]
             shown = width if counts[row, i] >= start else math.inf
-            stats[0, i, MEAN, arm] = mean
-            stats[0, i, WIDTH, arm] = shown
-            stats[0, i, INDEX, arm] = mean + shown
+            stats[0, arm, i, MEAN] = mean
+            stats[0, arm, i, WIDTH] = shown
+            index[0, i, arm] = mean + shown
+
+
+@inlined
+def room_for_estimates(arms: int, objectives: int) -> Estimates:
+    """Return room for what is known in one context."""
+    return Estimates(np.zeros((1, arms, objectives, PLAIN_FIELDS)), np.empty((1, objectives, arms)))
 
 
 @kernel
@@ -113,12 +120,12 @@ def look(
     inverses: Array,
     weights: Array,
     counts: Array,
-) -> Array:
-    """Return every arm's estimates at features[1, F] as stats[1, D, fields, K]."""
-    stats = np.zeros((1, counts.shape[1], PLAIN_FIELDS, arms))
+) -> Estimates:
+    """Return every arm's estimates at features[1, F]."""
+    known = room_for_estimates(arms, counts.shape[1])
     work = np.empty(features.shape[1])
-    estimate(features, 0, gamma, start, stages, stage, inverses, weights, counts, work, stats)
-    return stats
+    estimate(features, 0, gamma, start, stages, stage, inverses, weights, counts, work, known)
+    return known
 
 
 @kernel

@@ -5,13 +5,12 @@ import math
 import numpy as np
 
 from lexbandit.kernels.cells import Keys
-from lexbandit.kernels.dominant import shares
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear import estimate, learn, partial, room_for_estimates
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import DOMINANT, PLAIN_FIELDS, Array
-from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of
+from lexbandit.kernels.statistics import DOMINANT, Array, Estimates
+from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, shares_of_best
 
 
 @inlined
@@ -26,15 +25,15 @@ def decide_and_tell(
     counts: Array,
     random: RandomState,
     work: Array,
-    stats: Array,
+    known: Estimates,
 ) -> tuple[int, float]:
     """Return the arm to play at φ = features[t] and the exact probability of it."""
-    estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, stats)
+    estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, known)
     before = random[0]
-    arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, row, random)
+    arm = best_arm(known.indices, 0, DOMINANT, -math.inf, ceilings, row, random)
     if random[0] == before:  # nothing was drawn, so there was no tie
         return arm, 1.0
-    return arm, shares(stats, 0, ceilings[row : row + 1])[arm]
+    return arm, shares_of_best(known.indices, 0, DOMINANT, ceilings, row)[arm]
 
 
 @kernel
@@ -53,10 +52,10 @@ def select(
     features = np.empty((1, table.shape[0]))
     if not features_at(kind, point, table, features):
         return -1, 0.0
-    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], 1)
     work = np.empty(features.shape[1])
     return decide_and_tell(
-        features, 0, ceilings, ONLY_ROW, alpha, inverses, weights, counts, random, work, stats
+        features, 0, ceilings, ONLY_ROW, alpha, inverses, weights, counts, random, work, known
     )
 
 
@@ -73,12 +72,12 @@ def select_many(
     propensities: Array,
 ) -> None:
     """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
-    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], 1)
     work = np.empty(features.shape[1])
     for t in range(features.shape[0]):
         row = row_of(ceilings, t)
         arms[t], propensities[t] = decide_and_tell(
-            features, t, ceilings, row, alpha, inverses, weights, counts, random, work, stats
+            features, t, ceilings, row, alpha, inverses, weights, counts, random, work, known
         )
 
 
@@ -103,11 +102,11 @@ def replay(
     size = features.shape[1]
     work = np.empty(size)
     factor = np.empty((size, size))
-    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], 1)
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
-        estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, stats)
-        arm = best_arm(stats, 0, DOMINANT, -math.inf, ceilings, row_of(ceilings, t), random)
+        estimate(features, t, alpha, 1.0, 1, 0, inverses, weights, counts, work, known)
+        arm = best_arm(known.indices, 0, DOMINANT, -math.inf, ceilings, row_of(ceilings, t), random)
         arms[t] = arm
         if shared and partial(outcomes, t, arm):
             return t

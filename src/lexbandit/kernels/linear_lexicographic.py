@@ -7,10 +7,10 @@ import numpy as np
 from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.lexicographic import choose, shares
-from lexbandit.kernels.linear import estimate, learn, partial
+from lexbandit.kernels.linear import estimate, learn, partial, room_for_estimates
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import PLAIN_FIELDS, Array
+from lexbandit.kernels.statistics import Array, Estimates
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # What sets the widths and the threshold, in one array.
@@ -49,13 +49,13 @@ def decide(
     counts: Array,
     random: RandomState,
     work: Array,
-    stats: Array,
+    known: Estimates,
 ) -> int:
-    """Return the arm to play at φ = features[t]; what is known of all is left in `stats`."""
+    """Return the arm to play at φ = features[t]; what is known of all is left in `known`."""
     gamma, start = gamma_at(clock, settings), settings[START]
-    estimate(features, t, gamma, start, 1, 0, inverses, weights, counts, work, stats)
+    estimate(features, t, gamma, start, 1, 0, inverses, weights, counts, work, known)
     threshold = threshold_at(clock, settings, allowances)
-    return choose(stats, 0, ceilings, row, threshold, allowances, 0.0, settings[LAM], random)
+    return choose(known, 0, ceilings, row, threshold, allowances, 0.0, settings[LAM], random)
 
 
 @inlined
@@ -72,7 +72,7 @@ def decide_and_tell(
     counts: Array,
     random: RandomState,
     work: Array,
-    stats: Array,
+    known: Estimates,
 ) -> tuple[int, float]:
     """Return the arm to play and the exact probability of it."""
     before = random[0]
@@ -89,13 +89,12 @@ def decide_and_tell(
         counts,
         random,
         work,
-        stats,
+        known,
     )
     if random[0] == before:  # nothing was drawn, so there was no tie
         return arm, 1.0
     threshold = threshold_at(clock, settings, allowances)
-    mine = ceilings[row : row + 1]
-    return arm, shares(stats, 0, mine, threshold, allowances, 0.0, settings[LAM])[arm]
+    return arm, shares(known, 0, ceilings, row, threshold, allowances, 0.0, settings[LAM])[arm]
 
 
 @kernel
@@ -129,7 +128,7 @@ def select(
         counts,
         random,
         np.empty(features.shape[1]),
-        np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1])),
+        room_for_estimates(ceilings.shape[1], counts.shape[1]),
     )
 
 
@@ -149,7 +148,7 @@ def select_many(
 ) -> None:
     """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
     work = np.empty(features.shape[1])
-    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], counts.shape[1])
     for t in range(features.shape[0]):
         arms[t], propensities[t] = decide_and_tell(
             features,
@@ -164,7 +163,7 @@ def select_many(
             counts,
             random,
             work,
-            stats,
+            known,
         )
 
 
@@ -194,7 +193,7 @@ def replay(
     size = features.shape[1]
     work = np.empty(size)
     factor = np.empty((size, size))
-    stats = np.empty((1, counts.shape[1], PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], counts.shape[1])
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
         arm = decide(
@@ -210,7 +209,7 @@ def replay(
             counts,
             random,
             work,
-            stats,
+            known,
         )
         arms[t] = arm
         if shared and partial(outcomes, t, arm):

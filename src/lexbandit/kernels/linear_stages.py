@@ -9,13 +9,12 @@ import math
 import numpy as np
 
 from lexbandit.kernels.cells import Keys
-from lexbandit.kernels.dominant import shares
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.linear import estimate, learn, partial, spread
+from lexbandit.kernels.linear import estimate, learn, partial, room_for_estimates, spread
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import DOMINANT, INDEX, PLAIN_FIELDS, WIDTH, Array
-from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of
+from lexbandit.kernels.statistics import DOMINANT, WIDTH, Array, Estimates
+from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, shares_of_best
 
 
 @inlined
@@ -31,42 +30,42 @@ def decide(
     weights: Array,
     counts: Array,
     work: Array,
-    stats: Array,
+    known: Estimates,
     ranking: Array,
 ) -> tuple[int, bool]:
     """Walk the stages (Chu et al., 2011, Algorithm 2); return the last and whether it explores.
 
-    ranking[0, 0, INDEX, arm] is what the arm to play has the most of, −∞ for an arm that will not
+    ranking[0, 0, arm] is what the arm to play has the most of, −∞ for an arm that will not
     be played: the index if all widths are at most `finest` = 1/√T, else the width if it exceeds
-    2^(−s). `stats` holds the estimates of the last stage.
+    2^(−s). `known` holds the estimates of the last stage.
     """
     arms = ceilings.shape[1]
     for arm in range(arms):
-        ranking[0, 0, INDEX, arm] = ceilings[row, arm]
+        ranking[0, 0, arm] = ceilings[row, arm]
     stage = 0
     while True:
-        estimate(features, t, alpha, 1.0, stages, stage, inverses, weights, counts, work, stats)
+        estimate(features, t, alpha, 1.0, stages, stage, inverses, weights, counts, work, known)
         widest = 0.0
         top = -math.inf
         for arm in range(arms):
-            if ranking[0, 0, INDEX, arm] > -math.inf:
-                widest = max(widest, stats[0, 0, WIDTH, arm])
-                top = max(top, stats[0, 0, INDEX, arm])
+            if ranking[0, 0, arm] > -math.inf:
+                widest = max(widest, known.stats[0, arm, 0, WIDTH])
+                top = max(top, known.indices[0, 0, arm])
         explores = widest > finest
         limit = 2.0 ** -(stage + 1.0)
         if explores and widest <= limit:
             for arm in range(arms):
-                if stats[0, 0, INDEX, arm] < top - 2.0 * limit:
-                    ranking[0, 0, INDEX, arm] = -math.inf
+                if known.indices[0, 0, arm] < top - 2.0 * limit:
+                    ranking[0, 0, arm] = -math.inf
             stage += 1
             continue
         for arm in range(arms):
-            if ranking[0, 0, INDEX, arm] > -math.inf:
-                value = stats[0, 0, INDEX, arm]
+            if ranking[0, 0, arm] > -math.inf:
+                value = known.indices[0, 0, arm]
                 if explores:
-                    value = stats[0, 0, WIDTH, arm]
+                    value = known.stats[0, arm, 0, WIDTH]
                     value = value if value > limit else -math.inf
-                ranking[0, 0, INDEX, arm] = value
+                ranking[0, 0, arm] = value
         return stage, explores
 
 
@@ -127,8 +126,8 @@ def walk(
     counts: Array,
 ) -> tuple[int, bool, Array]:
     """Return the stage that decides at features[1, F], whether it explores, and the ranking."""
-    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
-    ranking = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], 1)
+    ranking = np.empty((1, 1, ceilings.shape[1]))
     work = np.empty(features.shape[1])
     stage, explores = decide(
         features,
@@ -142,7 +141,7 @@ def walk(
         weights,
         counts,
         work,
-        stats,
+        known,
         ranking,
     )
     return stage, explores, ranking
@@ -171,7 +170,7 @@ def select(
     arm = best_arm(ranking, 0, DOMINANT, -math.inf, ceilings, ONLY_ROW, random)
     if random[0] == before:  # nothing was drawn, so there was no tie
         return arm, 1.0
-    return arm, shares(ranking, 0, ceilings)[arm]
+    return arm, shares_of_best(ranking, 0, DOMINANT, ceilings, ONLY_ROW)[arm]
 
 
 @kernel
@@ -197,8 +196,8 @@ def replay(
     size = features.shape[1]
     work = np.empty(size)
     factor = np.empty((size, size))
-    stats = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
-    ranking = np.empty((1, 1, PLAIN_FIELDS, ceilings.shape[1]))
+    known = room_for_estimates(ceilings.shape[1], 1)
+    ranking = np.empty((1, 1, ceilings.shape[1]))
     shared = grams.shape[1] < outcomes.shape[2]
     for t in range(start, features.shape[0]):
         row = row_of(ceilings, t)
@@ -214,7 +213,7 @@ def replay(
             weights,
             counts,
             work,
-            stats,
+            known,
             ranking,
         )
         arm = best_arm(ranking, 0, DOMINANT, -math.inf, ceilings, row, random)

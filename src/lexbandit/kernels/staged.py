@@ -17,27 +17,16 @@ import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys, Table, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.lexicographic import set_allowances
-from lexbandit.kernels.marking import draw, shares_of
-from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import (
-    INDEX,
-    MARGIN,
-    Array,
-    Mask,
-    bound_row,
-    lower_of,
-    observe,
-    widest_of,
-)
-from lexbandit.kernels.ties import ONLY_ROW, row_of
+from lexbandit.kernels.statistics import MARGIN, Array, Cells, Mask, bound_row, lower_of, widest_of
+
+# Where the rule finds its settings: λ, then the tolerances.
+LAM, TOLERANCES = 0, 1
 
 
 @kernel
 def remove_at_level(
-    stats: Array,
+    cells: Cells,
     slot: int,
     i: int,
     allowance: float,
@@ -51,16 +40,16 @@ def remove_at_level(
     tops[i] = -math.inf
     for arm in range(active.shape[0]):
         if active[arm]:
-            tops[i] = max(tops[i], stats[slot, i, INDEX, arm])
+            tops[i] = max(tops[i], cells.indices[slot, i, arm])
             excess = 0.0
             if lam > 0.0:
                 for j in range(i):
-                    excess = max(excess, tops[j] - lower_of(stats, slot, j, arm) + blur)
-            floor = max(floor, lower_of(stats, slot, i, arm) - lam * excess)
+                    excess = max(excess, tops[j] - lower_of(cells, slot, j, arm) + blur)
+            floor = max(floor, lower_of(cells, slot, i, arm) - lam * excess)
     floor -= allowance
     removed = 0
     for arm in range(active.shape[0]):
-        if active[arm] and stats[slot, i, INDEX, arm] < floor:
+        if active[arm] and cells.indices[slot, i, arm] < floor:
             active[arm] = False
             removed += 1
     return removed
@@ -68,13 +57,11 @@ def remove_at_level(
 
 @kernel
 def mark_active(
-    stats: Array,
+    cells: Cells,
     slot: int,
     ceilings: Array,
     row: int,
-    allowances: Array,
-    blur: float,
-    lam: float,
+    settings: Array,
     tops: Array,
     active: Mask,
 ) -> float:
@@ -82,174 +69,56 @@ def mark_active(
 
     While an allowed arm was not observed in some objective, all are.
     """
-    objectives = allowances.shape[0]
+    objectives = tops.shape[0]
+    blur = 2.0 * cells.bounds[bound_row(cells.bounds, slot), MARGIN]
+    lam = settings[LAM]
     widest = 0.0
     for arm in range(active.shape[0]):
         active[arm] = ceilings[row, arm] > 0.0
         if active[arm]:
-            widest = max(widest, widest_of(stats, slot, arm, objectives))
+            widest = max(widest, widest_of(cells, slot, arm, objectives))
     if widest == math.inf:
         return widest
     removed = 1
     while removed > 0:
         removed = 0
         for i in range(objectives):
-            removed += remove_at_level(stats, slot, i, allowances[i], blur, lam, tops, active)
+            allowance = max(blur, settings[TOLERANCES + i])
+            removed += remove_at_level(cells, slot, i, allowance, blur, lam, tops, active)
     widest = 0.0
     for arm in range(active.shape[0]):
         if active[arm]:
-            widest = max(widest, widest_of(stats, slot, arm, objectives))
+            widest = max(widest, widest_of(cells, slot, arm, objectives))
     return widest
 
 
 @inlined
-def mark_playable(
-    stats: Array, slot: int, objectives: int, margin: float, widest: float, active: Mask
+def prepare(cells: Cells, _settings: Array) -> tuple[Mask, Array]:
+    """Return room for the marks and for the highest index of each objective."""
+    return np.empty(cells.plays.shape[1], np.bool_), np.empty(cells.indices.shape[1])
+
+
+@kernel
+def mark(
+    cells: Cells, slot: int, ceilings: Array, row: int, settings: Array, work: tuple[Mask, Array]
 ) -> int:
-    """Narrow `active` to the arms that may be played now; returns how many there are."""
+    """Mark the arms of which one is played, uniformly; return how many there are."""
+    active, tops = work
+    objectives = tops.shape[0]
+    margin = cells.bounds[bound_row(cells.bounds, slot), MARGIN]
+    widest = mark_active(cells, slot, ceilings, row, settings, tops, active)
     best = widest
     if widest <= margin:
         best = -math.inf
         for arm in range(active.shape[0]):
             if active[arm]:
-                best = max(best, stats[slot, objectives - 1, INDEX, arm])
+                best = max(best, cells.indices[slot, objectives - 1, arm])
     size = 0
     for arm in range(active.shape[0]):
         if active[arm]:
-            value = widest_of(stats, slot, arm, objectives)
+            value = widest_of(cells, slot, arm, objectives)
             if widest <= margin:
-                value = stats[slot, objectives - 1, INDEX, arm]
+                value = cells.indices[slot, objectives - 1, arm]
             active[arm] = value == best
             size += active[arm]
     return size
-
-
-@kernel
-def shares(
-    stats: Array, slot: int, ceilings: Array, margin: float, allowances: Array, lam: float
-) -> Array:
-    """Return the exact probability with which each arm is played."""
-    active = np.empty(ceilings.shape[1], np.bool_)
-    tops = np.empty(allowances.shape[0])
-    widest = mark_active(
-        stats, slot, ceilings, ONLY_ROW, allowances, 2.0 * margin, lam, tops, active
-    )
-    size = mark_playable(stats, slot, allowances.shape[0], margin, widest, active)
-    return shares_of(active, size)
-
-
-@inlined
-def decide(
-    slot: int,
-    stats: Array,
-    ceilings: Array,
-    row: int,
-    bounds: Array,
-    tolerances: Array,
-    lam: float,
-    random: RandomState,
-    allowances: Array,
-    tops: Array,
-    active: Mask,
-) -> tuple[int, float]:
-    """Return the arm to play and the exact probability with which it is played."""
-    margin = bounds[bound_row(bounds, slot), MARGIN]
-    set_allowances(tolerances, margin, allowances)
-    widest = mark_active(stats, slot, ceilings, row, allowances, 2.0 * margin, lam, tops, active)
-    size = mark_playable(stats, slot, allowances.shape[0], margin, widest, active)
-    return draw(active, size, random), 1.0 / size
-
-
-@kernel
-def select(
-    key: int,
-    table: Table,
-    stats: Array,
-    ceilings: Array,
-    bounds: Array,
-    tolerances: Array,
-    lam: float,
-    random: RandomState,
-) -> tuple[int, float]:
-    """Return the arm to play and the exact probability with which it is played."""
-    slot = slot_of(table, key)
-    allowances = np.empty(tolerances.shape[0])
-    tops = np.empty(tolerances.shape[0])
-    active = np.empty(ceilings.shape[1], np.bool_)
-    return decide(
-        slot,
-        stats,
-        ceilings,
-        ONLY_ROW,
-        bounds,
-        tolerances,
-        lam,
-        random,
-        allowances,
-        tops,
-        active,
-    )
-
-
-@kernel
-def select_many(
-    keys: Keys,
-    table: Table,
-    stats: Array,
-    ceilings: Array,
-    bounds: Array,
-    tolerances: Array,
-    lam: float,
-    random: RandomState,
-) -> tuple[Keys, Array]:
-    """Return the arms to play in many cells, by what is known now, and their probabilities."""
-    arms, propensities = np.empty(keys.shape[0], np.int64), np.empty(keys.shape[0])
-    allowances = np.empty(tolerances.shape[0])
-    tops = np.empty(tolerances.shape[0])
-    active = np.empty(ceilings.shape[1], np.bool_)
-    for t in range(keys.shape[0]):
-        arms[t], propensities[t] = decide(
-            slot_of(table, keys[t]),
-            stats,
-            ceilings,
-            row_of(ceilings, t),
-            bounds,
-            tolerances,
-            lam,
-            random,
-            allowances,
-            tops,
-            active,
-        )
-    return arms, propensities
-
-
-@kernel
-def replay(
-    slots: Keys,
-    outcomes: Array,
-    ceilings: Array,
-    plays: Array,
-    stats: Array,
-    bounds: Array,
-    tolerances: Array,
-    lam: float,
-    random: RandomState,
-) -> Keys:
-    """Select, observe and update, for each round in order; returns the arms played."""
-    arms = np.empty(slots.shape[0], np.int64)
-    active = np.empty(ceilings.shape[1], np.bool_)
-    objectives = tolerances.shape[0]
-    allowances = np.empty(objectives)
-    tops = np.empty(objectives)
-    for t in range(slots.shape[0]):
-        slot = slots[t]
-        row = row_of(ceilings, t)
-        arm, _ = decide(
-            slot, stats, ceilings, row, bounds, tolerances, lam, random, allowances, tops, active
-        )
-        plays[slot, arm] += 1.0
-        for i in range(objectives):
-            observe(stats, slot, i, arm, outcomes[t, arm, i], bounds, True)
-        arms[t] = arm
-    return arms

@@ -1,9 +1,9 @@
 """The one place where the best arm is found and ties are broken, uniformly at random.
 
-Arms are compared by their kept INDEX in a channel i of a cell. Which of them may be played is told
-by `ceilings[row, arm]`: ∞ for an allowed arm, −∞ for another, and an index counts as no higher than
-its ceiling (a mask of booleans costs eight times as much here: it makes branches). At least one arm
-is allowed. A random number is drawn only if there is a tie to break.
+Arms are compared by index[slot, i, arm], their index in a channel i of a cell. `ceilings[row, arm]`
+says which of them may be played: ∞ for an allowed arm, −∞ for another, and an index counts as no
+higher than its ceiling (a mask of booleans costs eight times as much here: it makes branches). At
+least one arm is allowed. A random number is drawn only if there is a tie to break.
 """
 
 import math
@@ -11,9 +11,9 @@ from typing import cast
 
 import numpy as np
 
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import INDEX, Array, Mask
+from lexbandit.kernels.statistics import Array, Mask
 
 ONLY_ROW = cast("int", np.int64(0))  # typed, as DOMINANT is
 
@@ -23,61 +23,55 @@ def ceilings_of(allowed: Mask) -> Array:
     return np.where(allowed, math.inf, -math.inf)
 
 
-@inlined
+@leaf
 def row_of(ceilings: Array, t: int) -> int:
     """Return the row that holds for round t: there is one for each round, or one for all."""
     return t if ceilings.shape[0] > 1 else 0
 
 
-@inlined
+@leaf
 def value_of(
-    stats: Array, slot: int, i: int, arm: int, floor: float, ceilings: Array, row: int
+    index: Array, slot: int, i: int, arm: int, floor: float, ceilings: Array, row: int
 ) -> float:
     """Return the arm's index in channel i, or −∞ if it may not be played.
 
     It may be played if it is allowed and its index in channel 0 is at least `floor`.
     """
-    index = min(stats[slot, i, INDEX, arm], ceilings[row, arm])
-    return index if stats[slot, 0, INDEX, arm] >= floor else -math.inf
+    value = min(index[slot, i, arm], ceilings[row, arm])
+    return value if index[slot, 0, arm] >= floor else -math.inf
 
 
-@inlined
+@leaf
 def top_of(
-    stats: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
+    index: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
 ) -> tuple[float, int, int]:
-    """Return the highest value, how many arms have it, and the sum of their numbers.
-
-    Two passes without branches are faster than one with them. If one arm has the highest value,
-    the sum is that arm.
-    """
+    """Return the highest value, how many arms have it, and the first of them; no branches."""
     top = -math.inf
-    for arm in range(ceilings.shape[1]):
-        value = value_of(stats, slot, i, arm, floor, ceilings, row)
-        top = value if value > top else top
     ties = 0
-    total = 0
+    first = 0
     for arm in range(ceilings.shape[1]):
-        hit = value_of(stats, slot, i, arm, floor, ceilings, row) == top
-        ties += hit
-        total += hit * arm
-    return top, ties, total
+        value = value_of(index, slot, i, arm, floor, ceilings, row)
+        ties = 1 if value > top else ties + (value == top)
+        first = arm if value > top else first
+        top = value if value > top else top
+    return top, ties, first
 
 
 @kernel
 def nth_of(
-    top: float, n: int, stats: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
+    top: float, n: int, index: Array, slot: int, i: int, floor: float, ceilings: Array, row: int
 ) -> int:
     """Return the n-th arm, from 0, of value `top`."""
     arm = -1
     while n >= 0:
         arm += 1
-        n -= value_of(stats, slot, i, arm, floor, ceilings, row) == top
+        n -= value_of(index, slot, i, arm, floor, ceilings, row) == top
     return arm
 
 
-@inlined
+@leaf
 def best_arm(
-    stats: Array,
+    index: Array,
     slot: int,
     i: int,
     floor: float,
@@ -86,15 +80,15 @@ def best_arm(
     random: RandomState,
 ) -> int:
     """Return an arm of the highest value in channel i, drawn uniformly if there are several."""
-    top, ties, arm = top_of(stats, slot, i, floor, ceilings, row)
+    top, ties, arm = top_of(index, slot, i, floor, ceilings, row)
     if ties > 1:
-        return nth_of(top, below(random, ties), stats, slot, i, floor, ceilings, row)
+        return nth_of(top, below(random, ties), index, slot, i, floor, ceilings, row)
     return arm
 
 
 @kernel
 def share_among_best(
-    stats: Array,
+    index: Array,
     slot: int,
     i: int,
     floor: float,
@@ -104,7 +98,26 @@ def share_among_best(
     shares: Array,
 ) -> None:
     """Add `weight`, split evenly among the arms `best_arm` may return, to `shares`."""
-    top, ties, _ = top_of(stats, slot, i, floor, ceilings, row)
+    top, ties, _ = top_of(index, slot, i, floor, ceilings, row)
     for arm in range(ceilings.shape[1]):
-        if value_of(stats, slot, i, arm, floor, ceilings, row) == top:
+        if value_of(index, slot, i, arm, floor, ceilings, row) == top:
             shares[arm] += weight / ties
+
+
+@kernel
+def shares_of_best(index: Array, slot: int, i: int, ceilings: Array, row: int) -> Array:
+    """Return the probability with which `best_arm` returns each arm, with no floor."""
+    out = np.zeros(ceilings.shape[1])
+    share_among_best(index, slot, i, -math.inf, ceilings, row, 1.0, out)
+    return out
+
+
+@leaf
+def draw_marked(marked: Mask, size: int, random: RandomState) -> int:
+    """Return one of the `size` marked arms, uniformly; a random number is drawn if size > 1."""
+    skip = below(random, size) if size > 1 else 0
+    arm = -1
+    while skip >= 0:
+        arm += 1
+        skip -= marked[arm]
+    return arm

@@ -18,6 +18,8 @@ class Partition(ABC):
 
     dimension: int
     refines: bool = False
+    sides: Integers = np.empty(0, np.int64)
+    """The cells in each dimension of a grid, which kernels can locate in; empty for others."""
 
     @property
     @abstractmethod

@@ -44,11 +44,11 @@ class MixedGrid(Partition):
 
     def locate(self, context: Floats) -> int:
         """Return the key of the cell that holds a context; −1 if it is outside [0,1]^d."""
-        return kernel.mixed_key(context, self.sides)
+        return kernel.grid_key(context, self.sides)
 
     def locate_all(self, contexts: Floats) -> Integers:
         """Return the keys for a block of checked contexts."""
-        return kernel.mixed_keys(contexts, self.sides)
+        return kernel.grid_keys(contexts, self.sides)
 
     def signature(self) -> Integers:
         """Return (sides…, exact…): each cell means the same where these are equal."""

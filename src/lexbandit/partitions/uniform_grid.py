@@ -34,6 +34,7 @@ class UniformGrid(Partition):
                 f"a grid of {side}^{self.dimension} cells is too fine: at most 2^63 − 1 cells can "
                 f"be told apart; use fewer context features or a smaller cells_per_side."
             )
+        object.__setattr__(self, "sides", np.full(self.dimension, side, np.int64))
 
     @property
     def cells(self) -> int:
@@ -42,11 +43,11 @@ class UniformGrid(Partition):
 
     def locate(self, context: Floats) -> int:
         """Return the key of the cell that holds a context; −1 if it is outside [0,1]^d."""
-        return kernel.grid_key(context, self.cells_per_side)
+        return kernel.grid_key(context, self.sides)
 
     def locate_all(self, contexts: Floats) -> Integers:
         """Return the keys for a block of checked contexts."""
-        return kernel.grid_keys(contexts, self.cells_per_side)
+        return kernel.grid_keys(contexts, self.sides)
 
     def signature(self) -> Integers:
         """Return (dimension, cells_per_side)."""

@@ -4,14 +4,14 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import annealing as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import likely, listed, one_of
-from lexbandit.rounds import Rounds
 
 
 class AnnealingRule(CellPolicy):
@@ -29,6 +29,8 @@ class AnnealingRule(CellPolicy):
     Our own additions: an objective in which an arm was not observed counts as mean ∞; under a mask
     both S and what is drawn from are of the allowed arms, while A_t goes on over all arms.
     """
+
+    _rule = cell_rule(prepare=kernel.prepare, mark=kernel.mark, learn=kernel.learn)
 
     def __init__(
         self,
@@ -50,49 +52,7 @@ class AnnealingRule(CellPolicy):
         )
         self.epsilon = checks.positive("epsilon", epsilon)
         self.decay = checks.positive("decay", decay, most=1.0)
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            key,
-            memory.table,
-            memory.plays,
-            memory.stats,
-            ceilings,
-            self.epsilon,
-            self.decay,
-            self._random,
-        )
-
-    def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
-        memory = self._memory
-        return kernel.update(
-            key,
-            memory.table,
-            memory.plays,
-            memory.stats,
-            arm,
-            rewards,
-            self._no_ceiling,
-            memory.bounds,
-            self.epsilon,
-            self.decay,
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            self._no_ceiling,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self.epsilon,
-            self.decay,
-            self._random,
-        )
+        self._settings = np.array([self.epsilon, self.decay])
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
@@ -107,15 +67,11 @@ class AnnealingRule(CellPolicy):
                 "the last channel tells which arms left the set: counts of 0 or 1, sums of 0",
             )
 
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        memory = self._memory
-        return kernel.shares(memory.plays, memory.stats, slot, ceilings, self.epsilon, self.decay)
-
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)
-        if self._memory.plays[slot, chosen[0]] == 0.0:
+        if self._memory.cells.plays[slot, chosen[0]] == 0.0:
             return np.asarray(shares > 0), f"{listed(chosen)}: never played here{one_of(chosen)}."
-        distance = kernel.distance(self._memory.plays, slot, self.epsilon, self.decay)
+        distance = kernel.distance(self._memory.cells, slot, self._settings)
         return np.asarray(shares > 0), (
             f"{listed(chosen)}: within ε = {distance:.3g} of the best mean in some objective, or "
             f"of the set before and not dominated by those{one_of(chosen)}."

@@ -42,6 +42,27 @@ class Policy(ABC):
         self.arms = arms
         self._no_ceiling = np.full((1, arms), np.inf)
 
+    # What a caller may ask of a policy before it relies on it. A policy, also one of another
+    # package, overrides those that differ.
+
+    @property
+    def read_tolerances(self) -> Floats | None:
+        """The tolerances that the policy works with, one or one an objective; None if it has none.
+
+        They are those in an attribute `tolerances`, unless a policy says otherwise.
+        """
+        return getattr(self, "tolerances", None)
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether `amend` can add rewards of a play later; else all are to be given at once."""
+        return type(self).amend is not Policy.amend
+
+    @property
+    def plays_by_arm(self) -> list[int] | None:
+        """How often it learned from each arm so far; None where that is not kept."""
+        return None
+
     @property
     def knows_deviations(self) -> bool:
         """Whether `predict` tells how uncertain its means are."""

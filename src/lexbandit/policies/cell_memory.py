@@ -6,7 +6,15 @@ import numpy as np
 
 from lexbandit.checks import Floats, Integers
 from lexbandit.kernels import cells as kernel
-from lexbandit.kernels.statistics import COUNT, PLAIN_FIELDS, SPREAD, SUM, derive
+from lexbandit.kernels.statistics import (
+    COUNT,
+    PLAIN_FIELDS,
+    SPREAD,
+    SUM,
+    Cells,
+    derive,
+    empty_cells,
+)
 
 _FIRST_SLOTS = 64
 
@@ -28,21 +36,18 @@ class CellMemory:
         self.used = 1
         self.keys: Integers = np.full(_FIRST_SLOTS, -1, np.int64)
         self.table: Integers = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
-        self.plays: Floats = np.zeros((_FIRST_SLOTS, arms))
-        self.stats: Floats = np.zeros((_FIRST_SLOTS, channels, fields, arms))
         self.priors: Floats = np.zeros((arms, 1 + channels))
-        self.bounds: Floats = rows_for(self.keys)
-        derive(self.stats, 0, _FIRST_SLOTS, self.bounds)
+        self.cells = empty_cells(_FIRST_SLOTS, arms, channels, fields, rows_for(self.keys))
 
     @property
     def arms(self) -> int:
         """The number of arms."""
-        return int(self.plays.shape[1])
+        return int(self.cells.plays.shape[1])
 
     @property
     def channels(self) -> int:
         """The number of channels."""
-        return int(self.stats.shape[1])
+        return int(self.cells.indices.shape[1])
 
     def slot(self, key: int) -> int:
         """Return the slot of a cell, 0 if it was never visited."""
@@ -60,8 +65,9 @@ class CellMemory:
             start += done
             if start < len(keys):
                 self._grow()
-        if len(self.bounds) > 1 and self.used > known:
-            self.bounds[known : self.used] = self._rows_for(self.keys[known : self.used])
+        bounds = self.cells.bounds
+        if len(bounds) > 1 and self.used > known:
+            bounds[known : self.used] = self._rows_for(self.keys[known : self.used])
         return slots
 
     def _grow(self) -> None:
@@ -72,63 +78,61 @@ class CellMemory:
         keys[:old] = self.keys
         table = np.zeros((2 * new, 2), np.int64)
         kernel.insert(table, keys, 1, self.used)
-        plays = np.zeros((new, *self.plays.shape[1:]))
-        plays[:old] = self.plays
-        stats = np.empty((new, *self.stats.shape[1:]))
-        stats[:old] = self.stats
-        stats[old:] = self.stats[0]
-        if len(self.bounds) > 1:
-            self.bounds = np.concatenate([self.bounds, np.tile(self.bounds[:1], (old, 1))])
-        self.keys, self.table, self.plays, self.stats = keys, table, plays, stats
+        self.keys, self.table = keys, table
+        self.cells = Cells(
+            *(
+                array if name == "bounds" and len(array) == 1 else _with_copies(array, old)
+                for name, array in self.cells._asdict().items()
+            )
+        )
 
     def add_arm(self, weight: int, means: Floats) -> None:
         """Make room for one more arm, never played anywhere; `rows_for` knows of it already.
 
         In every cell it begins as if `weight` rewards of these means had come.
         """
-        plays = np.zeros((len(self.keys), self.arms + 1))
-        plays[:, :-1] = self.plays
-        stats = np.zeros((*self.stats.shape[:3], self.arms + 1))
-        stats[..., :-1] = self.stats
         prior = np.zeros(1 + self.channels)
         prior[0] = weight
         prior[1 : 1 + len(means)] = means
-        self.plays, self.stats = plays, stats
         self.priors = np.vstack([self.priors, prior])
-        self.bounds = self._rows_for(self.keys)
+        old, slots, fields = self.cells, len(self.keys), self.cells.stats.shape[3]
+        rows = self._rows_for(self.keys)
+        self.cells = empty_cells(slots, self.arms + 1, self.channels, fields, rows)
+        self.cells.plays[:, :-1] = old.plays
+        self.cells.stats[:, :-1] = old.stats
         for field, value in self._prior_sums(self.priors[-1:]).items():
-            stats[:, :, field, -1] = value[0]
-        derive(stats, 0, len(stats), self.bounds)
+            self.cells.stats[:, -1, :, field] = value[0]
+        derive(self.cells, 0, slots)
 
     def _prior_sums(self, priors: Floats) -> dict[int, Floats]:
         """Return by field what priors[n, 1 + channels] add to statistics, as (n, channels)."""
         weights, means = priors[:, :1], priors[:, 1:]
         sums = {COUNT: np.broadcast_to(weights, means.shape), SUM: weights * means}
-        if self.stats.shape[2] > PLAIN_FIELDS:
+        if self.cells.stats.shape[3] > PLAIN_FIELDS:
             sums[SPREAD] = weights * np.maximum(means * (1.0 - means), 0.0)
         return sums
 
     def merge(self, contents: dict[str, np.ndarray]) -> None:
         """Add checked contents of other rounds; priors are counted once."""
         slots = self.visit(contents["cells"])
-        self.plays[slots] += contents["plays"]
+        self.cells.plays[slots] += contents["plays"]
         names = {COUNT: "counts", SUM: "sums", SPREAD: "spreads"}
         for field, value in self._prior_sums(self.priors).items():
-            more = contents[names[field]] - value
-            self.stats[slots, :, field, :] += more.transpose(0, 2, 1)
-        derive(self.stats, 1, self.used, self.bounds)
+            self.cells.stats[slots, :, :, field] += contents[names[field]] - value
+        derive(self.cells, 1, self.used)
 
     def contents(self) -> dict[str, np.ndarray]:
         """Return copies of what is known, visited cells only: axes are (cell, arm, channel)."""
         visited = slice(1, self.used)
+        stats = self.cells.stats[visited]
         contents = {
             "cells": self.keys[visited].copy(),
-            "plays": self.plays[visited].astype(np.int64),
-            "counts": self.stats[visited, :, COUNT, :].transpose(0, 2, 1).astype(np.int64),
-            "sums": self.stats[visited, :, SUM, :].transpose(0, 2, 1).copy(),
+            "plays": self.cells.plays[visited].astype(np.int64),
+            "counts": stats[..., COUNT].astype(np.int64),
+            "sums": stats[..., SUM].copy(),
         }
-        if self.stats.shape[2] > PLAIN_FIELDS:
-            contents["spreads"] = self.stats[visited, :, SPREAD, :].transpose(0, 2, 1).copy()
+        if self.cells.stats.shape[3] > PLAIN_FIELDS:
+            contents["spreads"] = stats[..., SPREAD].copy()
         contents["priors"] = self.priors.copy()
         return contents
 
@@ -137,19 +141,25 @@ class CellMemory:
         fresh = CellMemory(
             arms=self.arms,
             channels=self.channels,
-            fields=self.stats.shape[2],
+            fields=self.cells.stats.shape[3],
             rows_for=self._rows_for,
         )
         fresh.priors = contents["priors"]
         for field, value in fresh._prior_sums(fresh.priors).items():
-            fresh.stats[:, :, field, :] = value.T
-        derive(fresh.stats, 0, len(fresh.stats), fresh.bounds)
+            fresh.cells.stats[..., field] = value
+        derive(fresh.cells, 0, len(fresh.keys))
         fresh.visit(contents["cells"])
         visited = slice(1, fresh.used)
-        fresh.plays[visited] = contents["plays"]
-        fresh.stats[visited, :, COUNT, :] = contents["counts"].transpose(0, 2, 1)
-        fresh.stats[visited, :, SUM, :] = contents["sums"].transpose(0, 2, 1)
+        fresh.cells.plays[visited] = contents["plays"]
+        stats = fresh.cells.stats[visited]
+        stats[..., COUNT] = contents["counts"]
+        stats[..., SUM] = contents["sums"]
         if "spreads" in contents:
-            fresh.stats[visited, :, SPREAD, :] = contents["spreads"].transpose(0, 2, 1)
-        derive(fresh.stats, 1, fresh.used, fresh.bounds)
+            stats[..., SPREAD] = contents["spreads"]
+        derive(fresh.cells, 1, fresh.used)
         self.__dict__.update(fresh.__dict__)
+
+
+def _with_copies(array: Floats, more: int) -> Floats:
+    """Return the array with `more` rows, copies of its first: cells that nobody visited."""
+    return np.concatenate([array, np.repeat(array[:1], more, axis=0)])

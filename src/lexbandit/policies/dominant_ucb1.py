@@ -1,16 +1,41 @@
 """UCB1 on the dominant objective, with and without contexts."""
 
+import math
+
 import numpy as np
 
 from lexbandit.bounds import Bound, make_bound
-from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.kernels import dominant as kernel
+from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.cell_loops import cell_rule
+from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.statistics import DOMINANT, Array, Cells
+from lexbandit.kernels.ties import best_arm, shares_of_best
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective
-from lexbandit.rounds import Rounds
+
+
+@leaf
+def choose(
+    cells: Cells,
+    slot: int,
+    ceilings: Array,
+    row: int,
+    _settings: Array,
+    random: RandomState,
+    _work: tuple[()],
+) -> int:
+    """Return an arm of the highest index in the dominant objective."""
+    return best_arm(cells.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
+
+
+@kernel
+def shares(cells: Cells, slot: int, ceilings: Array, row: int, _settings: Array) -> Array:
+    """Return the exact probability with which `choose` returns each arm."""
+    return shares_of_best(cells.indices, slot, DOMINANT, ceilings, row)
 
 
 class DominantRule(CellPolicy):
@@ -22,32 +47,8 @@ class DominantRule(CellPolicy):
     recorded, for `explain`, and never decide.
     """
 
+    _rule = cell_rule(choose=choose, shares=shares)
     _ranked = 1
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(key, memory.table, memory.stats, ceilings, self._random)
-
-    def _select_many(
-        self, contexts: Floats, keys: Integers, ceilings: Floats
-    ) -> tuple[Integers, Floats]:
-        memory = self._memory
-        return kernel.select_many(keys, memory.table, memory.stats, ceilings, self._random)
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, ceilings)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)

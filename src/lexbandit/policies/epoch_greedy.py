@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from lexbandit.bounds import UCB1Bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import epochs as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.statistics import COUNT
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective
-from lexbandit.rounds import Rounds
 
 
 class EpochRule(CellPolicy):
@@ -35,6 +35,8 @@ class EpochRule(CellPolicy):
     place in their order. So rewards that come late may swap rounds between the two.
     """
 
+    _rule = cell_rule(prepare=kernel.prepare, mark=kernel.mark, learn=kernel.learn)
+
     def __init__(
         self, *, arms: int, objectives: int, partition: Partition, bound: UCB1Bound, seed: int
     ) -> None:
@@ -46,37 +48,7 @@ class EpochRule(CellPolicy):
             seed=seed,
             extra_channels=1,
         )
-        self._epochs: Integers = np.zeros(2, np.int64)
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(key, memory.table, memory.stats, ceilings, self._epochs, self._random)
-
-    def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
-        memory = self._memory
-        return kernel.update(
-            key,
-            memory.table,
-            memory.plays,
-            memory.stats,
-            arm,
-            rewards,
-            memory.bounds,
-            self._epochs,
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self._epochs,
-            self._random,
-        )
+        self._settings = np.zeros(2)
 
     def state(self) -> dict[str, np.ndarray]:
         """Return all that was learned, and the random state, as copies in plain arrays.
@@ -86,12 +58,12 @@ class EpochRule(CellPolicy):
 
         epochs     int64[2]          exploration rounds so far, greedy rounds left in this epoch
         """
-        return {**super().state(), "epochs": self._epochs.copy()}
+        return {**super().state(), "epochs": self._settings.astype(np.int64)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives and partition."""
         super().load_state(state)
-        self._epochs = np.array(state["epochs"], np.int64)
+        self._settings = np.array(state["epochs"], np.float64)
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
@@ -110,14 +82,11 @@ class EpochRule(CellPolicy):
                 f"channel; state['epochs'] says there were {explorations} such rounds."
             )
 
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, ceilings, self._epochs)
-
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        left = int(self._epochs[kernel.LEFT])
+        left = int(self._settings[kernel.LEFT])
         if left == 0:
             reason = "A round of exploration: any allowed arm, drawn uniformly."
-        elif not self._memory.stats[slot, self.objectives, COUNT, ceilings[0] > 0].any():
+        elif not self._memory.cells.stats[slot, ceilings[0] > 0, self.objectives, COUNT].any():
             reason = "A greedy round, but nothing explored here: any allowed arm, drawn uniformly."
         else:
             chosen = likely(shares)

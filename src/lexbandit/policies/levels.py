@@ -7,7 +7,6 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.statistics import INDEX
 from lexbandit.policies.wording import listed, objective
 
 
@@ -32,36 +31,36 @@ class Levels:
 
 
 def levels_of(
-    stats: Floats,
+    known: kernel.Known,
     slot: int,
     ceilings: Floats,
     threshold: float,
-    allowances: Floats,
+    tolerances: Floats,
     blur: float,
     lam: float,
 ) -> Levels:
     """Follow `kernels.lexicographic.choose` level by level."""
-    depth = len(allowances)
+    depth = len(tolerances)
     tops = np.full(depth, -1, np.int64)
     opened = ceilings.copy()
     floors: list[float] = []
     candidates: list[list[int]] = []
     for i in range(depth):
-        values = np.minimum(stats[slot, i, INDEX], opened[0])
+        values = np.minimum(known.indices[slot, i], opened[0])
         best = np.flatnonzero(values == values.max())
         tops[i] = best[0]
         if i == depth - 1:
             break
         closed = np.empty_like(opened)
         sure = kernel.close_arms(
-            stats, slot, i, tops, threshold, allowances, blur, lam, opened, closed
+            known, slot, i, tops, threshold, tolerances, blur, lam, opened, closed
         )
         if not sure:
-            mask = np.zeros(stats.shape[3], np.bool_)
+            mask = np.zeros(ceilings.shape[1], np.bool_)
             mask[best] = True
             return Levels(tops[: i + 1].tolist(), floors, candidates, mask, True)
         opened = closed
-        floors.append(kernel.floor_at(stats, slot, i, tops, allowances, blur, lam))
+        floors.append(kernel.floor_at(known, slot, i, tops, tolerances, blur, lam))
         candidates.append(np.flatnonzero(opened[0] > 0).tolist())
     last = opened[0] > 0
     if depth == 1:

@@ -10,7 +10,7 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import lexicographic, linear
 from lexbandit.kernels import linear_lexicographic as kernel
-from lexbandit.kernels.statistics import WIDTH
+from lexbandit.kernels.statistics import WIDTH, Estimates
 from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
@@ -81,7 +81,7 @@ class LexLinearRule(LinearPolicy):
         """τ_t of the coming round: the width from which an arm counts as known."""
         return float(kernel.threshold_at(self._clock, self._settings, self.tolerances))
 
-    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
         memory = self._memory
         gamma = kernel.gamma_at(self._clock, self._settings)
         return linear.look(
@@ -152,19 +152,19 @@ class LexLinearRule(LinearPolicy):
             arms,
         )
 
-    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
-        return lexicographic.shares(stats, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
+    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
+        return lexicographic.shares(known, 0, ceilings, 0, self.tau, self.tolerances, 0.0, self.lam)
 
-    def _levels(self, ceilings: Floats, stats: Floats) -> Levels:
-        return levels_of(stats, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
+    def _levels(self, ceilings: Floats, known: Estimates) -> Levels:
+        return levels_of(known, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
     ) -> tuple[Booleans, str]:
-        levels = self._levels(ceilings, stats)
+        levels = self._levels(ceilings, known)
         chosen = likely(shares)
         if levels.unsure:
-            return levels.candidates, self._unsure(stats, levels, chosen)
+            return levels.candidates, self._unsure(known, levels, chosen)
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
         last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
@@ -175,10 +175,10 @@ class LexLinearRule(LinearPolicy):
         less = ["the tolerance"] * self.objectives
         return told(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
-    def _unsure(self, stats: Floats, levels: Levels, chosen: list[int]) -> str:
+    def _unsure(self, known: Estimates, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above τ."""
         level = len(levels.tops) - 1
-        width = stats[0, level, WIDTH, levels.tops[-1]]
+        width = known.stats[0, levels.tops[-1], level, WIDTH]
         where = f" in {objective(level)}"
         if width == math.inf:
             return f"{listed(chosen)}: not observed yet{where if level else ''}{drawn(chosen)}."

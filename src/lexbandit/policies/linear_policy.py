@@ -10,7 +10,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
 from lexbandit.kernels import linear as kernel
-from lexbandit.kernels.statistics import INDEX, MEAN, WIDTH
+from lexbandit.kernels.statistics import MEAN, WIDTH, Estimates
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import no_such_play
 from lexbandit.policies.levels import Levels
@@ -31,8 +31,8 @@ class LinearPolicy(LinearState):
     """
 
     @abstractmethod
-    def _look(self, features: Floats, ceilings: Floats) -> Floats:
-        """Return means, widths and indices at features[1, F] as stats[1, D, fields, K]."""
+    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
+        """Return means, widths and indices at features[1, F]."""
 
     @abstractmethod
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
@@ -53,12 +53,12 @@ class LinearPolicy(LinearState):
         """
 
     @abstractmethod
-    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
-        """Return the exact probability of every arm; `stats` is from `_look`."""
+    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
+        """Return the exact probability of every arm; `known` is from `_look`."""
 
     @abstractmethod
     def _reason(
-        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
     ) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
@@ -79,6 +79,17 @@ class LinearPolicy(LinearState):
             if decision[0] >= 0:
                 return decision
         return self.select(point, allowed)
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether there is one stage, so that it is known which model a play belongs to."""
+        return self.stages == 1
+
+    @property
+    def plays_by_arm(self) -> list[int]:
+        """How often each arm was played."""
+        counts: list[int] = self._plays.astype(np.int64).tolist()
+        return counts
 
     @property
     def model_features(self) -> int:
@@ -278,9 +289,9 @@ class LinearPolicy(LinearState):
         """Say what is known of every arm in `context`, and why one would be chosen."""
         features = self._features(context)
         ceilings = self._ceilings(allowed)
-        stats = self._look(features, ceilings)
-        shares = self._shares(features, ceilings, stats)
-        candidates, reason = self._reason(features, ceilings, stats, shares)
+        known = self._look(features, ceilings)
+        shares = self._shares(features, ceilings, known)
+        candidates, reason = self._reason(features, ceilings, known, shares)
         told = self._memory.counts - self._memory.priors[:, :1]
         seen = told.reshape(self.arms, self.stages, self.objectives).sum(axis=1)
         reports = tuple(
@@ -289,16 +300,16 @@ class LinearPolicy(LinearState):
                 allowed=bool(ceilings[0, arm] > 0),
                 plays=int(self._plays[arm]),
                 observations=tuple(int(n) for n in seen[arm]),
-                mean=tuple(stats[0, :, MEAN, arm].tolist()),
-                width=tuple(stats[0, :, WIDTH, arm].tolist()),
-                index=tuple(stats[0, :, INDEX, arm].tolist()),
+                mean=tuple(known.stats[0, arm, :, MEAN].tolist()),
+                width=tuple(known.stats[0, arm, :, WIDTH].tolist()),
+                index=tuple(known.indices[0, :, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
                 prior=int(self._memory.priors[arm * self.stages, 0]),
             )
             for arm in range(self.arms)
         )
-        levels = self._levels(ceilings, stats)
+        levels = self._levels(ceilings, known)
         return Explanation(
             self.name,
             None,
@@ -308,6 +319,6 @@ class LinearPolicy(LinearState):
             bool(levels and levels.unsure),
         )
 
-    def _levels(self, ceilings: Floats, stats: Floats) -> Levels | None:
+    def _levels(self, ceilings: Floats, known: Estimates) -> Levels | None:
         """Return what a lexicographic rule finds at each objective; None for other rules."""
         return None

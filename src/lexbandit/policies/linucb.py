@@ -8,8 +8,10 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.features import FeatureMap, features_for
-from lexbandit.kernels import dominant, linear
+from lexbandit.kernels import linear
 from lexbandit.kernels import linear_dominant as kernel
+from lexbandit.kernels.statistics import DOMINANT, Estimates
+from lexbandit.kernels.ties import shares_of_best
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective
@@ -48,7 +50,7 @@ class LinUCBRule(LinearPolicy):
         """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by."""
         return self.scale * (1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0))
 
-    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
         memory = self._memory
         return linear.look(
             features,
@@ -113,11 +115,11 @@ class LinUCBRule(LinearPolicy):
             arms,
         )
 
-    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
-        return dominant.shares(stats, 0, ceilings)
+    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
+        return shares_of_best(known.indices, 0, DOMINANT, ceilings, 0)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
     ) -> tuple[Booleans, str]:
         chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in {objective(0)}{drawn(chosen)}."

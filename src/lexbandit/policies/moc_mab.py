@@ -7,8 +7,9 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import lexicographic as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.statistics import COUNT, WIDTH
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
@@ -16,7 +17,6 @@ from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective
-from lexbandit.rounds import Rounds
 
 
 class LexicographicRule(CellPolicy):
@@ -28,6 +28,12 @@ class LexicographicRule(CellPolicy):
     lower bound less 2v (equation 4), or less the objective's tolerance if that is more, and less
     what λ adds, go on to the next level. See `kernels.lexicographic`.
     """
+
+    _rule = cell_rule(
+        prepare=kernel.prepare_in_cells,
+        choose=kernel.choose_in_cells,
+        shares=kernel.shares_in_cells,
+    )
 
     def __init__(
         self,
@@ -57,79 +63,26 @@ class LexicographicRule(CellPolicy):
         self.beta = checks.positive("beta", beta)
         self.lam = checks.at_least_zero("lam", lam)
         self.tolerances = checks.tolerances(tolerance, objectives)
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            key,
-            memory.table,
-            memory.stats,
-            ceilings,
-            memory.bounds,
-            self.beta,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
-
-    def _select_many(
-        self, contexts: Floats, keys: Integers, ceilings: Floats
-    ) -> tuple[Integers, Floats]:
-        memory = self._memory
-        return kernel.select_many(
-            keys,
-            memory.table,
-            memory.stats,
-            ceilings,
-            memory.bounds,
-            self.beta,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self.beta,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
+        self._settings = np.array([self.beta, self.lam, *self.tolerances])
 
     @property
     def margin(self) -> float:
         """v, the margin of a cell; of the coarsest ones, if the partition is refined."""
         return self._margin(0)
 
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        v = self._margin(slot)
-        allowances = np.maximum(2.0 * v, self.tolerances)
-        stats = self._memory.stats
-        return kernel.shares(stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam)
-
     def _levels(self, slot: int, ceilings: Floats) -> Levels:
-        v = self._margin(slot)
-        allowances = np.maximum(2.0 * v, self.tolerances)
-        stats = self._memory.stats
-        return levels_of(stats, slot, ceilings, self.beta * v, allowances, 2.0 * v, self.lam)
+        v, cells = self._margin(slot), self._memory.cells
+        return levels_of(cells, slot, ceilings, self.beta * v, self.tolerances, 2.0 * v, self.lam)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         v = self._margin(slot)
-        allowances = np.maximum(2.0 * v, self.tolerances)
         levels = self._levels(slot, ceilings)
         chosen = likely(shares)
         if levels.unsure:
             return levels.candidates, self._unsure(slot, levels, chosen)
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
-        less = ["2v" if allowance <= 2.0 * v else "the tolerance" for allowance in allowances]
+        less = ["2v" if tolerance <= 2.0 * v else "the tolerance" for tolerance in self.tolerances]
         known = f"β·v = {self.beta * v:.4g}"
         passed = told(levels, known=known, less=less, lam=self.lam)
         last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
@@ -139,14 +92,14 @@ class LexicographicRule(CellPolicy):
         """Return the reason while a level's top arm has a width above β·v."""
         level = len(levels.tops) - 1
         limit = self.beta * self._margin(slot)
-        cell = self._memory.stats[slot, level]
-        width = cell[WIDTH, levels.tops[-1]]
+        known = self._memory.cells.stats[slot, levels.tops[-1], level]
+        width = known[WIDTH]
         where = f" in {objective(level)}"
         if width == math.inf:
             seen = "" if level == 0 else where
             return f"{listed(chosen)}: not observed yet{seen} in this cell{drawn(chosen)}."
         # The width falls about as 1/√N from its present value.
-        have = cell[COUNT, levels.tops[-1]]
+        have = known[COUNT]
         need = math.ceil(have * (width / limit) ** 2)
         later = f" and {objective(level + 1)} is not considered yet"
         return (

@@ -1,4 +1,4 @@
-"""The yardstick that knows everything."""
+"""The baseline that knows everything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,16 @@ from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import optimality
-from lexbandit.kernels import oracle as kernel
+from lexbandit.kernels.ties import ceilings_of
 from lexbandit.partitions import SingleCell
-from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.making import REGISTRY
+from lexbandit.policies.random import UniformRule
 from lexbandit.rounds import Rounds
 
 MeansFunction = Callable[[Floats], Any]
 
 
-class OracleRule(CellPolicy):
+class OracleRule(UniformRule):
     """A lexicographically optimal arm of the true means: the paper's benchmark (Section III-B).
 
     `replay` reads the means of the rounds; `select` and `explain` ask `means(contexts)`, such as
@@ -53,22 +53,28 @@ class OracleRule(CellPolicy):
         checks.refuse_first("means", checked, ~np.isfinite(checked), "means must be finite")
         return np.asarray(checked[0])
 
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        return kernel.select(self._means_at(context), ceilings, self._random)
+    def _optimal(self, context: Floats, ceilings: Floats) -> Floats:
+        """Return the ceilings that allow the optimal ones of the allowed arms alone."""
+        means = self._means_at(context)[np.newaxis]
+        return ceilings_of(optimality.optimal_arms(means, ceilings))
+
+    def _select(self, point: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        return super()._select(point, key, self._optimal(point, ceilings))
+
+    def _select_many(
+        self, points: Floats, keys: Integers, ceilings: Floats
+    ) -> tuple[Integers, Floats]:
+        optimal = [
+            self._optimal(point, ceilings[t if len(ceilings) > 1 else 0][np.newaxis])
+            for t, point in enumerate(points)
+        ]
+        allowed = np.concatenate([*optimal, np.empty((0, self.arms))])
+        return super()._select_many(points, keys, allowed)
 
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
         assert rounds.means is not None  # _check_rounds has seen to it
-        return kernel.replay(
-            slots,
-            rounds.means,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self._random,
-        )
+        allowed = ceilings_of(optimality.optimal_arms(rounds.means, ceilings))
+        return super()._replay(slots, rounds, allowed)
 
     def _check_rounds(self, rounds: Rounds) -> None:
         super()._check_rounds(rounds)
@@ -76,9 +82,7 @@ class OracleRule(CellPolicy):
             raise InvalidInput("the oracle needs rounds with means, these have none.")
 
     def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        means = self._means_at(context)[np.newaxis]
-        optimal = optimality.optimal_arms(means, ceilings)[0]
-        return np.asarray(optimal / optimal.sum())
+        return super()._shares(context, slot, self._optimal(context, ceilings))
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         return np.asarray(shares > 0), "Lexicographically optimal by the true means."

@@ -1,6 +1,5 @@
 """Pareto Thompson sampling."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,12 +7,12 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import UCB1Bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import thompson as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
-from lexbandit.rounds import Rounds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,32 +39,14 @@ class ThompsonRule(CellPolicy):
     arm that is not allowed.
     """
 
+    _rule = cell_rule(prepare=kernel.prepare, choose=kernel.choose, shares=kernel.shares)
+
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
         sums, counts = arrays["sums"], arrays["counts"]
         wrong = (sums < 0.0) | (sums > counts)
         allowed = "rewards lie in [0, 1], so sums go from 0 to the counts"
         checks.refuse_first("state['sums']", sums, wrong, allowed)
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        arm = kernel.select(key, memory.table, memory.stats, ceilings, self._random)
-        return arm, math.nan
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return np.where(ceilings[0] > 0.0, math.nan, 0.0)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         return ceilings[0] > 0.0, (

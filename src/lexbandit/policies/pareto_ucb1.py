@@ -3,14 +3,34 @@
 import numpy as np
 
 from lexbandit.bounds import Bound, make_bound
-from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.kernels import pareto as kernel
+from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.cell_loops import cell_rule
+from lexbandit.kernels.jit import inlined, leaf
+from lexbandit.kernels.pareto import mark_front
+from lexbandit.kernels.statistics import Array, Cells, Mask
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed
-from lexbandit.rounds import Rounds
+
+
+@inlined
+def prepare(cells: Cells, _settings: Array) -> tuple[Mask, Array]:
+    """Return room for the front and for the index vectors."""
+    return np.empty(cells.indices.shape[2], np.bool_), np.empty(cells.indices.shape[1:])
+
+
+@leaf
+def mark(
+    cells: Cells, slot: int, ceilings: Array, row: int, _settings: Array, work: tuple[Mask, Array]
+) -> int:
+    """Mark the arms whose index vectors no other dominates; return how many there are."""
+    front, vectors = work
+    for i in range(vectors.shape[0]):
+        for arm in range(vectors.shape[1]):
+            vectors[i, arm] = min(cells.indices[slot, i, arm], ceilings[row, arm])
+    return mark_front(vectors, front)
 
 
 class ParetoRule(CellPolicy):
@@ -20,28 +40,11 @@ class ParetoRule(CellPolicy):
     the width of `ParetoUCB1Bound` in every objective, or another bound.
     """
 
+    _rule = cell_rule(prepare=prepare, mark=mark)
+
     @property
     def _ranked(self) -> int:  # type: ignore[override]
         return self.objectives
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(key, memory.table, memory.stats, ceilings, self._random)
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, ceilings)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)

@@ -6,16 +6,16 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import chained as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.statistics import widest_of
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, plain_grid
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective, one_of
-from lexbandit.rounds import Rounds
 
 
 class ChainedRule(CellPolicy):
@@ -37,6 +37,8 @@ class ChainedRule(CellPolicy):
     with missing rewards C is the widest of an arm's objectives; chains run over allowed arms.
     """
 
+    _rule = cell_rule(prepare=kernel.prepare, mark=kernel.mark)
+
     def __init__(
         self,
         *,
@@ -52,44 +54,23 @@ class ChainedRule(CellPolicy):
             arms=arms, objectives=objectives, partition=partition, bound=bound, seed=seed
         )
         self.epsilon = checks.positive("epsilon", epsilon)
+        self._settings = np.array([self.epsilon / 2])
 
     @property
     def _ranked(self) -> int:  # type: ignore[override]
         return self.objectives
 
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            key, memory.table, memory.stats, ceilings, self.epsilon / 2, self._random
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self.epsilon / 2,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, ceilings, self.epsilon / 2)
-
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        stats, chosen = self._memory.stats, likely(shares)
-        first = kernel.left_after(stats, slot, ceilings, 1)
+        cells, chosen = self._memory.cells, likely(shares)
+        first = kernel.left_after(cells, slot, ceilings, 1)
         rivals = listed(np.flatnonzero(first).tolist())
         held = f"{rivals} may be best in {objective(0)}, by chained intervals"
-        if max(widest_of(stats, slot, arm, self.objectives) for arm in chosen) > self.epsilon / 2:
+        if max(widest_of(cells, slot, arm, self.objectives) for arm in chosen) > self.epsilon / 2:
             return first, (
                 f"{held}; {listed(chosen)}: wider than ε/2 = {self.epsilon / 2:.4g}, so played to "
                 f"learn{one_of(chosen)}."
             )
-        left = kernel.left_after(stats, slot, ceilings, max(1, self.objectives - 1))
+        left = kernel.left_after(cells, slot, ceilings, max(1, self.objectives - 1))
         return left, (
             f"{held}, all known to within ε/2 = {self.epsilon / 2:.4g}. To be played: "
             f"{listed(chosen)}, the highest index in {objective(self.objectives - 1)} of those "

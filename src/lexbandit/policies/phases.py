@@ -52,6 +52,16 @@ class PhasedPolicy(Policy):
         return self._inner
 
     @property
+    def read_tolerances(self) -> Floats | None:
+        """The tolerances of the policy of the present phase."""
+        return self._inner.read_tolerances
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """False: the phase of a play may be over when further rewards come."""
+        return False
+
+    @property
     def phase(self) -> int:
         """The present phase, counted from 0."""
         return self._phase

@@ -31,6 +31,16 @@ class ProjectedPolicy(Policy):
         return np.asarray(point[self.visible])
 
     @property
+    def read_tolerances(self) -> Floats | None:
+        """The tolerances of the inner policy."""
+        return self.inner.read_tolerances
+
+    @property
+    def plays_by_arm(self) -> list[int] | None:
+        """How often the inner policy learned from each arm."""
+        return self.inner.plays_by_arm
+
+    @property
     def model_features(self) -> int:
         """How many features the inner policy's means are linear in."""
         return self.inner.model_features

@@ -6,15 +6,15 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import Bound, UCB1Bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import scalarized as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.partitions import Partition, SingleCell
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import likely, listed
-from lexbandit.rounds import Rounds
 
 Weights = Sequence[Sequence[float]]
 
@@ -32,8 +32,10 @@ class ScalarizedRule(CellPolicy):
 
     One whole UCB1 instance per weight vector; each round one is drawn uniformly, decides, and
     alone learns the weighted sum of the rewards. `kernels.scalarized` says how `update` credits
-    the instance without being told which one decided.
+    the instance without knowing which one decided.
     """
+
+    _rule = cell_rule(choose=kernel.choose, shares=kernel.shares, learn=kernel.learn)
 
     def __init__(
         self,
@@ -61,45 +63,10 @@ class ScalarizedRule(CellPolicy):
             seed=seed,
             extra_channels=len(self.weights),
         )
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(key, memory.table, memory.stats, ceilings, self.weights, self._random)
+        self._settings = np.array([objectives, *self.weights.ravel()])
 
     def _definition(self) -> dict[str, np.ndarray]:
         return {**super()._definition(), "weights": self.weights.copy()}
-
-    def _update(self, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
-        memory = self._memory
-        return kernel.update(
-            key,
-            memory.table,
-            memory.plays,
-            memory.stats,
-            arm,
-            rewards,
-            ceilings,
-            memory.bounds,
-            self.weights,
-            self._random,
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            memory.keys,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            self.weights,
-            memory.bounds,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        return kernel.shares(self._memory.stats, slot, self.weights, ceilings)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)

@@ -6,14 +6,14 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.bounds import Bound, make_bound
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import staged as kernel
+from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.partitions import Partition
 from lexbandit.policies.cell_policy import CellPolicy
 from lexbandit.policies.grid import Sides, grid_for
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, is_are, likely, listed, objective
-from lexbandit.rounds import Rounds
 
 
 class EliminatingRule(CellPolicy):
@@ -28,6 +28,8 @@ class EliminatingRule(CellPolicy):
     Unlike MOC-MAB it needs the λ-assumption with two objectives already, since it eliminates by the
     last one too; λ = 0 says that no arm is better than the optimal one in any later objective.
     """
+
+    _rule = cell_rule(prepare=kernel.prepare, mark=kernel.mark)
 
     def __init__(
         self,
@@ -55,82 +57,27 @@ class EliminatingRule(CellPolicy):
         self._ranked = objectives
         self.lam = checks.at_least_zero("lam", lam)
         self.tolerances = checks.tolerances(tolerance, objectives)
-
-    def _select(self, context: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            key,
-            memory.table,
-            memory.stats,
-            ceilings,
-            memory.bounds,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
-
-    def _select_many(
-        self, contexts: Floats, keys: Integers, ceilings: Floats
-    ) -> tuple[Integers, Floats]:
-        memory = self._memory
-        return kernel.select_many(
-            keys,
-            memory.table,
-            memory.stats,
-            ceilings,
-            memory.bounds,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
-
-    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
-        memory = self._memory
-        return kernel.replay(
-            slots,
-            rounds.outcomes,
-            ceilings,
-            memory.plays,
-            memory.stats,
-            memory.bounds,
-            self.tolerances,
-            self.lam,
-            self._random,
-        )
-
-    def _shares(self, context: Floats, slot: int, ceilings: Floats) -> Floats:
-        v = self._margin(slot)
-        allowances = np.maximum(2.0 * v, self.tolerances)
-        return kernel.shares(self._memory.stats, slot, ceilings, v, allowances, self.lam)
+        self._settings = np.array([self.lam, *self.tolerances])
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         v = self._margin(slot)
-        allowances = np.maximum(2.0 * v, self.tolerances)
-        active = np.empty(self.arms, np.bool_)
+        active, tops = np.empty(self.arms, np.bool_), np.empty(self.objectives)
         widest = kernel.mark_active(
-            self._memory.stats,
-            slot,
-            ceilings,
-            0,
-            allowances,
-            2.0 * v,
-            self.lam,
-            np.empty(self.objectives),
-            active,
+            self._memory.cells, slot, ceilings, 0, self._settings, tops, active
         )
         chosen = likely(shares)
         if widest == np.inf:
             return active, f"{listed(chosen)}: not observed yet in this cell{drawn(chosen)}."
-        told = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
+        left = f"Arms that may be optimal: {listed(np.flatnonzero(active).tolist())}."
         if widest > v:
             least = f"Of these {listed(chosen)} {is_are(chosen)} known least,"
             known = least if active.sum() > 1 else "It is known"
             return active, (
-                f"{told} {known} to within {widest:.4g}, which is more than v = {v:.4g}; played "
+                f"{left} {known} to within {widest:.4g}, which is more than v = {v:.4g}; played "
                 f"to learn{drawn(chosen)}."
             )
         return active, (
-            f"{told} All are known to within v = {v:.4g}. To be played: {listed(chosen)}, the "
+            f"{left} All are known to within v = {v:.4g}. To be played: {listed(chosen)}, the "
             f"highest index in {objective(self.objectives - 1)}{drawn(chosen)}."
         )
 

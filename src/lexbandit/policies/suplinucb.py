@@ -8,10 +8,11 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.features import FeatureMap, features_for
-from lexbandit.kernels import dominant, linear
+from lexbandit.kernels import linear
 from lexbandit.kernels import linear_stages as kernel
 from lexbandit.kernels.linear_features import GIVEN
-from lexbandit.kernels.statistics import INDEX
+from lexbandit.kernels.statistics import DOMINANT, Estimates
+from lexbandit.kernels.ties import shares_of_best
 from lexbandit.policies.linear_policy import LinearPolicy
 from lexbandit.policies.making import REGISTRY
 from lexbandit.policies.wording import drawn, likely, listed, objective
@@ -82,7 +83,7 @@ class SupLinUCBRule(LinearPolicy):
             memory.counts,
         )
 
-    def _look(self, features: Floats, ceilings: Floats) -> Floats:
+    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
         memory = self._memory
         stage, _, _ = self._walk(features, ceilings)
         return linear.look(
@@ -185,12 +186,12 @@ class SupLinUCBRule(LinearPolicy):
             arms,
         )
 
-    def _shares(self, features: Floats, ceilings: Floats, stats: Floats) -> Floats:
+    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
         _, _, ranking = self._walk(features, ceilings)
-        return dominant.shares(ranking, 0, ceilings)
+        return shares_of_best(ranking, 0, DOMINANT, ceilings, 0)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, stats: Floats, shares: Floats
+        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
     ) -> tuple[Booleans, str]:
         stage, explores, ranking = self._walk(features, ceilings)
         chosen = likely(shares)
@@ -203,7 +204,7 @@ class SupLinUCBRule(LinearPolicy):
                 f"highest index in {objective(0)} at {where}, all widths there being at most "
                 f"1/√T{drawn(chosen)}"
             )
-        return np.asarray(ranking[0, 0, INDEX] > -math.inf), f"{listed(chosen)}: {why}."
+        return np.asarray(ranking[0, 0] > -math.inf), f"{listed(chosen)}: {why}."
 
 
 @REGISTRY.register("suplinucb")

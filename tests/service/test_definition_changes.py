@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import lexbandit as lb
-from lexbandit.chooser.policy_for import tolerances_of
 from lexbandit.service import opening, replaying
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import Engine
@@ -76,7 +75,9 @@ async def test_a_changed_tolerance_takes_effect_without_a_replay(
         async with engine_on(path, tolerance=0.3, **settings) as engine:
             chooser = engine.points["router"].chooser
             assert chooser.objectives[0].tolerance == 0.3
-            assert tolerances_of(chooser.policy)[0] == 0.3
+            tolerances = chooser.policy.read_tolerances
+            assert tolerances is not None
+            assert tolerances[0] == 0.3
             assert not engine.replays
     async with engine_on(path, tolerance=0.3, **settings) as engine:
         await traffic(engine, 10)

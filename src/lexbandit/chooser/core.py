@@ -17,7 +17,7 @@ from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.first_guess import warn_if_far
 from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.policy_for import DEFAULT, policy_for, tolerances_of
+from lexbandit.chooser.policy_for import DEFAULT, policy_for
 from lexbandit.chooser.proposals import KeptDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
@@ -169,7 +169,7 @@ class ChooserCore:
             pairs = zip(self.objectives, tolerances, strict=True)
             self.objectives = tuple(replace(one, tolerance=value) for one, value in pairs)
             self._ledger.objectives = self.objectives
-            theirs = tolerances_of(self.policy)
+            theirs = self.policy.read_tolerances
             if theirs is not None:
                 theirs[:] = [one.tolerance / one.span for one in self.objectives]
                 self._settings.pop("tolerance", None)

@@ -40,11 +40,13 @@ _FOLDER = _cache_folder()
 def _compiled(function: F, **options: bool) -> F:
     # numba reads the folder when it decorates; other users of numba keep theirs.
     settings: Any = numba.config
+    source = cast("FunctionType", function).__code__.co_filename
+    kept = _FOLDER is not None and Path(source).is_file()
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_FOLDER or "")
     try:
         njit: Any = numba.njit  # `_nrt` is not in its types
-        compile_: Any = njit(nogil=True, cache=_FOLDER is not None, error_model="numpy", **options)
+        compile_: Any = njit(nogil=True, cache=kept, error_model="numpy", **options)
         return cast("F", compile_(function))
     finally:
         settings.CACHE_DIR = before
@@ -87,7 +89,8 @@ def bind(
     for name, function in sorted(functions.items()):
         code = getattr(function, "py_func", function).__code__
         digest.update(f"{name} {function.__module__}.{code.co_qualname}".encode())
-        digest.update(Path(code.co_filename).read_bytes())
+        source = Path(code.co_filename)
+        digest.update(source.read_bytes() if source.is_file() else code.co_code)
     plain = cast("FunctionType", template)
     names = {**plain.__globals__, **functions}
     title = f"{plain.__name__}_{digest.hexdigest()[:12]}"

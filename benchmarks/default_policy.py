@@ -9,6 +9,7 @@ another machine compare with it.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,12 @@ def thousand_arms() -> lb.Chooser:
     return chooser
 
 
+def one_by_one(policy: Any, contexts: Any) -> None:
+    """Ask for the propensities in each context."""
+    for context in contexts:
+        policy.propensities(context)
+
+
 def main(console: Console) -> None:
     """Print every figure."""
     table = Table(title="The default policy: processor time, and the most it may take")
@@ -88,8 +95,8 @@ def main(console: Console) -> None:
         policy, rounds = learned(arms, features)
         few = rounds.contexts[:500]
         jobs: dict[str, Callable[[], object]] = {
-            "replay": lambda policy=policy, rounds=rounds: policy.replay(rounds),
-            "propensities": lambda policy=policy, few=few: [policy.propensities(x) for x in few],
+            "replay": partial(policy.replay, rounds),
+            "propensities": partial(one_by_one, policy, few),
         }
         for job in jobs.values():
             job()

@@ -32,6 +32,8 @@ LEAST_EFFECTIVE = 10.0
 LEAST_MEAN, CERTAIN = 0.9, 4.0
 # Pareto k from which on the variance is infinite, and from which on means are unreliable.
 HEAVY, UNRELIABLE = 0.5, 0.7
+# A tail whose heaviest row has less than this share of all weight moves no mean by much.
+NEGLIGIBLE = 0.005
 # An arm's propensities are tested from so many plays on; so small a p-value is said.
 LEAST_PLAYS = 10
 SUSPICIOUS = 0.001
@@ -116,7 +118,7 @@ def diagnose(sums: Sums, arms: Sequence[str]) -> Diagnostics:
         _effective_words(effective, rows),
         _largest_words(largest, total),
         _mean_words(mean, error),
-        _tail_words(heaviness),
+        _tail_words(heaviness, largest / total if total > 0.0 else 0.0),
         _support_words(unsupported, missing),
         _calibration_words(calibration, shares),
         *_missing_words(absent),
@@ -233,12 +235,14 @@ def _mean_words(mean: float, error: float) -> str:
     return f"{beginning}: logged propensities are too small."
 
 
-def _tail_words(k: float) -> str:
+def _tail_words(k: float, heaviest: float) -> str:
     if math.isnan(k):
         return "The weights have no long tail."
     beginning = f"The tail of the weights has a Pareto k of {k:.2f}"
     if k < HEAVY:
         return f"{beginning}: light, means and their errors are reliable."
+    if heaviest < NEGLIGIBLE:
+        return f"{beginning}: heavy, but no single row counts for much."
     if k < UNRELIABLE:
         return f"{beginning}: heavy, a few rows count for much."
     return f"{beginning}: very heavy, estimates hang on a few rows; trust the interval alone."

@@ -52,7 +52,7 @@ class _Learner(Candidate):
         rewards = np.column_stack(
             [o.shares(rows.rewards[:, i]) for i, o in enumerate(self._objectives)]
         )
-        told = ~np.isnan(rewards).all(axis=1)
+        observed = np.asarray(~np.isnan(rewards).all(axis=1))
         draws = uniform(np.arange(rows.start, rows.start + len(rows)), _STREAM)
         shares = np.empty((len(rows), len(chooser._arms)))
         accepted = np.zeros(len(rows), np.bool_)
@@ -60,7 +60,7 @@ class _Learner(Candidate):
             mask = None if rows.allowed is None else rows.allowed[t]
             shares[t] = chooser._propensities(points[t], mask)
             accepted[t] = draws[t] * rows.propensities[t] < self._rate * shares[t, arm]
-            if accepted[t] and told[t]:
+            if accepted[t] and observed[t]:
                 chooser.policy._update_checked(points[t], arm, rewards[t], mask)
         self._accepted = accepted
         return shares

@@ -173,16 +173,21 @@ def _needed(found: Difference, objective: Objective, gap: float) -> dict[float |
     """Return how many rows bring the end of the interval to the line, which is `gap` away.
 
     With the true difference above the line it is the low end that has to come above it, else the
-    high end below.
+    high end below. The interval is as much longer than projected as it is now.
     """
     distance = abs(gap) / objective.span
     side = 0 if gap > 0.0 else 1
     alpha = (1.0 - found.level) / 2.0
+    now = abs(found.difference - (found.high if side else found.low)) / objective.span
     needed: dict[float | None, int] = {}
+    longer = 1.0
     for explore, variances in found.variances.items():
         if distance == 0.0:
             break
         rows = rows_needed(variance=variances[side], distance=distance, alpha=alpha)
+        if explore is None and math.isfinite(rows):
+            longer = max(1.0, found.rows * (now / distance) ** 2 / rows)
+        rows *= longer
         if math.isfinite(rows) and (explore is None or rows < needed.get(None, math.inf)):
             needed[explore] = max(int(rows), found.rows + 1) if explore is None else int(rows)
     return needed

@@ -49,6 +49,12 @@ def test_equal_weights_have_no_tail() -> None:
     assert math.isnan(pareto_k(np.zeros((1, TAIL)), 5000))
 
 
+def test_a_tail_of_equal_weights_is_short() -> None:
+    # With 100 of them the grid of b has a point at 0, where k is 0 too.
+    weights = np.concatenate([np.full(100, 50.0), np.ones(TAIL)])[:TAIL]
+    assert pareto_k(weights[np.newaxis], 20_000) < 0.5
+
+
 def a_log(rows: int, chances: Any, **changes: Any) -> dict[str, Any]:
     random = np.random.default_rng(4)
     chances = np.tile(chances, (rows, 1))

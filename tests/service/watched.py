@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ context = [{ kind = "flag", name = "x" }]
 """
 
 
-def points() -> dict[str, Definition]:
+def points(wait: float | None = 3600.0) -> dict[str, Definition]:
     """Return a busy point, one nobody asked, one without rewards, and some of one objective."""
     single = Definition(
         name="single",
@@ -46,7 +47,7 @@ def points() -> dict[str, Definition]:
         context=[lb.Flag("member"), lb.Vector("taste", length=2), lb.Number("age", 18, 90)],
     )
     several = [
-        definition("router", arms=("small", EVIL, LONG), wait=3600.0, explore=0.02, **_QUICK),
+        definition("router", arms=("small", EVIL, LONG), wait=wait, explore=0.02, **_QUICK),
         definition("empty"),
         definition("silent"),
         single,
@@ -82,6 +83,17 @@ class Watched:
             httpx.get(f"{self.url}/v1/router/{path}", timeout=240).raise_for_status()
         assert b"vegaEmbed" in httpx.get(f"{self.url}{FILES}{NAME}", timeout=240).content
 
+    def what_if(self, point: str, **settings: Any) -> dict[str, Any]:
+        """Ask what other policies would have done, until it is computed."""
+        url = f"{self.url}/v1/{point}/what-if"
+        for _ in range(2400):
+            told = httpx.get(url, timeout=240, **settings).raise_for_status().json()
+            if not told["computing"]:
+                report: dict[str, Any] = told["report"]
+                return report
+            time.sleep(0.1)
+        raise AssertionError("it is still being computed")
+
     def traffic(self, n: int, point: str = "router", rewarded: bool = True) -> None:
         """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""
         draw = self._random
@@ -107,8 +119,13 @@ class Watched:
 
 
 @contextmanager
-def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
-    """Serve until the block ends; without keys, to everybody on this machine."""
+def watched(
+    folder: Path, keys: tuple[Key, ...] = (), wait: float | None = 3600.0
+) -> Iterator[Watched]:
+    """Serve until the block ends; without keys, to everybody on this machine.
+
+    `wait` is the busy point's.
+    """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -116,7 +133,7 @@ def watched(folder: Path, keys: tuple[Key, ...] = ()) -> Iterator[Watched]:
     def do(work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, loop).result(120)
 
-    engine = do(Engine.start(points(), SqliteStorage(folder / "log.db")))
+    engine = do(Engine.start(points(wait), SqliteStorage(folder / "log.db")))
     place = folder / "watched.toml"
     place.write_text(_CONFIG)
     config = dataclasses.replace(read_config(place, {}), keys=keys, port=0)

@@ -204,7 +204,9 @@ def _pareto_shape(excess: Floats) -> float:
     steps = 1.0 - np.sqrt(grid / (np.arange(1, grid + 1) - 0.5))
     b = 1.0 / excess[-1] + steps / (3.0 * quarter)
     shapes = np.log1p(-b[:, np.newaxis] * excess).mean(axis=1)
-    likelihood = n * (np.log(-b / shapes) - shapes - 1.0)
+    # Equal excesses can bring b to 0, where −b/k becomes one over their mean.
+    ratios = np.divide(-b, shapes, out=np.full(grid, 1.0 / excess.mean()), where=shapes != 0.0)
+    likelihood = n * (np.log(ratios) - shapes - 1.0)
     weights = np.exp(likelihood - likelihood.max())
     chosen = float((weights * b).sum() / weights.sum())
     shape = float(np.log1p(-chosen * excess).mean())

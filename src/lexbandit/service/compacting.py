@@ -44,7 +44,7 @@ async def compact(
     begun = await storage.removed()
     blocked = [name for name in await storage.points() if name not in points and name not in forget]
     last = min(
-        await _last_before(storage, before, begun),
+        await last_before(storage, before, begun),
         *[await _held_in_snapshots(storage, one) for one in points.values()],
         *[(await storage.read_since(0, 1, name))[0].seq - 1 for name in blocked],
     )
@@ -76,7 +76,7 @@ async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
         await storage.close()
 
 
-async def _last_before(storage: Storage, time: float, removed: int) -> int:
+async def last_before(storage: Storage, time: float, removed: int) -> int:
     """Return the last event before a time: times never go back, so it is found by halving."""
     step = 1
     while (page := await storage.read_since(removed + step - 1, 1)) and page[0].time < time:

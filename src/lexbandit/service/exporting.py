@@ -65,10 +65,13 @@ def format_of(path: Path) -> str:
     return ending
 
 
-async def export(storage: Storage, point: str, path: Path, last: int | None = None) -> Exported:
+async def export(
+    storage: Storage, point: str, path: Path, last: int | None = None, *, since: int = 0
+) -> Exported:
     """Write the decisions of a point to a file, whole or not at all.
 
-    With `last`, those up to this event, and their rewards, also where these came later.
+    With `last`, those up to this event, and their rewards, also where these came later. With
+    `since`, those after this event.
     """
     format = format_of(path)
     with placing(path) as place, tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made:
@@ -78,7 +81,7 @@ async def export(storage: Storage, point: str, path: Path, last: int | None = No
             points = await storage.points()
             if point not in points:
                 raise unknown_name("decision point", point, points)
-            await _sort(storage, point, sorted_log, last)
+            await _sort(storage, point, sorted_log, last, since)
             whole = folder / f"whole.{format}"
             rows = _write(sorted_log, format, folder, whole)
         finally:
@@ -87,12 +90,14 @@ async def export(storage: Storage, point: str, path: Path, last: int | None = No
     return Exported(rows, sorted_log.repeated)
 
 
-async def _sort(storage: Storage, point: str, sorted_log: "_SortedLog", last: int | None) -> None:
+async def _sort(
+    storage: Storage, point: str, sorted_log: "_SortedLog", last: int | None, since: int
+) -> None:
     """Sort the events of a point."""
     for event in await storage.first_events():
         if event.point == point:
             sorted_log.take(event)
-    seq = 0
+    seq = since
     while page := await storage.read_since(seq, _PAGE, point):
         seq = page[-1].seq
         for event in page:

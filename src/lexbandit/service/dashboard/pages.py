@@ -21,6 +21,7 @@ from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import BUNDLE, NAME
 from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.dashboard.what_if import WhatIf
 from lexbandit.service.sessions import COOKIE
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
         Route("/v1/{point}/history", watch.history),
         Route("/v1/{point}/map", watch.map),
         Route("/v1/{point}/recent", watch.recent),
+        Route("/v1/{point}/what-if", watch.what_if),
     ]
 
 
@@ -89,6 +91,7 @@ class _Watch:
         self._summaries = Fresh(most=5.0)
         self._maps = Fresh(most=10.0)
         self._drawing = asyncio.Lock()
+        self._what_if = WhatIf(engine.storage)
 
     async def page(self, request: Request) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
@@ -151,6 +154,9 @@ class _Watch:
     async def recent(self, request: Request) -> Response:
         point = self._engine.point(request.path_params["point"])
         return _json({"decisions": [views.decision(kept) for kept in point.history.recent()]})
+
+    async def what_if(self, request: Request) -> Response:
+        return _json(self._what_if.ask(self._engine.point(request.path_params["point"])))
 
 
 def _hash(text: str) -> str:

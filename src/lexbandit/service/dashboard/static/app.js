@@ -5,6 +5,7 @@ import { by, el, say } from "./dom.js";
 import * as figures from "./figures.js";
 import * as map from "./map.js";
 import * as recent from "./recent.js";
+import * as whatIf from "./what-if.js";
 
 const EVERY = 2000;
 const points = document.body.dataset.points.split(" ").filter(Boolean);
@@ -43,6 +44,7 @@ async function turn() {
       figures.show(told);
       banner();
       if (told.totals.decisions) map.prepare(name, told.context);
+      whatIf.prepare(name, told.objectives);
     }
     const now = Date.now() / 1000 + behind;
     figures.tiles(told, now); // time goes on though nothing happens
@@ -113,5 +115,6 @@ addEventListener("hashchange", () => { navigation(); turn(); });
 document.addEventListener("visibilitychange", () => (document.hidden || paused ? clearTimeout(timer) : turn()));
 map.listen(() => { if (told) map.refresh(figures.looksOf(told)).then(found, failed); });
 recent.listen();
+whatIf.listen();
 navigation();
 turn();

@@ -26,7 +26,13 @@ from service.http import CONTEXT, Served, bearer, detail_of, key, served
 from service.world import engine_on
 
 KEYS = [*(key(role, role) for role in ROLES), key("both", "decide", "reward")]
-WATCHED = ("/v1/router/history", "/v1/router/recent", "/metrics", "/openapi.json")
+WATCHED = (
+    "/v1/router/history",
+    "/v1/router/recent",
+    "/v1/router/what-if",
+    "/metrics",
+    "/openapi.json",
+)
 
 # What a page of another site must not get, where there are no keys: all but the two for balancers.
 CLOSED = (

@@ -46,7 +46,9 @@ async function evaluate() {
   } catch (error) {
     if (mine === begun) say(by("what-if-note"), `It cannot be evaluated now: ${error.message}`);
   }
-  if (mine === begun) ready("Compute again");
+  if (mine !== begun) return;
+  ready("Compute again");
+  say(by("status"), by("what-if-note").textContent); // for listeners
 }
 
 function show({ kept, report }) {

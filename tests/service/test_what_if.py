@@ -74,7 +74,7 @@ def test_a_log_that_cannot_be_evaluated_is_told_in_a_sentence(
     service: Watched, tmp_path: Path
 ) -> None:
     assert service.what_if("empty")["error"] == "it has no decisions yet."
-    columns = {"tokens": [1.0] * 40, "task": ["code"] * 40, "hour": [0.0] * 40}
+    columns: dict[str, Any] = {"tokens": [1.0] * 40, "task": ["code"] * 40, "hour": [0.0] * 40}
     service.wait_for(service.engine.decide_columns("silent", columns, ["medium"]))
     report = service.what_if("silent")
     assert "every row played 'medium'" in report["error"]

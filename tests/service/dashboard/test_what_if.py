@@ -15,10 +15,12 @@ pytestmark = pytest.mark.compiled
 def test_a_click_evaluates_the_log(tmp_path: Path, browser: Any) -> None:
     with watched(tmp_path, wait=None) as service:
         service.traffic(600)
-        columns = {"tokens": [1.0] * 40, "task": ["code"] * 40, "hour": [0.0] * 40}
+        columns: dict[str, Any] = {"tokens": [1.0] * 40, "task": ["code"] * 40, "hour": [0.0] * 40}
         service.wait_for(service.engine.decide_columns("silent", columns, ["medium"]))
         service.warm()
-        service.what_if("silent")  # compiles what the default policy needs
+        for path in ("history", "map?x=tokens&y=task"):  # compiles what the default policy needs
+            httpx.get(f"{service.url}/v1/silent/{path}", timeout=240).raise_for_status()
+        service.what_if("silent")
         one = Visit(browser, service.url)
         page, asked = one.page, "/v1/router/what-if"
         assert not any(url.endswith(asked) for url in one.asked)  # nothing is computed unasked

@@ -4,7 +4,10 @@ import { ask } from "./asking.js";
 import { by, el, say, table } from "./dom.js";
 import { count, counted, interval, lasting } from "./words.js";
 
+// How long to wait before asking again, and for an answer, in milliseconds: who asks for something
+// long is patient.
 const AGAIN = 1000;
+const PATIENCE = 30000;
 const CLASS = { better: "gain", worse: "loss" };
 let point = null;
 let objectives = [];
@@ -37,10 +40,10 @@ async function evaluate() {
   by("what-if-ask").setAttribute("aria-disabled", "true");
   say(by("what-if-note"), "Computing…");
   try {
-    let told = await ask(`/v1/${point}/what-if`);
+    let told = await ask(`/v1/${point}/what-if`, undefined, PATIENCE);
     while (told.computing && mine === begun) {
       await new Promise((done) => setTimeout(done, AGAIN));
-      if (mine === begun) told = await ask(`/v1/${point}/what-if`);
+      if (mine === begun) told = await ask(`/v1/${point}/what-if`, undefined, PATIENCE);
     }
     if (mine === begun) show(told);
   } catch (error) {

@@ -63,7 +63,7 @@ function show({ kept, report }) {
   say(by("what-if-note"), `Computed at ${when} on ${which}, and kept for ${count(kept)} s.${early}${why}`);
   by("what-if-table").hidden = by("what-if-more").hidden = error !== null;
   by("what-if-table").replaceChildren(table(
-    ["instead of what was logged", "verdict", ...objectives.map((o) => o.name), "effective rows", "in words"],
+    ["instead", "verdict", ...objectives.map((o) => o.name), "effective rows", "in words"],
     candidates.map(row), [2 + objectives.length],
   ));
   const left = more ? ` Of the arms, ${count(more)} played less often are left out.` : "";

@@ -56,7 +56,7 @@ def test_one_warning(
         )
         await engine.stop()
 
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, logger="lexbandit"):
         asyncio.run(run())
     said = [record for record in caplog.records if "will not tell" in record.getMessage()]
     assert len(said) == times

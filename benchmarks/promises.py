@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from examples import language_models
@@ -260,9 +260,14 @@ def prompts(console: Console) -> None:
         found = []
         for seed in range(100):
             order = np.random.default_rng(seed).permutation(len(contexts))
-            asked = language_models.route(
-                [contexts[i] for i in order], outcomes[order], seed, **more
+            chooser = lb.Chooser(
+                objectives=language_models.OBJECTIVES,
+                arms=language_models.ARMS,
+                context=language_models.CONTEXT,
+                seed=seed,
+                **cast(Any, more),
             )
+            asked = language_models.asked_by(chooser, [contexts[i] for i in order], outcomes[order])
             found.append(outcomes[order, asked].mean(axis=0))
         mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / 10
         console.print(

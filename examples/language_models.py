@@ -18,7 +18,6 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -98,15 +97,14 @@ def generated(prompts: int = 1785) -> tuple[list[dict[str, object]], Floats]:
 
 
 # 3. The router. Choose, ask that model, tell what its answer was worth and what it cost.
-def route(contexts: list[dict[str, object]], outcomes: Floats, seed: int, **more: Any) -> Floats:
-    """Route the prompts one by one, with further settings of the chooser; returns the models."""
-    chooser = lb.Chooser(
-        objectives=OBJECTIVES,
-        arms=ARMS,
-        context=CONTEXT,
-        seed=seed,
-        **more,
-    )
+def route(contexts: list[dict[str, object]], outcomes: Floats, seed: int) -> Floats:
+    """Route the prompts one by one; returns the models that were asked."""
+    chooser = lb.Chooser(objectives=OBJECTIVES, arms=ARMS, context=CONTEXT, seed=seed)
+    return asked_by(chooser, contexts, outcomes)
+
+
+def asked_by(chooser: lb.Chooser, contexts: list[dict[str, object]], outcomes: Floats) -> Floats:
+    """Let a chooser route the prompts one by one; returns the models that were asked."""
     asked = []
     for context, outcome in zip(contexts, outcomes, strict=True):
         decision = chooser.choose(context)

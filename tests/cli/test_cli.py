@@ -138,7 +138,7 @@ def test_an_entry_point_is_found_by_name(
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["frobnicate"], 2, "unknown verb 'frobnicate'. Known: compare, copy, demo"),
+        (["frobnicate"], 2, "unknown verb 'frobnicate'. Known: compact, compare, copy, demo"),
         (["serv"], 2, "unknown verb 'serv'; did you mean 'serve'?"),
         (["reproduce", "4"], 2, "experiments are 1, 2 and 3, got '4'"),
         (["reproduce", "--runs", "0"], 2, "--runs"),

@@ -28,7 +28,8 @@ NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/loca
 
 def documented() -> str:
     """Return the configuration of the operator's page."""
-    block = re.search(r"Behind nginx, inside its `http`:\n\n((?:    .*\n|\n)+)", PAGE.read_text())
+    pattern = r"Behind nginx, inside its `http`:\n\n<!-- file -->\n\n((?:    .*\n|\n)+)"
+    block = re.search(pattern, PAGE.read_text())
     assert block is not None
     return block[1]
 

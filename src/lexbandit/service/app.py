@@ -86,6 +86,7 @@ class App:
         self.metrics = Metrics(engine)
         self.answered: Callable[[Answered], None] | None = None
         """Is called with every request that was answered, if somebody wants to know."""
+        self._large = asyncio.Lock()
         self._door = door
         self._limits = limits or Limits()
         self._site = site
@@ -186,10 +187,13 @@ class App:
             self.reading -= 1
         if not body and operation.optional:
             return None
-        value = decode(body)
-        if len(body) > _LARGE:
+        if len(body) <= _LARGE:
+            value = decode(body)
+            return convert(value, operation.form(value))
+        async with self._large:  # one at a time: what is decoded takes many times its size
+            value = decode(body)
             await asyncio.sleep(0)  # let others be answered
-        return convert(value, operation.form(value))
+            return convert(value, operation.form(value))
 
     def _problem(self, error: Exception, method: str, route: str) -> Reply:
         problem = problem_of(error)

@@ -126,6 +126,7 @@ def test_every_arm_stands_in_a_table(visit: Go, service: Watched) -> None:
     one = visit()
     one.shows(told)
     one.page.locator("#against summary").click()
+    one.page.locator("#against-table tbody tr").first.wait_for()
     rows = one.page.locator("#against-table tbody tr").all_inner_texts()
     assert len(rows) == 4
     assert rows[0].startswith("small")

@@ -72,6 +72,20 @@ def test_one_row_a_decision_while_the_service_runs(
     assert sorted(one.name for one in tmp_path.iterdir() if "export" in one.name) == []
 
 
+def test_a_feature_that_never_had_a_value_has_no_column(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            columns = {name: [value, value] for name, value in CONTEXT.items()}
+            await s.engine.decide_columns("router", {**columns, "task": [None, None]})
+
+    asyncio.run(run())
+    assert exported(tmp_path) == 0
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert table.height == 2
+    assert "context.task" not in table.columns
+    assert table["context.tokens"].to_list() == [900.0, 900.0]
+
+
 def test_csv_and_lines_hold_the_same(tmp_path: Path) -> None:
     async def run() -> None:
         async with served(tmp_path) as s:

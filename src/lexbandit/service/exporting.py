@@ -263,7 +263,8 @@ def _page(
             columns[name][place] = value
         for name, value in json.loads(context).items():
             column = f"context.{name}"
-            columns[column][place] = _value(value, schema[column]) if column in schema else None
+            if column in schema:  # a feature that never had a value has no column
+                columns[column][place] = _value(value, schema[column])
     for n, name, value, delay in rewards:
         columns[f"reward.{name}"][places[n]] = value
         columns[f"delay.{name}"][places[n]] = delay

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lexbandit.service import server
-from lexbandit.service.config import read_config
+from lexbandit.service import process as server
+from lexbandit.service.config.file import read_config
 from lexbandit.service.events import Event, Snapshot, Stored
 from lexbandit.service.storage import Storage
 

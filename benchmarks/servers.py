@@ -3,7 +3,7 @@
     pip install granian hypercorn aiohttp
     python -m benchmarks.servers [--seconds 3] [--turns 2] [NAME ...]
 
-"ours" is uvicorn with the bounds of `service/http_server.py`. Of the attacks of `tests/service`:
+"ours" is uvicorn with the bounds of `service/http/server.py`. Of the attacks of `tests/service`:
 memory after unfinished heads (6,000 connections, four times), how many ambiguous requests are not
 refused, and how many of 50 heads that drip are closed within 40 seconds. Servers that are not
 installed are skipped.
@@ -22,11 +22,11 @@ from typing import Any
 
 from benchmarks.loader import Load, load
 from benchmarks.service import CONFIG, CORES, PATH, bodies, cpu_of, free_port, running
-from lexbandit.service import server
-from lexbandit.service.app import App
-from lexbandit.service.config import Config, read_config
-from lexbandit.service.engine import Engine
-from lexbandit.service.messages import HttpRequest, asgi
+from lexbandit.service import process as server
+from lexbandit.service.config.file import Config, read_config
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.http.app import App
+from lexbandit.service.http.messages import HttpRequest, asgi
 from lexbandit.service.storage import make_storage
 
 Stop = Callable[[], Awaitable[Any]]

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import lexbandit as lb
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.storage.sqlite import SqliteStorage
 
 DECISIONS = 50_000

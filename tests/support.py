@@ -7,7 +7,7 @@ import numpy as np
 
 import lexbandit
 from lexbandit.policies import REGISTRY, Policy
-from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.rounds import Rounds
 from naive import DominantUcb1, InEveryCell, MocMab, ParetoUcb1, ScalarizedUcb1, Vector
 

@@ -11,7 +11,7 @@ import pytest
 
 from lexbandit.bench.study import read_study
 from lexbandit.policies import REGISTRY
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -92,7 +92,7 @@ def test_the_examples_of_contributing_work() -> None:
     trial = """
 from lexbandit import make_environment, make_policy
 from lexbandit.policies import REGISTRY
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
 environment = make_environment("models")
 policy = make_policy("epsilon-greedy", arms=environment.arms, dimension=environment.dimension,
                      objectives=environment.objectives, horizon=500)

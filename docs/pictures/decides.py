@@ -29,7 +29,7 @@ from svg import (
 
 from lexbandit import make_policy
 from lexbandit.kernels.random import normal
-from lexbandit.policies.lex_thompson import LexThompsonRule
+from lexbandit.policies.linear.lex_thompson import LexThompsonRule
 
 WIDTH = 500
 LEFT, RIGHT = 118, 476

@@ -13,7 +13,7 @@ import vl_convert
 
 from lexbandit import make_environment, make_policy
 from lexbandit.decisions import ArmReport
-from lexbandit.policies.moc_mab import LexicographicRule
+from lexbandit.policies.cells.moc_mab import LexicographicRule
 
 HERE = Path(__file__).parent
 RATES = [1.0, 0.5, 0.15, 0.05]

@@ -79,8 +79,8 @@ class Registry(Generic[T]):
     def _gather(self) -> None:
         if not self._complete:
             package = importlib.import_module(self.package)
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{self.package}.{module.name}")
+            for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
+                importlib.import_module(module.name)
             self._complete = True
 
     def _installed(self) -> dict[str, EntryPoint]:

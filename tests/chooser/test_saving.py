@@ -19,7 +19,7 @@ import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
 from lexbandit.chooser import saving
 from lexbandit.policies import make_policy
-from lexbandit.policies.lex_thompson import LexThompsonRule
+from lexbandit.policies.linear.lex_thompson import LexThompsonRule
 
 Make = Callable[..., lb.Chooser]
 FIXTURES = Path(__file__).parent / "fixtures"

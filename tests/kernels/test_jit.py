@@ -6,7 +6,7 @@ import numba
 import pytest
 
 from lexbandit.kernels import jit
-from lexbandit.policies.moc_mab import LexicographicRule
+from lexbandit.policies.cells.moc_mab import LexicographicRule
 
 pytestmark = pytest.mark.compiled
 

@@ -14,7 +14,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic, pareto, scalarized
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
-from lexbandit.policies.moc_mab import LexicographicRule
+from lexbandit.policies.cells.moc_mab import LexicographicRule
 from support import make
 
 CONTEXT = [0.5, 0.5]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import lexbandit as lb
 from lexbandit.errors import InvalidInput
-from lexbandit.holder import cells_per_side_for
 from lexbandit.partitions import Exact, MixedGrid, UniformGrid
+from lexbandit.smoothness import cells_per_side_for
 from naive import cell_of
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import lexbandit as lb
 from lexbandit.features import features_for
-from lexbandit.policies import credible
+from lexbandit.policies.linear import credible
 
 
 def policy(**given: Any) -> Any:

@@ -9,7 +9,7 @@ import lexbandit
 from lexbandit.bounds import REGISTRY as BOUNDS
 from lexbandit.bounds import SubGaussianBound, UCB1Bound
 from lexbandit.errors import InvalidInput
-from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists, assert_same_state, some_rounds, step

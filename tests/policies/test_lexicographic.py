@@ -14,9 +14,9 @@ from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic
 from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.partitions import AdaptiveTree
+from lexbandit.policies.cells.moc_mab import LexicographicRule
+from lexbandit.policies.cells.staged_lex import EliminatingRule
 from lexbandit.policies.levels import levels_of
-from lexbandit.policies.moc_mab import LexicographicRule
-from lexbandit.policies.staged_lex import EliminatingRule
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists

@@ -9,8 +9,8 @@ import lexbandit
 from lexbandit.bounds import UCB1Bound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.statistics import PLAIN_FIELDS, WIDTH
-from lexbandit.policies.cell_memory import CellMemory
-from lexbandit.policies.cell_policy import CellPolicy
+from lexbandit.policies.cells.base import CellPolicy
+from lexbandit.policies.cells.memory import CellMemory
 from lexbandit.rounds import Rounds
 from support import make, some_rounds
 

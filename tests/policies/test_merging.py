@@ -10,7 +10,7 @@ import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, make_features
 from lexbandit.policies import Policy
-from lexbandit.policies.linear_policy import LinearPolicy
+from lexbandit.policies.linear.base import LinearPolicy
 from support import make, some_rounds
 
 CELLS = ["moc-mab", "staged-lex", "cd-ucb1", "ucb1", "cp-ucb1", "pf-lex", "random"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import pooled
-from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.policies.linear.pooled import PooledPolicy
 from support import assert_same_state
 
 pytestmark = pytest.mark.compiled

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lexbandit
-from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 
 # Without context, and with a number and a category.

@@ -10,7 +10,7 @@ import pytest
 
 import lexbandit
 from lexbandit.kernels import pooled
-from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 
 pytestmark = pytest.mark.compiled

@@ -7,7 +7,7 @@ import pytest
 
 import lexbandit
 from lexbandit.kernels import pooled, pooled_rules
-from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 from twins.pooled import Constants, LexThompson, Prior
 

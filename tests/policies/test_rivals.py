@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import pooled, rivals
-from lexbandit.policies.pooled_policy import PooledPolicy
+from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 from naive import MASK
 from twins.rivals import (

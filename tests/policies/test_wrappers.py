@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.policies import parameters_of, wraps
-from lexbandit.policies.phases import PhasedPolicy
-from lexbandit.policies.projected import ProjectedPolicy, _seen_layout
-from lexbandit.policies.query_ad_clustering import phase_cells
+from lexbandit.policies.related.query_ad_clustering import phase_cells
+from lexbandit.policies.wrappers.phases import PhasedPolicy
+from lexbandit.policies.wrappers.projected import ProjectedPolicy, _seen_layout
 from lexbandit.rounds import Rounds
 from naive import run
 from support import EVERY_POLICY, OWN, as_lists, assert_same_state, some_rounds, step

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.metrics import Truth, pareto_regret
-from lexbandit.policies.ball_policy import BallPolicy
+from lexbandit.policies.balls.base import BallPolicy
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists, some_rounds

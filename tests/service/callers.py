@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lexbandit.service.admission import Admission
-from lexbandit.service.http_server import Patience, serving
-from lexbandit.service.messages import Answer, HttpRequest, Reply
-from lexbandit.service.problems import Problem
+from lexbandit.service.http.admission import Admission
+from lexbandit.service.http.messages import Answer, HttpRequest, Reply
+from lexbandit.service.http.problems import Problem
+from lexbandit.service.http.server import Patience, serving
 
 MB = 1 << 20
 LARGEST = 2 * MB

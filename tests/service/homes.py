@@ -11,9 +11,10 @@ from typing import Any, ParamSpec
 
 import pytest
 
-from lexbandit.service import postgres_sql, sqlite_file
 from lexbandit.service.events import Event, Kind, Stored, body_of
 from lexbandit.service.storage import Storage, make_storage
+from lexbandit.service.storage import _postgresql_statements as postgres_sql
+from lexbandit.service.storage import _sqlite_file as sqlite_file
 from service.real_postgres import running
 
 P = ParamSpec("P")

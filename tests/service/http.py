@@ -7,14 +7,14 @@ from typing import Any, NamedTuple, cast
 
 import httpx
 
-from lexbandit.service.app import App, Limits
-from lexbandit.service.auth import Key, Keys, Role, hash_of
 from lexbandit.service.dashboard.pages import routes
-from lexbandit.service.doors import Door
-from lexbandit.service.engine import Engine
-from lexbandit.service.messages import HttpRequest
-from lexbandit.service.sessions import Sessions
-from lexbandit.service.site import Site
+from lexbandit.service.dashboard.site import Site
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.http.access import Door
+from lexbandit.service.http.app import App, Limits
+from lexbandit.service.http.keys import Key, Keys, Role, hash_of
+from lexbandit.service.http.messages import HttpRequest
+from lexbandit.service.http.sessions import Sessions
 from service.world import engine_on
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import lexbandit as lb
 from lexbandit.cli.main import status_of
 from lexbandit.service.definition import Definition
-from lexbandit.service.exporting import FORMATS
+from lexbandit.service.maintenance.export import FORMATS
 from service import world
 from service.http import Served, detail_of, served
 from service.world import replayed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.messages import ClientGone, HttpRequest
+from lexbandit.service.http.messages import ClientGone, HttpRequest
 from lexbandit.service.storage import StorageFailed
 from service.http import CONTEXT, Served, detail_of, served
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.http_server import LARGEST_HEAD, MOST_HEADERS
+from lexbandit.service.http.server import LARGEST_HEAD, MOST_HEADERS
 from service import attacks
 from service.attacks import BODY, CHUNKS, DECISIONS, HOST, JSON, SMUGGLED, asked, healthy
 from service.process import Service

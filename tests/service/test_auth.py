@@ -13,15 +13,15 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
-from lexbandit.service.auth import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
-from lexbandit.service.config import read_config
-from lexbandit.service.doors import Door
-from lexbandit.service.limits import RateLimits
-from lexbandit.service.messages import HttpRequest
-from lexbandit.service.operations import OPERATIONS
-from lexbandit.service.problems import Problem
-from lexbandit.service.server import make_app
-from lexbandit.service.sessions import HOURS, Sessions
+from lexbandit.service.config.file import read_config
+from lexbandit.service.http.access import Door
+from lexbandit.service.http.keys import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.http.messages import HttpRequest
+from lexbandit.service.http.operations import OPERATIONS
+from lexbandit.service.http.problems import Problem
+from lexbandit.service.http.rate_limits import RateLimits
+from lexbandit.service.http.sessions import HOURS, Sessions
+from lexbandit.service.process import make_app
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
 from service.world import engine_on
 
@@ -115,7 +115,7 @@ def test_only_hashes_are_kept_and_all_are_compared(monkeypatch: pytest.MonkeyPat
         compared.append(b)
         return a == b
 
-    monkeypatch.setattr("lexbandit.service.auth.hmac.compare_digest", compare)
+    monkeypatch.setattr("lexbandit.service.http.keys.hmac.compare_digest", compare)
     found = keys.find(b"secret-read")
     assert found is not None
     assert found.digest == real

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.service.problems import Problem
-from lexbandit.service.schemas import DecisionColumns, DecisionRows, RewardRows
-from lexbandit.service.strict_json import convert, decode
+from lexbandit.service.http.json_body import convert, decode
+from lexbandit.service.http.problems import Problem
+from lexbandit.service.http.schemas import DecisionColumns, DecisionRows, RewardRows
 from service.http import CONTEXT, Served, detail_of, served
 
 GOOD = json.dumps(CONTEXT)

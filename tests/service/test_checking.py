@@ -11,12 +11,13 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
 from lexbandit.errors import InvalidInput
-from lexbandit.service import opening, server
-from lexbandit.service.auth import hash_of
-from lexbandit.service.config import Config, read_config
+from lexbandit.service import process as server
+from lexbandit.service.config.file import Config, read_config
+from lexbandit.service.engine import start as opening
 from lexbandit.service.events import CorruptLog
-from lexbandit.service.sqlite_file import unreadable
+from lexbandit.service.http.keys import hash_of
 from lexbandit.service.storage import Storage, StorageFailed, check_storage, make_storage
+from lexbandit.service.storage._sqlite_file import unreadable
 from service.homes import HOMES, Home, in_loop, numbered
 from service.real_postgres import Postgres
 from service.world import CONTEXT, engine_on

@@ -8,7 +8,7 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
 from lexbandit.errors import InvalidInput
-from lexbandit.service.config import SETTINGS, Config, read_config
+from lexbandit.service.config.file import SETTINGS, Config, read_config
 
 HASH = "0" * 64
 POINT = """

@@ -10,10 +10,10 @@ import pytest
 
 from lexbandit.cli import copy as copy_verb
 from lexbandit.cli.main import status_of
-from lexbandit.service import copying
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.point import Point
 from lexbandit.service.events import Event, Stored, checksum
-from lexbandit.service.point import Point
+from lexbandit.service.maintenance import copy as copying
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
 from lexbandit.service.storage.sqlite import SqliteStorage

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from lexbandit.service.dashboard import views
-from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.dashboard.cache import Fresh
 from lexbandit.service.dashboard.pages import HEADERS
-from lexbandit.service.history import History
+from lexbandit.service.engine.history import History
 from service.watched import EVIL, LONG, Watched, watched
 
 pytestmark = pytest.mark.compiled

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import lexbandit as lb
-from lexbandit.service import opening, replaying
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine import background_replay as replaying
+from lexbandit.service.engine import start as opening
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.storage import make_storage
 from service.homes import HOMES, Home, in_loop
 from service.world import CONTEXT, definition, engine_on, replayed

@@ -16,8 +16,8 @@ import pytest
 
 from lexbandit.cli.demo import CONFIG, World, standing
 from lexbandit.cli.main import status_of
-from lexbandit.service.config import Config, read_config
-from lexbandit.service.plain_logs import set_up_logging
+from lexbandit.service.config.file import Config, read_config
+from lexbandit.service.log_format import set_up_logging
 
 pytestmark = pytest.mark.compiled
 
@@ -98,7 +98,7 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
 def test_it_says_when_it_compiles(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = logging.getLogger("lexbandit.compiling")
+    log = logging.getLogger("lexbandit.compile")
 
     def run(serving: Any, config: Config) -> None:
         """As on a machine where nothing is compiled yet; `test_compiling` has the real thing."""
@@ -106,7 +106,7 @@ def test_it_says_when_it_compiles(
         set_up_logging(config.log_level)
         log.info("compiling, for up to a minute; it is kept in %s", "a folder")
 
-    monkeypatch.setattr("lexbandit.service.server.run", run)
+    monkeypatch.setattr("lexbandit.service.process.run", run)
     before = log.level, log.propagate, list(log.handlers)
     assert status_of(["demo", "--no-browser"]) == 0
     told = capsys.readouterr()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
-from lexbandit.service.engine import Engine
-from lexbandit.service.history import Bucket
-from lexbandit.service.rows import DecisionRow, fingerprint, written_fingerprint
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.history import Bucket
+from lexbandit.service.engine.rows import DecisionRow, fingerprint, written_fingerprint
 from service.world import CONTEXT, Hands, engine_on, play
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lexbandit.errors import Contradiction, InvalidInput, UnknownName
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from service.world import CONTEXT, play
 
 

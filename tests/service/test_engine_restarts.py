@@ -10,7 +10,7 @@ import pytest
 import lexbandit as lb
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import Stored
 from lexbandit.service.storage import StorageFailed
 from lexbandit.service.storage.sqlite import SqliteStorage

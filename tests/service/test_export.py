@@ -11,9 +11,9 @@ import pytest
 
 from chooser.conftest import router
 from lexbandit.cli.main import status_of
-from lexbandit.service import exporting
 from lexbandit.service.events import Event, body_of
-from lexbandit.service.exporting import export
+from lexbandit.service.maintenance import export as exporting
+from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import StorageFailed, make_storage
 from service.http import CONTEXT, Served, served
 from service.world import Hands

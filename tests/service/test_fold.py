@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.engine import Engine
-from lexbandit.service.rows import DecisionRow
-from lexbandit.service.snapshots import packer, unpack
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.rows import DecisionRow
+from lexbandit.service.engine.snapshots import packer, unpack
 from service.world import definition, engine_on, replayed
 
 TASKS = ["code", "maths", "chat", "poetry"]

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.service.history import RECENT, ROOM, Bucket, History
+from lexbandit.service.engine.history import RECENT, ROOM, Bucket, History
 
 ARMS = ("small", "large", "<img src=x>")
 # From many events in a second to years of silence.

@@ -17,10 +17,10 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lexbandit.service import http_server
-from lexbandit.service.admission import Admission
-from lexbandit.service.http_server import Patience, room_for_connections, serving
-from lexbandit.service.messages import ClientGone, HttpRequest, Reply
+from lexbandit.service.http import server as http_server
+from lexbandit.service.http.admission import Admission
+from lexbandit.service.http.messages import ClientGone, HttpRequest, Reply
+from lexbandit.service.http.server import Patience, room_for_connections, serving
 from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 
 BODIES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from lexbandit.chooser import Chooser
-from lexbandit.service import snapshots
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine import snapshots
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import Event, Snapshot, Stored
 from lexbandit.service.storage import StorageFailed
 from lexbandit.service.storage.sqlite import SqliteStorage

@@ -8,8 +8,8 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import Engine
-from lexbandit.service.opening import draws
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.start import draws
 from lexbandit.service.storage import make_storage
 
 

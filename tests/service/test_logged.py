@@ -7,7 +7,7 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.errors import InvalidInput
-from lexbandit.service.logged import opened
+from lexbandit.service.maintenance.log_source import opened
 from service.http import CONTEXT, served
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from lexbandit.service.auth import hash_of
-from lexbandit.service.operations import OPERATIONS
+from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.operations import OPERATIONS
 from service.http import CONTEXT, served
 from service.test_server import SECRET, running
 

@@ -12,7 +12,7 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.storage import Storage, StorageFailed, make_storage
 from service.homes import in_loop, numbered
 from service.real_postgres import Postgres

@@ -12,11 +12,11 @@ import httpx
 import psutil
 import pytest
 
-from lexbandit.service import admission as admission_module
-from lexbandit.service.admission import Admission
-from lexbandit.service.limits import RateLimits
-from lexbandit.service.messages import HttpRequest, Reply
-from lexbandit.service.problems import Problem
+from lexbandit.service.http import admission as admission_module
+from lexbandit.service.http.admission import Admission
+from lexbandit.service.http.messages import HttpRequest, Reply
+from lexbandit.service.http.problems import Problem
+from lexbandit.service.http.rate_limits import RateLimits
 from service.callers import Server, on, post
 from service.http import CONTEXT, Served, bearer, key, served
 from service.process import Service

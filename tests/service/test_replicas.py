@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 from lexbandit import AsyncClient, Contradiction
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
+from lexbandit.service.engine.snapshots import unpack
 from lexbandit.service.events import Stored, read_body
-from lexbandit.service.snapshots import unpack
 from service.process import Service
 from service.real_postgres import Postgres, running
 from service.witness import Witness, look

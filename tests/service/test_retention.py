@@ -12,15 +12,15 @@ import polars as pl
 import pytest
 
 from lexbandit.cli.main import status_of
-from lexbandit.service.compacting import compact
-from lexbandit.service.config import read_config
-from lexbandit.service.copying import copy
-from lexbandit.service.engine import Engine
-from lexbandit.service.erasing import erase, of_ids, of_unit
+from lexbandit.service.config.file import read_config
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import CorruptLog
-from lexbandit.service.exporting import export
-from lexbandit.service.sqlite_file import READ, READ_POINT
+from lexbandit.service.maintenance.compact import compact
+from lexbandit.service.maintenance.copy import copy
+from lexbandit.service.maintenance.erase import erase, of_ids, of_unit
+from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import make_storage
+from lexbandit.service.storage._sqlite_file import READ, READ_POINT
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
 from service.world import CONTEXT, definition
 

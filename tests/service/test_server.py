@@ -19,11 +19,11 @@ from typing import Any
 import httpx
 import pytest
 
-from lexbandit.caches import cache_root
+from lexbandit._internal.caches import cache_root
+from lexbandit._internal.redaction import without_password
 from lexbandit.cli.serve import _welcome, sample
-from lexbandit.passwords import without_password
-from lexbandit.service.auth import hash_of
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
+from lexbandit.service.http.keys import hash_of
 
 SECRET = "lxb_a-key-that-nobody-may-read"
 DECIDE = {"context": {"prompt_tokens": 10, "task": "code"}}
@@ -298,7 +298,7 @@ def test_passwords_of_urls_are_not_shown(text: str, shown: str) -> None:
 
 def test_a_logged_line_has_no_password() -> None:
     code = (
-        "import logging; from lexbandit.service.plain_logs import set_up_logging;"
+        "import logging; from lexbandit.service.log_format import set_up_logging;"
         "set_up_logging('info');"
         "logging.getLogger('lexbandit.service').info('at %s', 'postgresql://me:hush@db/x')"
     )

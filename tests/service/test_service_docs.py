@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from lexbandit.service.auth import ROLES
-from lexbandit.service.config import SETTINGS
-from lexbandit.service.operations import OPERATIONS
-from lexbandit.service.problems import KINDS
+from lexbandit.service.config.file import SETTINGS
+from lexbandit.service.http.keys import ROLES
+from lexbandit.service.http.operations import OPERATIONS
+from lexbandit.service.http.problems import KINDS
 from service.test_server import running
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()

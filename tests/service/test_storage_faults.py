@@ -21,11 +21,11 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
+from lexbandit.service.maintenance.verify import verify
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 from lexbandit.service.storage.sqlite import SqliteStorage
-from lexbandit.service.verifying import verify
 from service.homes import SqliteHome, in_loop, numbered, whole_log
 from service.process import Service
 from service.witness import look

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import read_body
 from lexbandit.service.storage import StorageFailed, make_storage
 from service.homes import PostgresHome, in_loop, numbered, whole_log

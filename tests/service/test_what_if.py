@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 import lexbandit as lb
-from lexbandit.service.auth import Key
 from lexbandit.service.dashboard import what_if
 from lexbandit.service.dashboard.what_if import KEPT, WhatIf, since
+from lexbandit.service.engine.history import History
 from lexbandit.service.events import read_body
-from lexbandit.service.exporting import export, rows_of
-from lexbandit.service.history import History
+from lexbandit.service.http.keys import Key
+from lexbandit.service.maintenance.export import export, rows_of
 from service.watched import Watched, watched
 
 pytestmark = pytest.mark.compiled

@@ -13,15 +13,15 @@ import httpx
 import numpy as np
 
 import lexbandit as lb
-from lexbandit.service.auth import Key
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
 from lexbandit.service.dashboard.bundle import NAME
 from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import Engine
-from lexbandit.service.http_server import serving as http_serving
-from lexbandit.service.rows import DecisionRow
-from lexbandit.service.server import address_of, admission_to, bound, make_app
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.rows import DecisionRow
+from lexbandit.service.http.keys import Key
+from lexbandit.service.http.server import serving as http_serving
+from lexbandit.service.process import address_of, admission_to, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import definition
 

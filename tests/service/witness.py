@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from lexbandit import AsyncClient, ServiceError
 from lexbandit.client import Decided
 from lexbandit.client.wire import new_id
-from lexbandit.service.config import read_config
+from lexbandit.service.config.file import read_config
+from lexbandit.service.engine.point import Point
+from lexbandit.service.engine.start import restored
 from lexbandit.service.events import Stored, read_body
-from lexbandit.service.opening import restored
-from lexbandit.service.point import Point
 from lexbandit.service.storage import Storage, make_storage
 
 T = TypeVar("T")

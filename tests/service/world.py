@@ -9,9 +9,9 @@ from typing import Any
 import lexbandit as lb
 from lexbandit.contexts import Feature
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import Engine
-from lexbandit.service.log_clock import LogClock
-from lexbandit.service.point import Point
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.log_clock import LogClock
+from lexbandit.service.engine.point import Point
 from lexbandit.service.storage.sqlite import SqliteStorage
 
 Scene = Callable[[Engine], Awaitable[Any]]

@@ -33,12 +33,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lexbandit import checks
+from lexbandit._internal.toml_lines import line_of, table_of
 from lexbandit.bench import components
 from lexbandit.bench.components import Component
 from lexbandit.bench.entries import Entry, number, points, tunable
 from lexbandit.bench.series import Series, series_from
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.toml_lines import line_of, table_of
 
 CHECKPOINTS = 60
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from lexbandit.bounds.base import CentredBound
-from lexbandit.bounds.making import REGISTRY
+from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import positive, whole
-from lexbandit.holder import uncertainty_constant
+from lexbandit.smoothness import uncertainty_constant
 
 
 @dataclass(frozen=True, kw_only=True)

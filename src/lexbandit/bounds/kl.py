@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lexbandit.bounds.base import Bound, UniformBound
-from lexbandit.bounds.making import REGISTRY
+from lexbandit.bounds.registry import REGISTRY
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import statistics
 from lexbandit.kernels.intervals import ZETA, S

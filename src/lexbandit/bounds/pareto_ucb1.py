@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from lexbandit.bounds.base import CentredBound
-from lexbandit.bounds.making import REGISTRY
+from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import whole
 
 

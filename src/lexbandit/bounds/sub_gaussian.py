@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lexbandit.bounds.base import CentredBound, UniformBound
-from lexbandit.bounds.making import REGISTRY
+from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import positive
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lexbandit.bounds.base import CentredBound
-from lexbandit.bounds.making import REGISTRY
+from lexbandit.bounds.registry import REGISTRY
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from lexbandit.errors import InvalidInput, counted
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact
 from lexbandit.policies import REGISTRY, Policy, make_policy
-from lexbandit.policies.grid import checked_sides
+from lexbandit.policies.cells.grid import checked_sides
 
 log = logging.getLogger("lexbandit")
 

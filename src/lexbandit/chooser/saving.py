@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit._internal.files import placing
 from lexbandit.errors import InvalidInput
-from lexbandit.places import placing
 
 FORMAT = "lexbandit.chooser"
 VERSION = 3

@@ -32,9 +32,9 @@ def command(
     stopped before; then the file becomes smaller, too.
     """
     with needs("service"):
-        from lexbandit.service.compacting import Compacted, compact  # noqa: PLC0415
-        from lexbandit.service.config import read_config  # noqa: PLC0415
-        from lexbandit.service.engine import Engine  # noqa: PLC0415
+        from lexbandit.service.config.file import read_config  # noqa: PLC0415
+        from lexbandit.service.engine.engine import Engine  # noqa: PLC0415
+        from lexbandit.service.maintenance.compact import Compacted, compact  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     with needs("postgres"):
         flags = {"retain": retain, "archive": archive, "storage": storage}

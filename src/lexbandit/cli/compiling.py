@@ -22,7 +22,7 @@ class _Aloud(logging.Handler):
 @contextlib.contextmanager
 def told_of_compiling(*, err: bool) -> Iterator[None]:
     """Say on standard error, or output, when kernels are compiled inside; the log does not."""
-    log = logging.getLogger("lexbandit.compiling")
+    log = logging.getLogger("lexbandit.compile")
     before = log.level, log.propagate
     aloud = _Aloud(err)
     log.addHandler(aloud)

@@ -23,7 +23,7 @@ def command(source: str, target: str) -> None:
     Without a password in the URL, PGPASSWORD or ~/.pgpass has it.
     """
     with needs("service"):
-        from lexbandit.service.copying import Copied, copy  # noqa: PLC0415
+        from lexbandit.service.maintenance.copy import Copied, copy  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     with needs("postgres"):
         read, written = make_storage(source, reading=True), make_storage(target)

@@ -189,8 +189,8 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         raise InvalidInput(f"--seconds must be above 0 and at most 86400, got {seconds:g}.")
     with needs("service,client"):
         from lexbandit.client import Client  # noqa: F401, PLC0415
-        from lexbandit.service.config import read_config  # noqa: PLC0415
-        from lexbandit.service.server import run, serve  # noqa: PLC0415
+        from lexbandit.service.config.file import read_config  # noqa: PLC0415
+        from lexbandit.service.process import run, serve  # noqa: PLC0415
     traffic: list[Traffic] = []
 
     def started(url: str, _: Any) -> None:

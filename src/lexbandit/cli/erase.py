@@ -38,9 +38,9 @@ def command(
     not changed.
     """
     with needs("service"):
-        from lexbandit.service.config import read_config  # noqa: PLC0415
-        from lexbandit.service.engine import Engine  # noqa: PLC0415
-        from lexbandit.service.erasing import erase, of_ids, of_unit  # noqa: PLC0415
+        from lexbandit.service.config.file import read_config  # noqa: PLC0415
+        from lexbandit.service.engine.engine import Engine  # noqa: PLC0415
+        from lexbandit.service.maintenance.erase import erase, of_ids, of_unit  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     if bool(ids) == (unit is not None):
         raise click.UsageError("name decisions either by --id or by --unit FEATURE=VALUE.")

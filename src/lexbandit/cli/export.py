@@ -32,8 +32,8 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
     log is, or else it is the file decisions.db here.
     """
     with needs("service"):
-        from lexbandit.service.config import SETTINGS, read_config  # noqa: PLC0415
-        from lexbandit.service.exporting import Exported, export, format_of  # noqa: PLC0415
+        from lexbandit.service.config.file import SETTINGS, read_config  # noqa: PLC0415
+        from lexbandit.service.maintenance.export import Exported, export, format_of  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     format_of(path)
     with needs("postgres"):

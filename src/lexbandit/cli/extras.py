@@ -3,8 +3,8 @@
 import contextlib
 from collections.abc import Iterator
 
+from lexbandit._internal.redaction import without_password
 from lexbandit.errors import InvalidInput
-from lexbandit.passwords import without_password
 
 
 @contextlib.contextmanager

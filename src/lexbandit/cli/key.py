@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
+from lexbandit._internal.files import placing
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput
-from lexbandit.places import placing
 
 
 @click.command("key")
@@ -45,7 +45,7 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
     With --to the hash is added to a file of keys; without, it is printed to be put there.
     """
     with needs("service"):
-        from lexbandit.service.auth import (  # noqa: PLC0415
+        from lexbandit.service.http.keys import (  # noqa: PLC0415
             VARIABLE,
             Keys,
             hash_of,

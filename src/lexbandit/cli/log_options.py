@@ -59,7 +59,7 @@ def definition_of(like: str | None, point: str | None) -> Chooser | None:
     if not like.endswith(".toml"):
         return Chooser.load(like)
     with needs("service"):
-        from lexbandit.service.config import read_points  # noqa: PLC0415
+        from lexbandit.service.config.file import read_points  # noqa: PLC0415
     points = read_points(Path(like))
     if point is None and len(points) > 1:
         raise InvalidInput(

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import click
 
+from lexbandit._internal.redaction import without_password
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.passwords import without_password
 
 # A verb's file is imported when the verb is used: `lexbandit --help` is quick.
 VERBS = {

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lexbandit._internal.redaction import without_password
 from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs, storage_words
-from lexbandit.passwords import without_password
 
 if TYPE_CHECKING:
-    from lexbandit.service.config import Config
-    from lexbandit.service.engine import Engine
+    from lexbandit.service.config.file import Config
+    from lexbandit.service.engine.engine import Engine
 
 SAMPLE = "router.toml"
 
@@ -68,11 +68,11 @@ def command(
     if config is None:
         raise click.UsageError("name a configuration; `lexbandit serve --sample` prints one.")
     with needs("service"):
-        from lexbandit.service import server  # noqa: PLC0415
-        from lexbandit.service.config import read_config  # noqa: PLC0415
-        from lexbandit.service.doors import is_loopback  # noqa: PLC0415
+        from lexbandit.service import process as server  # noqa: PLC0415
+        from lexbandit.service.config.file import read_config  # noqa: PLC0415
+        from lexbandit.service.engine.warm_up import warm_up  # noqa: PLC0415
+        from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
         from lexbandit.service.storage import check_storage  # noqa: PLC0415
-        from lexbandit.service.warming import warm_up  # noqa: PLC0415
     with needs("postgres"):
         found = read_config(config, flags=flags)
     if check:
@@ -111,7 +111,7 @@ def _told(config: "Config") -> str:
 
 
 def _welcome(url: str, config: "Config", engine: "Engine", no_auth: bool) -> None:
-    from lexbandit.service.opening import found_in  # noqa: PLC0415
+    from lexbandit.service.engine.start import found_in  # noqa: PLC0415
 
     point = next(iter(config.points))
     found = "; ".join(found_in(one) for one in engine.points.values())

@@ -19,8 +19,8 @@ def command(storage: str) -> None:
     The first damaged event is named, and the exit status is 1.
     """
     with needs("service"):
+        from lexbandit.service.maintenance.verify import Verified, verify  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
-        from lexbandit.service.verifying import Verified, verify  # noqa: PLC0415
     with needs("postgres"):
         opened = make_storage(storage, reading=True)
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lexbandit import checks
+from lexbandit._internal.redaction import without_password
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
 from lexbandit.client.patience import (
@@ -18,7 +19,6 @@ from lexbandit.client.patience import (
 )
 from lexbandit.client.wire import Answer, Call, Context, Decided, Found, Page, Reward, Rewarded, T
 from lexbandit.errors import InvalidInput
-from lexbandit.passwords import without_password
 
 try:
     import httpx

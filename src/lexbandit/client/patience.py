@@ -6,9 +6,9 @@ from email.utils import parsedate_to_datetime
 from time import time
 
 from lexbandit import checks
+from lexbandit._internal.redaction import without_password
 from lexbandit.client.wire import Answer, error_of
 from lexbandit.errors import InvalidInput, ServiceError, counted
-from lexbandit.passwords import without_password
 
 _FIRST = 0.1
 _LONGEST = 5.0

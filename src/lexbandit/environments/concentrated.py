@@ -4,7 +4,7 @@ import numpy as np
 
 from lexbandit.checks import Floats, whole
 from lexbandit.environments.clusters import Clusters
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.environments.synthetic import Synthetic
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lexbandit.checks import whole
-from lexbandit.environments.making import REGISTRY
 from lexbandit.environments.planted import Planted, checked_assumption, planted_levels
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.environments.waves import Ramps
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from lexbandit.checks import Floats, positive
 from lexbandit.environments.base import Environment
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.errors import InvalidInput
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from lexbandit.checks import Floats, positive, whole
 from lexbandit.contexts import time_feature
 from lexbandit.environments.base import Environment
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.kernels.planting import weigh
 
 _TURN = 2.0 * math.pi

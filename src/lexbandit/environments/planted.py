@@ -8,7 +8,7 @@ import numpy as np
 from lexbandit.checks import Floats, Integers, positive, whole
 from lexbandit.environments.base import Environment
 from lexbandit.environments.clusters import Clusters
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.environments.waves import Cosines, Waves
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.planting import plant

@@ -4,7 +4,7 @@ import numpy as np
 
 from lexbandit.checks import Floats
 from lexbandit.environments.base import Environment
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 
 # exp(−‖x − c‖² / (2 · 0.3)): a Gaussian of covariance 0.3 I, normalised to a maximum of 1.
 _TWICE_VARIANCE = 0.6

@@ -10,7 +10,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.environments.base import Environment
-from lexbandit.environments.making import REGISTRY
+from lexbandit.environments.registry import REGISTRY
 from lexbandit.environments.waves import Cosines
 
 Random = np.random.Generator

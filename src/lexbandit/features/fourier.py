@@ -6,7 +6,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.features.base import FeatureMap
-from lexbandit.features.making import REGISTRY
+from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
 from lexbandit.kernels.random import seeded
 

@@ -9,7 +9,7 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.features.base import FeatureMap
-from lexbandit.features.making import REGISTRY
+from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
 
 HIGHEST_DEGREE = 4

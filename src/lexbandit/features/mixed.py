@@ -9,7 +9,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.features.base import FeatureMap
-from lexbandit.features.making import REGISTRY
+from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
 
 # Interactions and higher degrees are added block by block while there are at most this many

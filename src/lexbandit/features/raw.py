@@ -4,7 +4,7 @@ import numpy as np
 
 from lexbandit.checks import Floats
 from lexbandit.features.base import FeatureMap
-from lexbandit.features.making import REGISTRY
+from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from lexbandit.caches import cache_root
+from lexbandit._internal.caches import cache_root
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lexbandit.caches import cache_root
+from lexbandit._internal.caches import cache_root
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique

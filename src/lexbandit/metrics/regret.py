@@ -8,7 +8,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels.tallying import tally
+from lexbandit.kernels.tally import tally
 from lexbandit.metrics.truth import Truth
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from lexbandit.checks import Floats, Integers, whole
 from lexbandit.errors import InvalidInput
-from lexbandit.holder import margin_of
 from lexbandit.kernels import cells as kernel
 from lexbandit.partitions.base import Partition
+from lexbandit.smoothness import margin_of
 
 
 @dataclass(frozen=True)

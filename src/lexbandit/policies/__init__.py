@@ -1,8 +1,8 @@
 """Policies by name: rules on partitions, one family a file."""
 
 from lexbandit.policies.base import Policy
-from lexbandit.policies.cell_policy import CellPolicy
-from lexbandit.policies.making import (
+from lexbandit.policies.cells.base import CellPolicy
+from lexbandit.policies.registry import (
     REGISTRY,
     make_policy,
     parameters_of,

@@ -7,7 +7,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.policies.wording import listed, objective
+from lexbandit.policies.explain import listed, objective
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from lexbandit.errors import InvalidInput
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.partitions import SingleCell
-from lexbandit.policies.making import REGISTRY
-from lexbandit.policies.random import UniformRule
+from lexbandit.policies.cells.random import UniformRule
+from lexbandit.policies.registry import REGISTRY
 from lexbandit.rounds import Rounds
 
 MeansFunction = Callable[[Floats], Any]

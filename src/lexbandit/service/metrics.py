@@ -20,11 +20,11 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from lexbandit import __version__
+from lexbandit.service.durations import Times
 from lexbandit.service.storage import StorageFailed
-from lexbandit.service.times import Times
 
 if TYPE_CHECKING:
-    from lexbandit.service.engine import Engine
+    from lexbandit.service.engine.engine import Engine
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST.encode()
 

@@ -22,7 +22,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from lexbandit import __version__
-from lexbandit.service.app import Answered, App
+from lexbandit.service.http.app import Answered, App
 from lexbandit.service.metrics import Metrics
 
 # How often the numbers are copied for the thread that sends them, in seconds.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from lexbandit.checks import Floats, whole
 from lexbandit.errors import InvalidInput
-from lexbandit.holder import cells_per_side_for, margin_of, uncertainty_constant
+from lexbandit.smoothness import cells_per_side_for, margin_of, uncertainty_constant
 
 
 def checked_gaps(gaps: tuple[float, ...] | None, objectives: int) -> tuple[float, ...]:

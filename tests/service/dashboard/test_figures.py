@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from lexbandit.service.rows import DecisionRow
+from lexbandit.service.engine.rows import DecisionRow
 from service.dashboard.visits import Go, Visit
 from service.watched import ODD, Watched, watched
 

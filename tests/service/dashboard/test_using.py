@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from lexbandit.service.auth import Key
-from lexbandit.service.engine import Engine
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.http.keys import Key
 from service.dashboard.visits import Go, Visit
 from service.watched import EVIL, LONG, Watched, watched
 

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from lexbandit.caches import cache_root
+from lexbandit._internal.caches import cache_root
 
 log = logging.getLogger("lexbandit.service")
 

@@ -11,8 +11,8 @@ from typing import Any
 from lexbandit.chooser import Chooser
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector, no_value
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.problems import Problem
-from lexbandit.service.strict_json import decode
+from lexbandit.service.http.json_body import decode
+from lexbandit.service.http.problems import Problem
 
 _SIDE = 24
 """So many steps a number has on an axis of a map."""

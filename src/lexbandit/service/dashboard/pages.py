@@ -20,12 +20,12 @@ from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import BUNDLE, NAME
-from lexbandit.service.dashboard.fresh import Fresh
+from lexbandit.service.dashboard.cache import Fresh
 from lexbandit.service.dashboard.what_if import WhatIf
-from lexbandit.service.sessions import COOKIE
+from lexbandit.service.http.sessions import COOKIE
 
 if TYPE_CHECKING:
-    from lexbandit.service.engine import Engine
+    from lexbandit.service.engine.engine import Engine
 
 HEADERS = {
     "Content-Security-Policy": (

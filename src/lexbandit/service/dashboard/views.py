@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from lexbandit.chooser.summary import Summary
 from lexbandit.service.dashboard import maps
-from lexbandit.service.history import History, Recent
+from lexbandit.service.engine.history import History, Recent
 
 if TYPE_CHECKING:
-    from lexbandit.service.engine import Engine
-    from lexbandit.service.point import Point
+    from lexbandit.service.engine.engine import Engine
+    from lexbandit.service.engine.point import Point
 
 SERIES = ("whole", "hour")
 _MINUTE = 60.0

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from lexbandit._internal.redaction import without_password
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.candidates import with_tolerances
@@ -26,16 +27,15 @@ from lexbandit.logs.evaluate import evaluate
 from lexbandit.logs.evaluation import plain
 from lexbandit.logs.log import Log
 from lexbandit.logs.rows import times_of
-from lexbandit.passwords import without_password
-from lexbandit.service.compacting import last_before
 from lexbandit.service.dashboard.views import totals
+from lexbandit.service.engine.history import History
 from lexbandit.service.events import CorruptLog
-from lexbandit.service.exporting import export
-from lexbandit.service.history import History
+from lexbandit.service.maintenance.compact import last_before
+from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse
 
 if TYPE_CHECKING:
-    from lexbandit.service.point import Point
+    from lexbandit.service.engine.point import Point
 
 log = logging.getLogger("lexbandit.service")
 

@@ -18,7 +18,8 @@ _OTHER_NAMES = {"postgres": "postgresql"}
 
 def schemes() -> list[str]:
     """Return how the URLs of storages may begin."""
-    return sorted({module.name for module in pkgutil.iter_modules(__path__)} - {"base"})
+    names = {module.name for module in pkgutil.iter_modules(__path__)}
+    return sorted(name for name in names - {"base"} if not name.startswith("_"))
 
 
 def module_of(url: str) -> ModuleType:

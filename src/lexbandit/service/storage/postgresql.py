@@ -16,7 +16,6 @@ from typing import Any
 import asyncpg
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service import postgres_sql as sql
 from lexbandit.service.events import (
     CorruptLog,
     Event,
@@ -26,6 +25,7 @@ from lexbandit.service.events import (
     content_checksum,
     in_order,
 )
+from lexbandit.service.storage import _postgresql_statements as sql
 from lexbandit.service.storage.base import (
     SnapshotKey,
     Storage,

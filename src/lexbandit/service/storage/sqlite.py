@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from lexbandit.errors import InvalidInput
+from lexbandit.service.engine.log_clock import LogClock
 from lexbandit.service.events import (
     CorruptLog,
     Event,
@@ -21,8 +22,7 @@ from lexbandit.service.events import (
     checksum,
     in_order,
 )
-from lexbandit.service.log_clock import LogClock
-from lexbandit.service.sqlite_file import (
+from lexbandit.service.storage._sqlite_file import (
     BEGIN_AT,
     FIRST_EVENTS,
     POINTS,
@@ -42,7 +42,7 @@ from lexbandit.service.sqlite_file import (
     unreadable,
     version,
 )
-from lexbandit.service.sqlite_wal import wal_of
+from lexbandit.service.storage._sqlite_wal import wal_of
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
     SnapshotKey,

@@ -1,0 +1,1 @@
+"""Helpers of several packages: files, caches, TOML, redaction."""

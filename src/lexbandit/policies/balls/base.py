@@ -1,0 +1,241 @@
+"""A policy on balls in the space of (context, arm), which zooms in where it plays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Floats, Integers
+from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.errors import InvalidInput, counted
+from lexbandit.kernels import balls, balls_choosing, balls_learning
+from lexbandit.kernels.random import seeded
+from lexbandit.kernels.ties import ceilings_of
+from lexbandit.policies.balls.memory import BallMemory
+from lexbandit.policies.base import Policy, Prior
+from lexbandit.policies.explain import likely, listed
+from lexbandit.policies.state import arrays_like, check_counted, same_definition
+from lexbandit.rounds import Rounds
+
+_BY_BALL = ("centres", "radii", "owners", "plays", "counts", "sums")
+
+
+class BallPolicy(Policy):
+    """Zooming with widths factor/sqrt(offset + N), by the first `ranked` objectives.
+
+    The distance of two points is min(1, L‖x − x'‖^α) for one arm and 1 for two arms: nothing is
+    known of how arms resemble each other. At first one ball of radius 1 covers everything. In a
+    round, the domain of a ball is what it covers and no smaller ball does; the balls in whose
+    domain an allowed arm lies are relevant. One is drawn from the relevant balls of the highest
+    index (of those that no other dominates, by several objectives), then one of the allowed arms in
+    its domain. Once the widths of the ball that learns are at most its radius, every play of it
+    adds a ball of half the radius at the point played.
+
+    `update` credits a ball by what it is told: the one of the highest index, first objective first,
+    of those with (context, arm) in their domain; the oldest of equals.
+    """
+
+    _why: str
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        dimension: int,
+        objectives: int,
+        ranked: int,
+        factor: float,
+        offset: float,
+        L: float,
+        alpha: float,
+        seed: int,
+    ) -> None:
+        super().__init__(arms=arms, dimension=dimension, objectives=objectives)
+        self._ranked = ranked
+        self._random = seeded(checks.whole("seed", seed, least=0))
+        self._memory = BallMemory(
+            arms=self.arms,
+            dimension=self.dimension,
+            objectives=self.objectives,
+            bound=np.array([factor, offset]),
+            metric=np.array([L, alpha]),
+        )
+
+    @property
+    def balls(self) -> int:
+        """The number of balls: memory, and the time of a round, grow with it alone."""
+        return self._memory.used
+
+    def _point(self, context: Any) -> Floats:
+        """Return the checked context as an array of one row."""
+        point = self._context(context)
+        checks.in_unit_cube("context", point)
+        return np.asarray(point[np.newaxis])
+
+    def select(self, context: Any, allowed: Any = None) -> Decision:
+        """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
+        point = self._point(context)
+        ceilings = self._ceilings(allowed)
+        m = self._memory
+        return Decision._make(
+            balls_choosing.select(
+                point, ceilings, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
+                self._ranked, self._random,
+            )
+        )  # fmt: skip
+
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
+        point = self._point(context)
+        values = self._rewards(rewards)
+        number = self._arm(arm)
+        self._ceilings(allowed)
+        too_large = np.abs(values) > checks.LARGEST_REWARD
+        checks.refuse_first("rewards", values, too_large, checks.REWARDS_ALLOWED)
+        m = self._memory
+        if m.full:
+            m.grow()
+        m.used = balls_learning.update(
+            point, number, values[np.newaxis, np.newaxis], m.centres, m.sizes, m.links, m.heads,
+            m.plays, m.stats, m.used, m.bound, m.metric, self._ranked,
+        )  # fmt: skip
+
+    def replay(self, rounds: Rounds) -> Integers:
+        """Select, observe and update for each round in order: one compiled loop."""
+        self._check_rounds(rounds)
+        ceilings = self._no_ceiling
+        if rounds.allowed is not None:
+            ceilings = ceilings_of(rounds.allowed)
+        m = self._memory
+        arms = np.empty(len(rounds), np.int64)
+        bare, least = np.empty(self.arms, np.int64), np.empty(self.arms)
+        done = 0
+        while done < len(rounds):
+            if m.full:
+                m.grow()
+            room = len(m.plays)
+            done, m.used = balls_learning.replay(
+                rounds.contexts, rounds.outcomes, ceilings, done, arms, m.centres, m.sizes, m.links,
+                m.heads, m.plays, m.stats, m.used, m.bound, m.metric, self._ranked, self._random,
+                np.empty(room, np.int64), bare, least, np.empty((room, self._ranked)),
+            )  # fmt: skip
+        return arms
+
+    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+        """Say what is known of every arm at `context`, by the ball that would learn from it."""
+        point = self._point(context)
+        ceilings = self._ceilings(allowed)
+        m = self._memory
+        shares = balls_choosing.shares(
+            point, ceilings, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
+            self._ranked,
+        )  # fmt: skip
+        reports = tuple(
+            self._report(point, arm, bool(ceilings[0, arm] > 0), float(shares[arm]))
+            for arm in range(self.arms)
+        )
+        chosen = likely(shares)
+        sizes = sorted({float(m.sizes[self._credited(point, arm), balls.RADIUS]) for arm in chosen})
+        radii = " and ".join(f"{radius:g}" for radius in sizes)
+        found = f"radius {radii}; {counted(m.used, 'ball')} in all"
+        reason = Reason(f"{listed(chosen)}: {self._why} ({found}).")
+        return Explanation(self.name, None, reports, reason)
+
+    def _report(self, point: Floats, arm: int, allowed: bool, share: float) -> ArmReport:
+        m = self._memory
+        ball = self._credited(point, arm)
+        known = m.stats[ball]
+        far = m.stats[: m.used, :, balls.PRE].min(axis=0) + 1.0
+        index = [
+            balls.index_of(
+                ball, i, float(far[i]), m.centres, m.sizes, m.links, m.heads, m.stats, m.metric
+            )
+            for i in range(self.objectives)
+        ]
+        return ArmReport(
+            arm=arm,
+            allowed=allowed,
+            plays=int(m.plays[ball]),
+            observations=tuple(int(n) for n in known[:, balls.COUNT]),
+            mean=tuple(known[:, balls.MEAN].tolist()),
+            width=tuple(known[:, balls.WIDTH].tolist()),
+            index=tuple(index),
+            candidate=share > 0,
+            propensity=share,
+        )
+
+    def _credited(self, point: Floats, arm: int) -> int:
+        m = self._memory
+        return balls_choosing.credited(
+            point, 0, arm, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
+            self._ranked, np.empty(m.used, np.int64),
+        )  # fmt: skip
+
+    def add_arm(self, prior: Prior | None = None) -> int:
+        """Add an arm that nothing is known of; the ball of radius 1 covers it."""
+        self._refuse_prior(prior)
+        self._memory.add_arm()
+        self._set_arms(self.arms + 1)
+        return self.arms - 1
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that was learned, and the random state, as copies in plain arrays.
+
+        centres  float64[B, d]  the context at which each ball was added (0 for the first)
+        radii    float64[B]     1, ½, ¼ and so on
+        owners   int64[B]       the arm of each ball, −1 for the first, which covers all
+        plays    int64[B]       rounds that each ball learned from
+        counts   int64[B, D]    observations per objective
+        sums     float64[B, D]  their sums
+        metric   float64[2]     L and α
+        random   uint64[2]      the random state
+        """
+        return {
+            **self._memory.contents(),
+            **self._definition(),
+            "random": self._random.copy(),
+        }
+
+    def _definition(self) -> dict[str, np.ndarray]:
+        """Return what says what the state's numbers mean; it must be equal to load a state."""
+        return {"metric": self._memory.metric.copy()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state()` of a policy with the same arms, objectives and metric.
+
+        Anything that does not fit is refused, and nothing changes.
+        """
+        arrays = arrays_like(state, self.state(), _BY_BALL)
+        self._check_state(arrays)
+        self._memory.restore(arrays)
+        self._random = arrays["random"]
+
+    def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
+        same_definition(arrays, self._definition())
+        check_counted(arrays, "plays")
+        centres, radii, owners, plays, counts, sums = (arrays[name] for name in _BY_BALL)
+        checks.in_unit_cube("state['centres']", centres)
+        first = np.arange(len(radii)) == 0
+        if not first.any():
+            raise InvalidInput("state['radii'] holds no ball; the first one covers everything.")
+        halved = (np.frexp(radii)[0] == 0.5) & (radii > 0) & (radii <= 0.5)
+        checks.refuse_first(
+            "state['radii']",
+            radii,
+            ~np.where(first, radii == 1.0, halved),
+            "the first radius is 1, the others are ½, ¼ and so on",
+        )
+        owned = (owners >= 0) & (owners < self.arms)
+        checks.refuse_first(
+            "state['owners']",
+            owners,
+            ~np.where(first, owners == -1, owned),
+            f"the first owner is -1, the others go from 0 to {self.arms - 1}",
+        )
+        wrong = (counts < 0) | (counts > plays[:, np.newaxis])
+        checks.refuse_first(
+            "state['counts']", counts, wrong, "counts go from 0 to the plays of the ball"
+        )
+        wrong = ~np.isfinite(sums) | ((counts == 0) & (sums != 0))
+        checks.refuse_first("state['sums']", sums, wrong, "sums are finite, and 0 without counts")

@@ -1,0 +1,1 @@
+"""Policies on the cells of a partition: one rule a file."""

@@ -1,0 +1,449 @@
+"""A rule on a partition: statistics of cells are shared, the rule says which arm to play."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.bounds import Bound
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.errors import InvalidInput
+from lexbandit.kernels import cell_loops, statistics
+from lexbandit.kernels.cell_loops import DONE, OUT_OF_RANGE, OUTSIDE, CellRule
+from lexbandit.kernels.random import seeded
+from lexbandit.kernels.ties import ceilings_of
+from lexbandit.partitions import Partition
+from lexbandit.policies.base import Policy, Prior, no_such_play
+from lexbandit.policies.cells.memory import CellMemory
+from lexbandit.policies.levels import Levels
+from lexbandit.policies.priors import check_priors, refuse_other_priors
+from lexbandit.policies.state import arrays_like, check_counted, same_definition
+from lexbandit.rounds import Rounds
+
+
+class CellPolicy(Policy):
+    """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
+
+    A subclass is a rule: `_rule` has its compiled functions (see `kernels.cell_loops`), which read
+    the numbers in `_settings`; `_reason` explains, and `_ranked` says by how many objectives it
+    ranks arms. Channels beyond the objectives are the subclass's own. `L` and `alpha` say how
+    smooth the means are, for the rules that use the cells' margins.
+    """
+
+    _rule: ClassVar[CellRule]
+    _ranked: int = 0
+
+    _BY_CELL: tuple[str, ...] = ("cells", "plays", "counts", "sums", "spreads")
+
+    def __init__(
+        self,
+        *,
+        arms: int,
+        objectives: int,
+        partition: Partition,
+        bound: Bound,
+        seed: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        extra_channels: int = 0,
+    ) -> None:
+        super().__init__(arms=arms, dimension=partition.dimension, objectives=objectives)
+        self.partition = partition
+        self.bound = bound
+        self.smoothness = L, alpha
+        self._settings: Floats = np.zeros(0)
+        self._random = seeded(checks.whole("seed", seed, least=0))
+        self._memory = CellMemory(
+            arms=arms,
+            channels=objectives + extra_channels,
+            fields=bound.fields,
+            rows_for=self._rows_for,
+        )
+
+    @abstractmethod
+    def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
+        """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
+
+    def select(self, context: Any, allowed: Any = None) -> Decision:
+        """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
+        point = self._context(context)
+        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
+        decision = self._select(point, self._key(point), ceilings)
+        if decision[0] < 0:
+            checks.in_unit_cube("context", point)
+        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
+
+    def _select(self, point: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
+        """Return the arm to play and its exact probability; arm −1 if `point` is outside.
+
+        `key` counts only if the partition has no `sides`.
+        """
+        memory = self._memory
+        return self._rule.select(
+            point,
+            self.partition.sides,
+            key,
+            ceilings,
+            self._settings,
+            self._random,
+            memory.table,
+            *memory.cells,
+        )
+
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn the rewards of an arm played in `context`; NaN means "not observed".
+
+        `allowed` is the mask the arm was selected under. Only Scalarized UCB1 has a use for it.
+        """
+        point = self._context(context)
+        key = self._key(point)
+        values = self._rewards(rewards)
+        number = self._arm(arm)
+        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
+        answer = self._update(point, key, number, values, ceilings)
+        if answer != DONE:
+            if answer == OUTSIDE:
+                checks.in_unit_cube("context", point)
+            self._check_rewards("rewards", values)
+            self._memory.visit(np.array([self.partition.locate(point)]))
+            self._update(point, key, number, values, ceilings)
+        if self.partition.refines:
+            self.partition.arrived(key)
+
+    def _update(self, point: Floats, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
+        """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
+        memory = self._memory
+        return self._rule.update(
+            point,
+            self.partition.sides,
+            key,
+            arm,
+            rewards,
+            self._ranked,
+            ceilings,
+            self._settings,
+            self._random,
+            memory.table,
+            *memory.cells,
+        )
+
+    def _key(self, point: Floats) -> int:
+        """Return the key of the cell where the kernels do not find it themselves; else 0."""
+        if len(self.partition.sides):
+            return 0
+        key = self.partition.locate(point)
+        if key < 0:
+            checks.in_unit_cube("context", point)
+        return key
+
+    def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        """Learn further rewards of a play that was told by `update`; NaN means "not these".
+
+        Where cells are refined, it is a play in the finest cell around `context` in which one of
+        the arm waits for these rewards: mostly that of the play itself.
+        """
+        if not self._keeps_sums:
+            super().amend(context, arm, rewards, allowed)
+        _, key = self._place(context)
+        values = self._rewards(rewards)
+        number = self._arm(arm)
+        if allowed is not None:
+            self._ceilings(allowed)
+        answer = self._amend(key, number, values)
+        while answer != DONE:
+            if answer == OUT_OF_RANGE:
+                self._check_rewards("rewards", values)
+            key = self.partition.above(key)
+            if key < 0:
+                raise no_such_play(number, values)
+            answer = self._amend(key, number, values)
+
+    def _amend(self, key: int, arm: int, rewards: Floats) -> int:
+        memory = self._memory
+        prior = memory.priors[arm, 0]
+        return cell_loops.amend(key, arm, rewards, prior, self._ranked, memory.table, *memory.cells)
+
+    def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
+        """Return the arms to play in contexts[n, d] and their probabilities: one compiled loop."""
+        points, masks = self._many(contexts, allowed)
+        ceilings = self._no_ceiling if masks is None else ceilings_of(masks)
+        return self._select_many(points, self.partition.locate_all(points), ceilings)
+
+    def _select_many(
+        self, _points: Floats, keys: Integers, ceilings: Floats
+    ) -> tuple[Integers, Floats]:
+        """Return the arms to play in the cells `keys` and their exact probabilities."""
+        memory = self._memory
+        return self._rule.select_many(
+            keys, ceilings, self._settings, self._random, memory.table, *memory.cells
+        )
+
+    def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
+        """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
+        points, masks = self._many(contexts, allowed)
+        played, values = self._played(len(points), arms, rewards)
+        memory = self._memory
+        slots = memory.visit(self.partition.enter_all(points))
+        self._rule.update_many(
+            slots,
+            memory.keys,
+            played,
+            values,
+            self._ranked,
+            self._no_ceiling if masks is None else ceilings_of(masks),
+            self._settings,
+            self._random,
+            *memory.cells,
+        )
+
+    def replay(self, rounds: Rounds) -> Integers:
+        """Select, observe and update for each round in order: one compiled loop."""
+        self._check_rounds(rounds)
+        ceilings = self._no_ceiling
+        if rounds.allowed is not None:
+            ceilings = ceilings_of(rounds.allowed)
+        if self.bound.rewards[1] < checks.LARGEST_REWARD:
+            self._check_rewards("outcomes", rounds.outcomes)
+        keys = self.partition.enter_all(rounds.contexts)
+        if (keys < 0).any():  # possible only if the arrays were edited after they were checked
+            checks.in_unit_cube("contexts", rounds.contexts)
+        return self._replay(self._memory.visit(keys), rounds, ceilings)
+
+    def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
+        """Run the compiled loop on rounds whose cells have these slots."""
+        memory = self._memory
+        return self._rule.replay(
+            slots,
+            memory.keys,
+            rounds.outcomes,
+            self._ranked,
+            ceilings,
+            self._settings,
+            self._random,
+            *memory.cells,
+        )
+
+    def _shares(self, _context: Floats, slot: int, ceilings: Floats) -> Floats:
+        """Return the exact probability of every arm in the cell of a slot."""
+        return self._rule.shares(self._memory.cells, slot, ceilings, 0, self._settings)
+
+    def _place(self, context: Any) -> tuple[Floats, int]:
+        """Return the context, checked, and the key of its cell."""
+        point = self._context(context)
+        key = self.partition.locate(point)
+        if key < 0:
+            checks.in_unit_cube("context", point)
+        return point, key
+
+    def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
+        _, key = self._place(point)
+        return self._shares(point, self._memory.slot(key), self._ceilings(allowed))
+
+    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+        """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
+        point, key = self._place(context)
+        ceilings = self._ceilings(allowed)
+        slot = self._memory.slot(key)
+        shares = self._shares(point, slot, ceilings)
+        candidates, reason = self._reason(slot, ceilings, shares)
+        cell, widths = self._cell(slot)
+        reports = tuple(
+            ArmReport(
+                arm=arm,
+                allowed=bool(ceilings[0, arm] > 0),
+                plays=int(cell.plays[0, arm]),
+                observations=tuple(
+                    int(n - self._memory.priors[arm, 0])
+                    for n in cell.stats[0, arm, : self.objectives, statistics.COUNT]
+                ),
+                mean=tuple(cell.stats[0, arm, : self.objectives, statistics.MEAN].tolist()),
+                width=tuple(widths[arm].tolist()),
+                index=tuple(cell.indices[0, : self.objectives, arm].tolist()),
+                candidate=bool(candidates[arm]),
+                propensity=float(shares[arm]),
+                prior=int(self._memory.priors[arm, 0]),
+            )
+            for arm in range(self.arms)
+        )
+        levels = self._levels(slot, ceilings)
+        return Explanation(
+            self.name,
+            key,
+            reports,
+            Reason(reason),
+            levels.told() if levels else (),
+            bool(levels and levels.unsure),
+        )
+
+    def _levels(self, slot: int, ceilings: Floats) -> Levels | None:
+        """Return what a lexicographic rule finds at each objective; None for other rules."""
+        return None
+
+    def _cell(self, slot: int) -> tuple[statistics.Cells, Floats]:
+        """Return a copy of a cell, indices brought up to date, and the full widths[K, D]."""
+        cells = self._memory.cells
+        row = slot if len(cells.bounds) > 1 else 0
+        one, bounds = slice(slot, slot + 1), cells.bounds[row : row + 1].copy()
+        plays, totals, stats, indices = (array[one].copy() for array in cells[:4])
+        cell = statistics.Cells(plays, totals, stats, indices, bounds)
+        widths = cell.stats[0, :, : self.objectives, statistics.WIDTH].copy()
+        for i in range(self.objectives):
+            statistics.rank_all(cell, 0, i)
+            if self.bound.fields == statistics.PLAIN_FIELDS:
+                widths[:, i] *= statistics.channel_growth(cell, 0, i)
+            else:
+                widths[:, i] = cell.stats[0, :, i, statistics.WIDTH]
+        return cell, widths
+
+    def _rows_for(self, keys: Integers) -> Floats:
+        """Return the bounds and margins of cells, as the kernels read them."""
+        levels = np.array([self.partition.level_of(int(key)) for key in keys], np.int64)
+        if not self.partition.refines:
+            levels = np.zeros(1, np.int64)
+        rows = {level: self._row(level) for level in set(levels.tolist())}
+        return np.array([rows[level] for level in levels.tolist()])
+
+    def _row(self, level: int) -> Floats:
+        bound = self.bound
+        if self.partition.refines:
+            bound = bound.with_cells(self.partition.cells_at(level))
+        L, alpha = self.smoothness
+        return bound.coefficients(self.partition.margin(L=L, alpha=alpha, level=level))
+
+    def _margin(self, slot: int) -> float:
+        """Return v in the cell that has a slot of the memory."""
+        bounds = self._memory.cells.bounds
+        return float(bounds[slot if len(bounds) > 1 else 0, statistics.MARGIN])
+
+    @property
+    def _keeps_sums(self) -> bool:
+        """Whether all that is kept of rewards is counts and sums of each objective."""
+        return self._memory.channels == self.objectives
+
+    @property
+    def learns_in_parts(self) -> bool:
+        """Whether only counts and sums are kept, to which further rewards can be added."""
+        return self._keeps_sums
+
+    @property
+    def plays_by_arm(self) -> list[int]:
+        """How often each arm was played, in all cells together."""
+        counts: list[int] = self._memory.contents()["plays"].sum(axis=0).tolist()
+        return counts
+
+    def _check_rewards(self, name: str, rewards: Floats) -> None:
+        """Refuse rewards that the bound is not valid for; NaN is "not observed"."""
+        low, high = self.bound.rewards
+        allowed = checks.REWARDS_ALLOWED
+        if high < checks.LARGEST_REWARD:
+            allowed = f"with this policy rewards lie in [{low:g}, {high:g}], or NaN if not observed"
+        checks.refuse_first(name, rewards, (rewards < low) | (rewards > high), allowed)
+
+    @property
+    def visited_cells(self) -> int:
+        """The number of cells in which something was learned: memory grows with it alone."""
+        return self._memory.used - 1
+
+    def add_arm(self, prior: Prior | None = None) -> int:
+        """Add an arm; returns its number.
+
+        The bounds of all arms are computed anew, since the paper's width depends on their number.
+        A prior (means, weight) is, in every cell, as if `weight` rewards of these means had come,
+        of the variance of rewards that are 0 or 1 where a bound asks for it. The weight is a whole
+        number.
+        """
+        if not self._keeps_sums:
+            self._refuse_prior(prior)
+        means, weight = self._prior(prior)
+        self.bound = self.bound.with_arms(self.arms + 1)
+        self._memory.add_arm(weight, means)
+        self._set_arms(self.arms + 1)
+        return self.arms - 1
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all that was learned, and the random state, as copies in plain arrays.
+
+        cells      int64[V]          the visited cells' keys
+        plays      int64[V, K]       rounds in which each arm was played
+        counts     int64[V, K, C]    observations per channel (objectives first)
+        sums       float64[V, K, C]  their sums
+        spreads    float64[V, K, C]  their squared errors of prediction, if the bound needs them
+        priors     float64[K, 1+D]   weight and means each arm began with, in every cell; they are
+                                     part of the counts, sums and spreads
+        partition  int64[...]        what the keys mean, e.g. (d, m) of a grid
+        random     uint64[2]         the random state
+        """
+        return {
+            **self._memory.contents(),
+            **self._definition(),
+            "random": self._random.copy(),
+        }
+
+    def _definition(self) -> dict[str, np.ndarray]:
+        """Return what says what the state's numbers mean; it must be equal to load a state."""
+        return {"partition": self.partition.signature()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state()` of a policy with the same arms, objectives and partition.
+
+        Scale, beta, horizon and even the rule may differ, since what was observed does not depend
+        on them (but without `cells_per_side` another horizon gives another partition). Anything
+        that does not fit is refused, and nothing changes.
+        """
+        arrays = self._checked(state)
+        self._memory.restore(arrays)
+        self.partition.restore(arrays["cells"], arrays["plays"].sum(axis=1))
+        self._random = arrays["random"]
+
+    def merge(self, state: Mapping[str, Any]) -> None:
+        """Add what another policy of the same definition learned on rounds of its own: its state().
+
+        Plays, counts, sums and spreads are added cell by cell, priors counted once. The random
+        state stays. Cells that are refined as contexts come depend on their order, so a tree cannot
+        be merged. Spreads are errors of predictions, and each policy made its own: with a bound
+        that uses them the widths hold, and differ a little from those of one stream.
+        """
+        if not self._keeps_sums or self.partition.refines:
+            super().merge(state)
+        arrays = self._checked(state)
+        refuse_other_priors(self._memory.priors, arrays["priors"])
+        self._memory.merge(arrays)
+
+    def _checked(self, state: Any) -> dict[str, np.ndarray]:
+        """Return a state's arrays; one that does not fit is refused."""
+        arrays = arrays_like(state, self.state(), self._BY_CELL)
+        self._check_state(arrays)
+        return arrays
+
+    def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
+        same_definition(arrays, self._definition())
+        check_counted(arrays, "plays")
+        keys, plays, counts, sums = (arrays[name] for name in ("cells", "plays", "counts", "sums"))
+        full = ", below cells that were split" if self.partition.refines else ""
+        checks.refuse_first(
+            "state['cells']",
+            keys,
+            self.partition.impossible(keys, plays.sum(axis=1)),
+            f"keys go from 0 to {self.partition.cells - 1}{full}",
+        )
+        if len(np.unique(keys)) != len(keys):
+            raise InvalidInput("state['cells'] holds a cell twice.")
+        # An objective is observed at most once a play, and at most one extra channel is credited.
+        check_priors(arrays["priors"])
+        observed = counts - arrays["priors"][:, :1].astype(np.int64)
+        extra = observed[:, :, self.objectives :].sum(axis=2, keepdims=True)
+        impossible = (observed < 0) | (np.maximum(observed, extra) > plays[:, :, np.newaxis])
+        checks.refuse_first(
+            "state['counts']", counts, impossible, "counts go from 0 to the plays of the arm"
+        )
+        wrong = ~np.isfinite(sums) | ((counts == 0) & (sums != 0))
+        checks.refuse_first("state['sums']", sums, wrong, "sums are finite, and 0 without counts")
+        if "spreads" in arrays:
+            spreads = arrays["spreads"]
+            wrong = ~(spreads >= 0) | (spreads > counts)
+            checks.refuse_first(
+                "state['spreads']", spreads, wrong, "spreads go from 0 to the counts"
+            )

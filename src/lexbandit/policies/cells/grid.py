@@ -1,0 +1,65 @@
+"""The grids that policies on cells are given."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lexbandit.checks import whole
+from lexbandit.errors import InvalidInput
+from lexbandit.partitions import Exact, MixedGrid, Partition, UniformGrid
+from lexbandit.smoothness import cells_per_side_for
+
+# One number for all dimensions, or one for each; None stands for the theory's m.
+Sides = int | Sequence[int | None] | None
+
+
+def checked_sides(value: Any) -> Sides:
+    """Return cells_per_side: None, one whole number, or a list with one (or None) for each."""
+    if value is None or isinstance(value, str):
+        return None if value is None else whole("cells_per_side", value, least=1)
+    try:
+        listed = list(value)
+    except TypeError:
+        return whole("cells_per_side", value, least=1)
+    for j, side in enumerate(listed):
+        if side is not None:
+            whole(f"cells_per_side[{j}]", side, least=1)
+    return listed
+
+
+def grid_for(
+    *, dimension: int, horizon: int, alpha: float, cells_per_side: Sides, smoothings: int = 3
+) -> Partition:
+    """Return the grid with m from Theorem 2, or the given m, or one for each dimension.
+
+    Where some are given, the others have the m of Theorem 2 for the number of dimensions that are
+    not `Exact`.
+    """
+    if cells_per_side is None:
+        return UniformGrid(dimension, _theory(horizon, alpha, dimension, smoothings))
+    if isinstance(cells_per_side, int):
+        return UniformGrid(dimension, cells_per_side)
+    blurred = sum(not isinstance(side, Exact) for side in cells_per_side)
+    m = _theory(horizon, alpha, max(blurred, 1), smoothings)
+    # With nothing blurred an arm counts as known where Theorem 2 would say so for d = 0.
+    finest = float(horizon) ** (-1.0 / (smoothings * alpha))
+    return plain_grid(
+        dimension, [m if side is None else side for side in cells_per_side], finest=finest
+    )
+
+
+def plain_grid(dimension: int, cells_per_side: Sides, *, finest: float = 0.001) -> Partition:
+    """Return the grid with the given cells; one cell where nothing is given."""
+    if cells_per_side is None or isinstance(cells_per_side, int):
+        return UniformGrid(dimension, cells_per_side or 1)
+    if len(cells_per_side) != dimension:
+        raise InvalidInput(
+            f"cells_per_side must be one number, or one for each of {dimension} dimensions, got "
+            f"{len(cells_per_side)}: {list(cells_per_side)!r}."
+        )
+    return MixedGrid([1 if side is None else side for side in cells_per_side], finest=finest)
+
+
+def _theory(horizon: int, alpha: float, dimension: int, smoothings: int) -> int:
+    return cells_per_side_for(
+        horizon=horizon, alpha=alpha, dimension=dimension, smoothings=smoothings
+    )

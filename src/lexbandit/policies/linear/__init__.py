@@ -1,0 +1,1 @@
+"""Policies on regressions of features: one rule a file."""

@@ -1,0 +1,133 @@
+"""`make_policy`: a policy by its name."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from lexbandit import checks
+from lexbandit.bounds import REGISTRY as BOUNDS
+from lexbandit.bounds import Bound
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.kernels.compile_notice import tell_of_compiling
+from lexbandit.policies.base import Policy
+from lexbandit.policies.cells.grid import checked_sides
+from lexbandit.registry import Registry
+
+REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")
+
+_REST = inspect.Parameter.VAR_KEYWORD
+
+
+def _bound(value: Any) -> Any:
+    """Return a bound or the name of one."""
+    if not isinstance(value, Bound):
+        BOUNDS.builder(value)  # refuses what is no name
+    return value
+
+
+_LONGEST = 2**63 - 1
+
+# What describes the problem and the paper's tuning. Every policy accepts all of these and uses the
+# ones it has a use for, so that one set of arguments serves a comparison of several policies.
+_COMMON: dict[str, Callable[[Any], Any]] = {
+    "arms": lambda value: checks.whole("arms", value, least=1),
+    "dimension": lambda value: checks.whole("dimension", value, least=1),
+    "objectives": lambda value: checks.whole("objectives", value, least=1),
+    "horizon": lambda value: checks.whole("horizon", value, least=1, most=_LONGEST),
+    "scale": lambda value: checks.positive("scale", value),
+    "beta": lambda value: checks.positive("beta", value),
+    "L": lambda value: checks.positive("L", value),
+    "alpha": lambda value: checks.positive("alpha", value, most=1.0),
+    "lam": lambda value: checks.at_least_zero("lam", value),
+    "R": lambda value: None if value is None else checks.positive("R", value),
+    "delta": lambda value: None if value is None else checks.positive("delta", value, most=1.0),
+    "tolerance": lambda value: value,  # needs the objectives: see `make_policy`
+    "layout": lambda value: value,  # needs the dimension
+    "bound": _bound,
+    "cells_per_side": checked_sides,
+    "seed": lambda value: checks.whole("seed", value, least=0),
+}
+
+
+_OBJECTIVES = 2  # unless told otherwise, in every builder
+
+
+def wraps(name: str) -> bool:
+    """Tell whether `name` is a wrapper: its builder takes `policy`, another's name, and **inner."""
+    return any(p.kind is p.VAR_KEYWORD for p in REGISTRY.parameters(name).values())
+
+
+def parameters_of(name: str, inner: object = None) -> dict[str, inspect.Parameter]:
+    """Return the parameters that the policy `name` takes.
+
+    A wrapper takes those of the policy `inner` that it wraps too; where both have one, the
+    wrapper's own counts.
+    """
+    taken = REGISTRY.parameters(name)
+    if not wraps(name):
+        return taken
+    own = {key: declared for key, declared in taken.items() if declared.kind is not _REST}
+    if inner is None:
+        return own
+    beneath = REGISTRY.parameters(inner)  # type: ignore[arg-type]  # refuses what is no name
+    if wraps(str(inner)):
+        raise InvalidInput(f"{name} cannot wrap {inner}, which wraps a policy itself.")
+    return {**own, **{key: beneath[key] for key in beneath if key not in own}}
+
+
+def settings_known(name: str, inner: object = None) -> set[str]:
+    """Return the names of what `make_policy` takes for a policy, used by it or not."""
+    return {*parameters_of(name, inner), *_COMMON}
+
+
+def make_policy(name: str, **parameters: Any) -> Policy:
+    """Build the policy called `name`, e.g. `make_policy("moc-mab", arms=4, dimension=2, ...)`.
+
+    arms, dimension           the numbers of arms and of context features (always needed)
+    objectives                the number of objectives, in order of priority; 2 by default
+    horizon                   T, the number of rounds planned for; needed by policies on a grid
+    L, alpha                  smoothness of the means: |μ(x) − μ(x')| ≤ L ‖x − x'‖^α; 1 and 1
+    cells_per_side            m, for all features or a list of each; by default ⌈T^(1/(3α+d))⌉ as
+                              in Theorem 2
+    scale                     multiplies every width; 1 keeps the guarantees
+    beta                      the next objective counts once the top arm's width is at most β times
+                              the margin v; 1
+    lam                       λ of the assumption that more than two objectives need; 0, and 1 for
+                              staged-lex, which needs it with two already
+    tolerance                 how much less of an objective is as good, for all or a list of each
+    layout                    what the coordinates of a context are, in order: a list of pairs
+                              ("number", 1), ("category", n) for a one-hot of n values, or
+                              ("vector", n); () if all are numbers
+    bound                     the name of a bound, or a `Bound`; see `lexbandit.bounds`
+    delta                     δ, the probability that a bound fails; 1/T where there is a horizon
+    R                         sub-Gaussian constant of the rewards' noise; the bound's own
+    seed                      of the random state: ties, and whatever else the policy draws
+
+    Larger rewards are better in every objective: pass a cost as 1 − cost or −cost.
+
+    A policy that has no use for one of these ignores it. Other parameters are the policy's own.
+    A wrapper, such as "doubling", takes the name of another `policy` and all that one takes.
+    """
+    taken = parameters_of(name, parameters.get("policy"))
+    known = settings_known(name, parameters.get("policy"))
+    for given in parameters:
+        if given not in known:
+            raise unknown_name(f"parameter of {name}", given, known)
+    values = {
+        key: _COMMON[key](value) if key in _COMMON else value for key, value in parameters.items()
+    }
+    if "tolerance" in values:
+        checks.tolerances(values["tolerance"], values.get("objectives", _OBJECTIVES))
+    if "layout" in values and "dimension" in values:
+        values["layout"] = checks.layout(values["layout"], values["dimension"])
+    missing = [
+        key
+        for key, declared in taken.items()
+        if declared.default is declared.empty and key not in values
+    ]
+    if missing:
+        raise InvalidInput(f"{name} needs {', '.join(missing)}: make_policy({name!r}, ...).")
+    tell_of_compiling()
+    policy = REGISTRY.builder(name)(**{key: values[key] for key in values if key in taken})
+    policy.name = name
+    return policy

@@ -1,0 +1,1 @@
+"""Policies of the literature, to compare with: one a file."""

@@ -1,0 +1,86 @@
+"""CS-ETC: explore, then commit, with cost subsidy."""
+
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.decisions import Level
+from lexbandit.kernels import rivals as kernel
+from lexbandit.policies.explain import drawn, likely, listed, objective, one_of
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
+from lexbandit.policies.registry import REGISTRY
+
+
+class CostSubsidyExploreThenCommit(PooledPolicy):
+    """Play every arm equally often at first, then the cheapest that confidence bounds allow.
+
+    Sinha, Sankararaman, Kazerouni and Avadhanula (2021), "Multi-armed bandits with cost subsidy",
+    AISTATS: play every arm (T/K)^(2/3) times. Then, with U, L = mean ± sqrt(2 ln T/N), play in each
+    round the cheapest of the arms with U_a ≥ (1 − α) max L, and go on learning.
+
+    Adapted: U, L = m ± scale · sqrt(2 ln T) s with the posterior mean m and deviation s of a pooled
+    regression on features of the context (`kernels.pooled`), so the noise is learned, and nothing
+    is cut off at 0 and 1; arms are explored in random order, each ⌈(T/K)^(2/3)⌉ times over all
+    contexts; (1 − α) max L becomes max L − tolerance; the paper's costs are known, here the last
+    objective is learned and the highest upper bound, a lower bound of a cost, is played, with a
+    filter for every objective before it if there are more than two. Nothing else is random.
+    """
+
+    rule = kernel.CS_ETC
+
+    def __init__(self, *, horizon: int, scale: float, **parameters: Any) -> None:
+        self.horizon = checks.whole("horizon", horizon, least=1)
+        self.scale = checks.positive("scale", scale)
+        settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.SCALE] = self.scale
+        settings[kernel.HORIZON] = self.horizon
+        super().__init__(settings=settings, **parameters)
+
+    def _reason(
+        self, looks: Looks, allowed: Booleans, shares: Floats
+    ) -> tuple[Booleans, tuple[Level, ...], str]:
+        played = likely(shares)
+        if np.isinf(looks.reaches[0, played[0]]):
+            return shares > 0.0, (), f"To be explored first: {listed(played)}{one_of(played)}."
+        left, levels, told = allowed.copy(), [], []
+        for i in range(self.objectives):
+            lowest = np.where(left, 2.0 * looks.means[i] - looks.reaches[i], -np.inf)
+            top = int(lowest.argmax())
+            if i < self.objectives - 1:
+                left &= looks.reaches[i] >= lowest[top] - looks.bands[i]
+                told.append(
+                    f"The highest lower bound in {objective(i)} is that of {listed([top])}. Upper "
+                    f"bounds within the tolerance of it: {listed(np.flatnonzero(left).tolist())}."
+                )
+            levels.append(Level(top, tuple(np.flatnonzero(left).tolist())))
+        told.append(
+            f"{listed(played)}: highest index in {objective(self.objectives - 1)}{drawn(played)}."
+        )
+        return left, tuple(levels), " ".join(told)
+
+
+@REGISTRY.register("cs-etc")
+def cs_etc(
+    *,
+    arms: int,
+    dimension: int,
+    horizon: int,
+    objectives: int = 2,
+    features: Any = "mixed",
+    layout: Any = (),
+    scale: float = 1.0,
+    tolerance: Any = 0.0,
+    seed: int = 0,
+) -> CostSubsidyExploreThenCommit:
+    """CS-ETC: explore, then commit by bounds (Sinha et al., 2021), on a pooled regression."""
+    return CostSubsidyExploreThenCommit(
+        arms=arms,
+        objectives=objectives,
+        features=pooled_features(features, layout=layout, dimension=dimension),
+        horizon=horizon,
+        scale=scale,
+        tolerance=tolerance,
+        seed=seed,
+    )

@@ -1,0 +1,71 @@
+"""CS-TS: Thompson sampling with cost subsidy."""
+
+from typing import Any
+
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats
+from lexbandit.decisions import Level
+from lexbandit.kernels import rivals as kernel
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
+from lexbandit.policies.registry import REGISTRY
+
+
+class CostSubsidyThompson(PooledPolicy):
+    """Draw from the posterior, keep the arms whose draws are within the tolerance of the highest.
+
+    Sinha, Sankararaman, Kazerouni and Avadhanula (2021), "Multi-armed bandits with cost subsidy",
+    AISTATS: draw z_a from every arm's posterior of the reward, and play the cheapest of the arms
+    with z_a ≥ (1 − α) max z.
+
+    Adapted: the posterior is N(m_a, (exploration · s_a)²) of a pooled regression on features of the
+    context (`kernels.pooled`), where the paper has Beta or normal posteriors without contexts;
+    (1 − α) max z becomes max z − tolerance; the paper's costs are known, here the last objective is
+    learned and its highest draw is played, with draws for every objective, in order, if there are
+    more than two. The paper's first round over all arms is left out, since the posterior is proper.
+
+    The probability of an arm has no closed form: it is NaN in `select` and `explain`, and 0 for an
+    arm that is not allowed.
+    """
+
+    rule = kernel.CS_TS
+
+    def __init__(self, *, exploration: float, **parameters: Any) -> None:
+        self.exploration = checks.positive("exploration", exploration)
+        settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.EXPLORATION] = self.exploration
+        super().__init__(settings=settings, **parameters)
+
+    def _reason(
+        self, looks: Looks, allowed: Booleans, shares: Floats
+    ) -> tuple[Booleans, tuple[Level, ...], str]:
+        return (
+            allowed,
+            (),
+            "Posterior draws of every objective, in order: the arms whose draws are within the "
+            "tolerance of the highest stay, and of the last objective the highest draw is played.",
+        )
+
+
+@REGISTRY.register("cs-ts")
+def cs_ts(
+    *,
+    arms: int,
+    dimension: int,
+    objectives: int = 2,
+    features: Any = "mixed",
+    layout: Any = (),
+    exploration: float = 1.0,
+    tolerance: Any = 0.0,
+    seed: int = 0,
+) -> CostSubsidyThompson:
+    """CS-TS: candidates by posterior draws (Sinha et al., 2021), on a pooled regression."""
+    return CostSubsidyThompson(
+        arms=arms,
+        objectives=objectives,
+        features=pooled_features(features, layout=layout, dimension=dimension),
+        exploration=exploration,
+        tolerance=tolerance,
+        seed=seed,
+    )

@@ -1,0 +1,250 @@
+"""The configuration: a TOML file, over it the environment, over that the command line.
+
+[service]                          every setting here can be set by LEXBANDIT_<NAME> as well
+storage = "sqlite:decisions.db"    or postgresql://USER:PASSWORD@HOST/DATABASE
+host = "127.0.0.1"
+port = 8080
+keys = "keys.toml"                 API keys; made by `lexbandit key`
+
+[points.router]                    a decision point, and its name
+arms = ["small", "large"]
+wait = 3600
+
+[[points.router.objectives]]       in order of priority; the fields of `Objective`
+name = "quality"
+
+[[points.router.context]]          kind: number, category, flag, cycle, vector; and its fields
+kind = "number"
+name = "prompt_tokens"
+
+docs/service.md explains all of it.
+"""
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lexbandit import checks
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.config.environment import PREFIX, SECRET, check_environment
+from lexbandit.service.config.points import read_point
+from lexbandit.service.config.toml_file import TomlFile
+from lexbandit.service.definition import Definition
+from lexbandit.service.engine.rows import LARGEST_BODY
+from lexbandit.service.http.keys import Key, Keys, check_points, keys_in_environment, keys_in_file
+from lexbandit.service.log_format import FORMATS
+from lexbandit.service.storage import make_storage
+
+_SHORTEST_SECRET = 32
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True)
+class Config:
+    """A checked configuration. `rate` is in requests a second for each key; None is no limit."""
+
+    points: Mapping[str, Definition]
+    storage: str
+    host: str
+    port: int
+    keys: tuple[Key, ...]
+    tls_cert: Path | None
+    tls_key: Path | None
+    behind_tls: bool
+    rate: float | None
+    max_body_bytes: int
+    deadline: float
+    drain: float
+    snapshot_every: int
+    poll: float
+    log_level: str
+    log_format: str
+    audit_log: Path | None
+    retain: float | None
+    archive: Path | None
+    otel: bool
+    session_secret: str | None = dataclasses.field(repr=False)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name} must be a text, got {value!r}.")
+    return value
+
+
+def _flag(name: str, value: Any) -> bool:
+    told = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+    if not isinstance(told, bool):
+        raise InvalidInput(f"{name} must be true or false, got {value!r}.")
+    return told
+
+
+def _level(name: str, value: Any) -> str:
+    if value not in LEVELS:
+        raise unknown_name(name, value, LEVELS)
+    return str(value)
+
+
+def _format(name: str, value: Any) -> str:
+    if value not in FORMATS:
+        raise unknown_name(name, value, FORMATS)
+    return str(value)
+
+
+def _number(value: Any) -> Any:
+    """Return a number that is written as text, as in the environment."""
+    if isinstance(value, str):
+        try:
+            return int(value) if value.strip().lstrip("+-").isdigit() else float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _whole(least: int, most: int | None = None) -> Callable[[str, Any], int]:
+    return lambda name, value: checks.whole(name, _number(value), least=least, most=most)
+
+
+def _positive(name: str, value: Any) -> float:
+    return checks.positive(name, _number(value))
+
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def duration(name: str, value: Any) -> float:
+    """Return the seconds of a duration such as "90d": a number, and s, m, h or d."""
+    number = value[:-1] if isinstance(value, str) else ""
+    if not number.isdigit() or value[-1] not in _UNITS or not int(number):
+        raise InvalidInput(f'{name} must be a duration such as "90d", "12h", "30m", got {value!r}.')
+    return int(number) * _UNITS[value[-1]]
+
+
+def _seconds(name: str, value: Any) -> float:
+    return 0.0 if _number(value) == 0 else _positive(name, value)
+
+
+# Each setting: its default, and what it may be.
+SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
+    "storage": ("sqlite:decisions.db", _text),
+    "host": ("127.0.0.1", _text),
+    "port": (8080, _whole(0, 65535)),
+    "keys": (None, _text),
+    "tls_cert": (None, _text),
+    "tls_key": (None, _text),
+    "behind_tls": (False, _flag),
+    "rate": (None, _positive),
+    "max_body_bytes": (LARGEST_BODY, _whole(1024)),
+    "deadline": (5.0, _positive),
+    "drain": (5.0, _seconds),
+    "snapshot_every": (50_000, _whole(100)),
+    "poll": (0.2, _positive),
+    "log_level": ("info", _level),
+    "log_format": ("plain", _format),
+    "audit_log": (None, _text),
+    "retain": (None, duration),
+    "archive": (None, _text),
+    "otel": (False, _flag),
+}
+
+
+def read_config(
+    path: Path,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read and check a configuration; an error names the file, the line and the key."""
+    return _Reader(TomlFile(path), environment, flags or {}).config()
+
+
+def read_points(path: Path) -> dict[str, Definition]:
+    """Read the decision points of a configuration, and nothing of how they are served."""
+    return _Reader(TomlFile(path), {}, {}).points()
+
+
+class _Reader:
+    """Puts a configuration together."""
+
+    def __init__(
+        self, file: TomlFile, environment: Mapping[str, str], flags: Mapping[str, Any]
+    ) -> None:
+        self.file = file
+        self.environment = environment
+        self.flags = flags
+
+    def config(self) -> Config:
+        file = self.file
+        file.only((), file.table, ("service", "points"))
+        file.only(("service",), file.table.get("service", {}), tuple(SETTINGS))
+        check_environment(self.environment, SETTINGS)
+        values = {name: self._setting(name) for name in SETTINGS}
+        keys = tuple(keys_in_environment(self.environment))
+        if values["keys"] is not None:
+            keys = (*keys_in_file(values["keys"]), *keys)
+        Keys(keys)  # refuses two of one name, also one in the file and one in the environment
+        if (values["tls_cert"] is None) != (values["tls_key"] is None):
+            raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
+        points = self.points()
+        check_points(keys, points)
+        return Config(points, **{**values, "keys": keys}, session_secret=self._secret())
+
+    def _secret(self) -> str | None:
+        secret = self.environment.get(SECRET) or None
+        if secret is not None and len(secret) < _SHORTEST_SECRET:
+            raise InvalidInput(  # the value is not repeated
+                f"{SECRET} must be a random text of {_SHORTEST_SECRET} characters at least, it has "
+                f"{len(secret)}: make one with `openssl rand -hex 32`."
+            )
+        return secret
+
+    def _setting(self, name: str) -> Any:
+        """Return a setting: of the command line, the environment, the file, or the default."""
+        default, read = SETTINGS[name]
+        variable = PREFIX + name.upper()
+        if self.flags.get(name) is not None:
+            return self._placed(name, read(f"--{name.replace('_', '-')}", self.flags[name]))
+        if self.environment.get(variable):
+            return self._placed(name, read(variable, self.environment[variable]))
+        with self.file.at("service", name):
+            table = self.file.table.get("service", {})
+            value = read(name, table[name]) if name in table else default
+            return self._placed(name, value, self.file.folder)
+
+    def _placed(self, name: str, value: Any, folder: Path | None = None) -> Any:
+        """Return a place: in the file it counts from the file's folder, else from where one is."""
+        folder = folder or Path()
+        if name == "storage":
+            make_storage(value)
+            scheme, _, rest = value.partition(":")
+            if scheme != "sqlite":
+                return value
+            file = folder / rest.removeprefix("//")
+            _refuse_folder(name, file)
+            return f"sqlite:{file}"
+        if name in ("audit_log", "archive") and value is not None:
+            return folder / value
+        if name in ("keys", "tls_cert", "tls_key") and value is not None:
+            place = folder / value
+            _refuse_folder(name, place)
+            if not place.is_file():
+                raise InvalidInput(f"there is no file {place} ({name}).")
+            return place
+        return value
+
+    def points(self) -> dict[str, Definition]:
+        points = self.file.table.get("points", {})
+        if not isinstance(points, dict):
+            with self.file.at("points"):
+                raise InvalidInput(f"must be tables, as [points.NAME], got {points!r}.")
+        if not points:
+            raise InvalidInput(f"{self.file.path}: there is no decision point: add [points.NAME].")
+        return {name: read_point(self.file, name, table) for name, table in points.items()}
+
+
+def _refuse_folder(name: str, place: Path) -> None:
+    if place.is_dir():
+        raise InvalidInput(f"{name} must name a file, and {place} is a folder.")

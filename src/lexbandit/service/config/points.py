@@ -1,0 +1,111 @@
+"""A decision point as a TOML file has it: [points.NAME], its objectives and its context."""
+
+import dataclasses
+import json
+import time
+from typing import Any
+
+from lexbandit._internal.toml_lines import Place
+from lexbandit.chooser.definition import FEATURES
+from lexbandit.chooser.policy_for import DEFAULT
+from lexbandit.contexts import Feature
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.objectives import Objective
+from lexbandit.policies.registry import REGISTRY, settings_known
+from lexbandit.service.config.toml_file import TomlFile
+from lexbandit.service.definition import Definition
+from lexbandit.service.events import point_name
+from lexbandit.service.http.schemas import arm_name
+
+_KEYS = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
+_OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))
+# Parameters of a policy that it gets from the features and the objectives.
+_DERIVED = ("dimension", "tolerance")
+
+
+def read_point(file: TomlFile, name: str, table: Any) -> Definition:
+    """Return the decision point of a table; what its chooser would refuse is refused here."""
+    place = ("points", name)
+    with file.at(*place):
+        point_name(name)
+    _check_keys(file, place, table)
+    objectives = [
+        _objective(file, (*place, "objectives", n), one)
+        for n, one in enumerate(file.tables((*place, "objectives"), table["objectives"]))
+    ]
+    context = [
+        _feature(file, (*place, "context", n), one)
+        for n, one in enumerate(file.tables((*place, "context"), table.get("context", [])))
+    ]
+    with file.at(*place, table=table):
+        made = {**table, "name": name, "objectives": objectives, "context": context}
+        definition = Definition(**made)
+        chooser = definition.chooser(definition.arms, time.time)
+        for arm in chooser.arms:
+            arm_name(arm)
+    return definition
+
+
+def _check_keys(file: TomlFile, place: Place, table: Any) -> None:
+    """Refuse keys of a point, and settings of its policy, that there are not."""
+    policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
+    known = isinstance(policy, str) and policy in REGISTRY.names()
+    taken = settings_known(str(policy)) if known else set()
+    for key in table if known else ():
+        if key not in _KEYS and key not in _DERIVED and key in taken:
+            with file.at(*place, key):
+                raise InvalidInput(
+                    f"{key!r} is a setting of the policy {policy!r}: write "
+                    f"settings = {{ {key} = {json.dumps(table[key], default=str)} }}."
+                )
+    file.only(place, table, _KEYS)
+    if not known:
+        with file.at(*place, "policy"):
+            raise unknown_name("policy", policy, REGISTRY.names())
+    with file.at(*place):
+        for key in ("arms", "objectives"):
+            if key not in table:
+                raise InvalidInput(f"the key {key!r} is missing.")
+    settings = table.get("settings", {})
+    if not isinstance(settings, dict):
+        with file.at(*place, "settings"):
+            raise InvalidInput(f"settings must be a table, got {settings!r}.")
+    for key in settings:
+        with file.at(*place, "settings", key):
+            _check_setting(key, str(policy), taken.difference(_KEYS, _DERIVED))
+
+
+def _check_setting(key: str, policy: str, taken: set[str]) -> None:
+    if key in _KEYS:
+        raise InvalidInput(
+            f"{key!r} is a key of the point itself, no setting of its policy: write it beside "
+            "'settings', not in it."
+        )
+    if key == "dimension":
+        raise InvalidInput("'dimension' follows from the context of the point: leave it out.")
+    if key == "tolerance":
+        raise InvalidInput("'tolerance' is a key of each objective, in that objective's own units.")
+    if key not in taken:
+        raise unknown_name(f"setting of the policy {policy!r}:", key, taken)
+
+
+def _objective(file: TomlFile, place: Place, table: Any) -> Objective:
+    file.only(place, table, _OBJECTIVE)
+    with file.at(*place, table=table):
+        if "name" not in table:
+            raise InvalidInput("the key 'name' is missing.")
+        return Objective(**table)
+
+
+def _feature(file: TomlFile, place: Place, table: Any) -> Feature:
+    with file.at(*place):
+        for key in ("kind", "name"):
+            if key not in table:
+                raise InvalidInput(f"the key {key!r} is missing.")
+    if table["kind"] not in FEATURES:
+        with file.at(*place, "kind"):
+            raise unknown_name("kind of feature", table["kind"], FEATURES)
+    kind = FEATURES[table["kind"]]
+    file.only(place, table, ("kind", *(field.name for field in dataclasses.fields(kind))))
+    with file.at(*place, table=table):
+        return kind(**{key: value for key, value in table.items() if key != "kind"})

@@ -1,0 +1,1 @@
+"""Decisions and rewards of all points: state = snapshot + replay of the log."""

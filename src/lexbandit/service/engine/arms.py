@@ -1,0 +1,54 @@
+"""Arms that a request names, checked before anything is written to the log."""
+
+from collections.abc import Mapping, Sequence
+
+from lexbandit.chooser import Chooser
+from lexbandit.chooser.doors import prior_of
+from lexbandit.errors import InvalidInput, counted, unknown_name
+from lexbandit.service.http.schemas import arm_name
+
+
+def check_added(
+    chooser: Chooser, arm: str, prior: Mapping[str, float] | None, weight: int | None
+) -> None:
+    """Refuse a new arm's name or a prior that cannot be taken, or one for an arm that has learned.
+
+    An arm that is there has its name, whatever the rule for names was when it came.
+    """
+    if arm not in chooser.arms and arm not in chooser.retired:
+        arm_name(arm)
+    known = prior_of(arm, prior, weight, chooser.objectives)
+    if known is not None and arm in chooser.retired:
+        raise InvalidInput(
+            f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
+        )
+
+
+def check_retired(chooser: Chooser, arm: str) -> None:
+    """Refuse to retire an arm that there is not, or the last one."""
+    if arm not in chooser.arms:
+        raise unknown_name("arm", arm, chooser.arms)
+    if len(chooser.arms) == 1:
+        raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
+
+
+def arms_ever(chooser: Chooser) -> int:
+    """Return how many arms there are, retired ones too: a request that is repeated may name one."""
+    return len(chooser.arms) + len(chooser.retired)
+
+
+def check_allowed(allowed: Sequence[str] | None, most: int) -> None:
+    """Refuse a list of allowed arms with more than `most` entries, or with one twice.
+
+    It is checked before anything waits, so that a long list does not stay in memory.
+    """
+    if allowed is None:
+        return
+    if len(allowed) > most:
+        raise InvalidInput(
+            f"allowed has {len(allowed):,} entries, and there are {counted(most, 'arm')}: name "
+            "each at most once."
+        )
+    if len(set(allowed)) < len(allowed):
+        twice = next(arm for n, arm in enumerate(allowed) if arm in allowed[:n])
+        raise InvalidInput(f"allowed has {twice!r} twice; name each arm at most once.")

@@ -1,0 +1,219 @@
+"""How an engine starts: from snapshots and the log to where the log ends."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lexbandit.chooser.policy_for import DEFAULT
+from lexbandit.errors import InvalidInput, counted
+from lexbandit.policies import make_policy
+from lexbandit.service.definition import Definition
+from lexbandit.service.engine.point import Point
+from lexbandit.service.engine.snapshots import unpack, unpack_as_it_was
+from lexbandit.service.events import CorruptLog
+from lexbandit.service.storage import Storage
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine.engine import Engine
+
+log = logging.getLogger("lexbandit.service")
+
+# How often to say how far it is, in seconds.
+_TELL = 2.0
+_YEAR = 365.25 * 86_400.0
+# A changed definition learns so many events before it serves, more of them while another serves.
+_BEHIND = 20_000
+# So far may the clock be from the log's last event, in seconds.
+_FARTHEST = _YEAR
+
+
+def check_clock(ahead: float | None) -> None:
+    """Refuse a clock that is far from the log's last event: its time would stay in the log."""
+    if ahead is None or abs(ahead) <= _FARTHEST:
+        return
+    after = "after" if ahead > 0 else "before"
+    raise InvalidInput(
+        f"the clock is {abs(ahead) / _YEAR:.1f} years {after} the last event of the log. Set the "
+        "clock right; if it is right, start once with --accept-clock. The log's time never goes "
+        "back, so what a wrong clock writes cannot be mended."
+    )
+
+
+async def restored(
+    definitions: Mapping[str, Definition], storage: Storage
+) -> tuple[dict[str, Point], dict[str, Point]]:
+    """Return the points to serve, as their snapshots have them, and those to learn anew meanwhile.
+
+    Where a definition was changed, and a snapshot of the one before is much further in the log,
+    that one serves until the changed one has learned the log.
+    """
+    removed = await storage.removed()
+    first = await storage.first_events()
+    points, behind = {}, {}
+    for name, definition in definitions.items():
+        point = await _from_snapshot(definition, storage, removed)
+        if point is None:
+            point = Point(definition)
+            for event in first:
+                if event.point == name:
+                    point.fold(event)
+            point.seq = removed
+        former = await _former(definition, storage, point.seq + _BEHIND)
+        points[name] = point if former is None else former
+        if former is not None:
+            behind[name] = point
+    return points, behind
+
+
+async def _former(definition: Definition, storage: Storage, after: int) -> Point | None:
+    """Return a point under another definition from a snapshot later than an event, if one is."""
+    for key in await storage.snapshots():
+        if key.point != definition.name or key.definition == definition.fingerprint:
+            continue
+        if key.seq <= after:
+            return None  # so are all others: the newest come first
+        snapshot = await storage.load_snapshot(key.point, key.definition)
+        try:
+            if snapshot is not None and snapshot.seq > after:
+                point = unpack_as_it_was(key.point, snapshot.data)
+                point.seq = snapshot.seq
+                return point
+        except (InvalidInput, ValueError, KeyError, TypeError) as error:
+            log.warning("%s: a snapshot of before is not read: %s", key.point, error)
+    return None
+
+
+async def _from_snapshot(definition: Definition, storage: Storage, removed: int) -> Point | None:
+    """Return a point from its newest snapshot; None if the log says all that is known of it.
+
+    Where the log's beginning was removed, only the snapshots say what that taught.
+    """
+    name, fingerprint = definition.name, definition.fingerprint
+    snapshot = await storage.load_snapshot(name, fingerprint)
+    if snapshot is None or snapshot.seq < removed:
+        there = [key for key in await storage.snapshots() if key[:2] == (name, fingerprint)]
+        if removed and any(key.seq >= removed for key in there):
+            raise _lost(name, removed, "all of them are damaged")
+        return None
+    try:
+        point = unpack(definition, snapshot.data)
+    except (InvalidInput, ValueError, KeyError, TypeError) as error:
+        if removed:
+            raise _lost(name, removed, str(error)) from error
+        log.warning("%s: its snapshot is not read, its log is: %s", name, error)
+        return None
+    point.seq = snapshot.seq
+    return point
+
+
+def _lost(name: str, removed: int, reason: str) -> CorruptLog:
+    return CorruptLog(
+        f"the events up to {removed} were removed from the log, and the snapshots of {name} that "
+        f"hold what they taught cannot be read: {reason} Restore the log from a backup."
+    )
+
+
+def warn_of_log(definition: Definition) -> None:
+    """Say so if the log of a point will not tell what another policy would have done.
+
+    That takes probabilities of several arms in each decision: a policy that draws, or `explore`.
+    """
+    if definition.explore > 0.0 or len(definition.arms) == 1 or draws(definition):
+        return
+    log.warning(
+        "%s: the policy %r plays one arm for certain, and explore is 0, so the log will not tell "
+        "what another policy would have done (lexbandit evaluate). With explore = 0.05 it would.",
+        definition.name,
+        definition.policy,
+    )
+
+
+def draws(definition: Definition) -> bool:
+    """Tell whether a policy gives several arms a probability, where it saw little of two.
+
+    Both had rewards of 0 and 1, and one of them a single success more.
+    """
+    objectives = len(definition.objectives)
+    try:
+        policy = make_policy(
+            definition.policy or DEFAULT,
+            arms=2,
+            dimension=1,
+            objectives=objectives,
+            horizon=definition.horizon or 1_000,
+        )
+    except InvalidInput:  # a wrapper, or one with settings of its own: nothing is said of it
+        return True
+    contexts, arms = np.full((42, 1), 0.5), np.arange(42) % 2
+    rewards = np.tile((np.arange(42) // 2 % 2).astype(float)[:, np.newaxis], objectives)
+    rewards[0] = 1.0
+    policy.update_many(contexts, arms, rewards)
+    shares = policy.propensities_many(contexts[:1])[0]
+    return not bool((shares >= 1.0 - 1e-9).any())
+
+
+def found_in(point: Point) -> str:
+    """Say what the log has of a point."""
+    counts = point.counts
+    told = [counted(counts[f"{what}s"], what) for what in ("event", "decision", "reward")]
+    return f"{point.name}: {', '.join(told)}"
+
+
+@asynccontextmanager
+async def telling(folded: Callable[[], int]) -> AsyncIterator[None]:
+    """Say now and then how far the log was read: of a long one that takes a while."""
+
+    async def tell() -> None:
+        while True:
+            await asyncio.sleep(_TELL)
+            log.info("reading the log: %s so far", counted(folded(), "event"))
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+def report(points: Mapping[str, Point]) -> None:
+    """Say what of the log was found, and what of it could not be taken, after it was read."""
+    for name, point in points.items():
+        log.info("found %s", found_in(point))
+        if point.last_untaken is not None:
+            log.warning(
+                "%s: %d rows of the log were not taken in all, the last one of event %d",
+                name,
+                point.counts["untaken"],
+                point.last_untaken,
+            )
+
+
+def check_taken(points: Mapping[str, Point]) -> None:
+    """Refuse to forget, without being told so, what a changed definition has no place for."""
+    for name, point in points.items():
+        if point.unfit:
+            raise InvalidInput(
+                f"{name}: {point.unfit:,} decisions and rewards of the log do not fit its "
+                f"definition as it is now, the first one at {point.first_unfit} "
+                "Put the definition back, or give the changed point a new name, or start once with "
+                "--skip-untaken to go on without them; they stay in the log."
+            )
+
+
+async def begin(engine: "Engine") -> None:
+    """Write what a point's log begins with, and the arms that its definition has and it has not."""
+    for name, point in engine.points.items():
+        definition = point.definition
+        if not point.begun:
+            body = {"arms": list(definition.arms), "definition": definition.plain()}
+            await engine.append(name, "begin", body)
+        chooser = point.chooser
+        for arm in engine.definitions[name].arms:
+            if arm not in chooser.arms and arm not in chooser.retired:
+                await engine.add_arm(name, arm)
+        if chooser.due is not None:  # the log's time may have passed it while nobody served
+            await engine.append(name, "tick", {})

@@ -1,0 +1,1 @@
+"""From bytes to operations and back: connections, requests, access, answers."""

@@ -1,0 +1,275 @@
+"""The HTTP application: from a request to its answer."""
+
+import asyncio
+import logging
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from lexbandit.service import audit
+from lexbandit.service.dashboard.site import Site
+from lexbandit.service.engine.rows import LARGEST_BODY
+from lexbandit.service.http.access import Door
+from lexbandit.service.http.json_body import convert, decode
+from lexbandit.service.http.keys import Keys
+from lexbandit.service.http.messages import JSON, SAFE, ClientGone, HttpRequest, Reply
+from lexbandit.service.http.openapi import document
+from lexbandit.service.http.operations import OPERATIONS, Operation, Request, encode, rows_in
+from lexbandit.service.http.problems import (
+    CONTRADICTION,
+    INTERNAL,
+    INVALID,
+    MEDIA,
+    MEDIA_TYPE,
+    METHOD,
+    UNKNOWN,
+    Problem,
+    problem_of,
+    unknown_point,
+)
+from lexbandit.service.http.routing import Found, Router
+from lexbandit.service.log_format import REQUEST_ID
+from lexbandit.service.metrics import CONTENT_TYPE, Metrics
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine.engine import Engine
+
+log = logging.getLogger("lexbandit.service")
+access = logging.getLogger("lexbandit.service.access")
+
+# Bodies that take milliseconds to read, in bytes.
+_LARGE = 65_536
+# A load balancer asks for these by whatever name it likes; they say nothing of the points.
+_BY_ANY_NAME = (b"/health", b"/ready")
+# What a caller may call its request: it stands in log lines.
+_REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a body may be, in bytes."""
+
+    body: int = LARGEST_BODY
+
+
+class Answered(NamedTuple):
+    """A request that was answered; `point` is the decision point that it named."""
+
+    method: str
+    route: str
+    status: int
+    seconds: float
+    point: str | None
+    id: str
+    traceparent: str
+
+
+class App:
+    """Answers HTTP requests with what an engine says.
+
+    Every error is answered as a problem; one that nobody foresaw is logged and told as an error of
+    ours, without its text.
+    """
+
+    def __init__(
+        self, engine: "Engine", door: Door, limits: Limits | None = None, site: Site | None = None
+    ) -> None:
+        self.engine = engine
+        self.reading = 0
+        """How many requests wait for the rest of their bodies."""
+        self.metrics = Metrics(engine)
+        self.answered: Callable[[Answered], None] | None = None
+        """Is called with every request that was answered, if somebody wants to know."""
+        self._large = asyncio.Lock()
+        self._door = door
+        self._limits = limits or Limits()
+        self._site = site
+        own = (
+            Operation("GET", "/metrics", "read", self._tell_metrics, {200: "text/plain"}),
+            Operation("GET", "/openapi.json", "read", self._tell_document, {200: dict[str, Any]}),
+        )
+        self._operations = (*OPERATIONS, *own)
+        self._router = Router(self._operations, engine.points)
+
+    @property
+    def keys(self) -> Keys | None:
+        """The API keys that are taken; None if everybody is let in."""
+        return self._door.keys
+
+    async def _tell_metrics(self, engine: "Engine", request: Request) -> Reply:
+        """Tell the numbers that Prometheus gathers."""
+        await self.metrics.refresh()
+        return Reply(200, self.metrics.text(), CONTENT_TYPE)
+
+    async def _tell_document(self, engine: "Engine", request: Request) -> Reply:
+        """Describe this API: OpenAPI 3.1."""
+        return Reply(200, encode(document(self._operations, engine.points)))
+
+    async def __call__(self, request: HttpRequest) -> Reply:
+        """Answer a request."""
+        began = time.perf_counter()
+        id = _id_of(request.headers.get(b"x-request-id"))
+        REQUEST_ID.set(id.decode())
+        route, method = "other", request.method
+        found: Found | None = None
+        try:
+            if request.path not in _BY_ANY_NAME:
+                self._door.check_host(request.headers)
+            found = self._router.find(request.path)
+            if found is not None:
+                operation = _operation(found, method)
+                route = operation.path
+                reply = await self._do(operation, found, request)
+            elif self._site is not None and self._site.has(request):
+                route = "pages"
+                reply = await self._site(request)
+            else:
+                told = request.path.decode("latin-1")
+                raise Problem(UNKNOWN, f"there is nothing at {told}; see /openapi.json.")
+        except ClientGone:
+            raise
+        except Exception as error:
+            reply = self._problem(error, method, route)
+            if found is not None and reply.status == CONTRADICTION.status:
+                self.metrics.refused[found.point] += 1
+        # A point that there is not would be a label of the caller's making.
+        point = found.point if found is not None and found.known else None
+        seconds = time.perf_counter() - began
+        self._note(method, route, reply.status, seconds, point)
+        if self.answered is not None:
+            parent = request.headers.get(b"traceparent", b"").decode("latin-1")
+            self.answered(
+                Answered(method, route, reply.status, seconds, point, id.decode(), parent)
+            )
+        return reply._replace(headers=(*reply.headers, (b"x-request-id", id)))
+
+    async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:
+        """Let the caller in, read the request, and do what is asked."""
+        who, reads = "", False
+        if operation.role is None:
+            reads = self._door.reads(request.headers)
+        else:
+            who = self._door.admit(request.headers, operation.role, found.point or None)
+        if not found.known:
+            raise unknown_point(found.point, self.engine.points)
+        body = await self._body(operation, request) if operation.takes else None
+        if operation.path.endswith(":batch"):
+            self._door.count_rows(who, rows_in(body))
+        query = _query(operation.query, request.query) if operation.query else None
+        asked = Request(found.point, found.named, query, body, reads)
+        told = await operation.handler(self.engine, asked)
+        if operation.role == "admin":
+            audit.note(
+                f"{operation.method} {operation.path}", who, point=found.point, **found.named
+            )
+        return told if told.__class__ is Reply else Reply(200, encode(told))
+
+    async def _body(self, operation: Operation, request: HttpRequest) -> Any:
+        headers = request.headers
+        kind = headers.get(b"content-type", b"")
+        if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
+            none = not kind and headers.get(b"content-length", b"0") == b"0"
+            if not (operation.optional and none and b"transfer-encoding" not in headers):
+                told = kind.decode("latin-1") or "nothing"
+                raise Problem(MEDIA, f"Content-Type must be application/json, it says {told!r}.")
+        if kind != JSON or b"content-encoding" in headers:
+            _check_plain(kind, headers.get(b"content-encoding", b"identity"))
+        self.reading += 1
+        try:
+            body = await request.body(self._limits.body)
+        finally:
+            self.reading -= 1
+        if not body and operation.optional:
+            return None
+        if len(body) <= _LARGE:
+            value = decode(body)
+            return convert(value, operation.form(value))
+        async with self._large:  # one at a time: what is decoded takes many times its size
+            value = decode(body)
+            await asyncio.sleep(0)  # let others be answered
+            return convert(value, operation.form(value))
+
+    def _problem(self, error: Exception, method: str, route: str) -> Reply:
+        problem = problem_of(error)
+        if problem is None:
+            log.exception("method=%s route=%s failed", method, route)
+            problem = Problem(INTERNAL, "it was logged; nothing is known to have changed.")
+        headers = (*SAFE, *problem.headers.items())
+        return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
+
+    def note_refused(self, status: int) -> None:
+        """Count what was refused because it could not be read as a request."""
+        self.metrics.count("unread", "unread", status)
+        access.debug("method=unread route=unread status=%d", status)
+
+    def _note(
+        self, method: str, route: str, status: int, seconds: float, point: str | None
+    ) -> None:
+        self.metrics.note(method, route, status, seconds, point)
+        if access.isEnabledFor(logging.DEBUG):
+            access.debug(
+                "method=%s route=%s status=%d seconds=%.6f", method, route, status, seconds
+            )
+
+
+def _id_of(given: bytes | None) -> bytes:
+    """Return the id of a request: the caller's own, if it is short and plain, or a random one."""
+    if given is not None and _REQUEST_ID.fullmatch(given):
+        return given
+    return b"%016x" % random.getrandbits(64)
+
+
+def _operation(found: Found, method: str) -> Operation:
+    operation = found.methods.get(method)
+    if operation is None and method == "HEAD":
+        operation = found.methods.get("GET")
+    if operation is None:
+        allow = ", ".join(found.methods)
+        raise Problem(
+            METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
+        )
+    return operation
+
+
+def _check_plain(kind: bytes, coding: bytes) -> None:
+    """Refuse a body that is packed, or in letters other than UTF-8."""
+    if coding.strip().lower() != b"identity":
+        told = coding.decode("latin-1")
+        raise Problem(MEDIA, f"Content-Encoding is {told!r}: send the body as it is, not packed.")
+    for parameter in kind.lower().split(b";")[1:]:
+        name, _, value = parameter.strip().partition(b"=")
+        if name == b"charset" and value.strip(b'"') not in (b"utf-8", b"utf8"):
+            told = value.decode("latin-1")
+            raise Problem(MEDIA, f"the charset of Content-Type is {told!r}: JSON is UTF-8.")
+
+
+def _query(type: type[Any], given: bytes) -> Any:
+    """Return the query of a request: texts that are read as the type says."""
+    try:
+        pairs = parse_qsl(
+            given.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(given),
+            errors="strict",
+        )
+    except ValueError as error:
+        raise Problem(INVALID, f"the query cannot be read: {error}.") from None
+    told, known = dict(pairs), type.__struct_fields__
+    for name in told:
+        if name not in known:
+            raise Problem(INVALID, f"the query has {name!r}; known: {', '.join(known)}.")
+    if len(told) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise Problem(INVALID, f"{twice!r} stands twice in the query.")
+    try:
+        return msgspec.convert(told, type, strict=False)
+    except msgspec.ValidationError as error:
+        name = str(error).rpartition("`$.")[2].rstrip("`")
+        raise Problem(INVALID, f"in the query: {error}, got {told[name]!r}.") from None

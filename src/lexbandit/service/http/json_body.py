@@ -1,0 +1,204 @@
+"""JSON without its loose ends: one value a key, numbers that are numbers, text that is UTF-8."""
+
+import json
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from lexbandit.service.engine.rows import LONGEST_ID
+from lexbandit.service.http.json_numbers import unheld
+from lexbandit.service.http.problems import INVALID, MALFORMED, Problem
+
+T = TypeVar("T")
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_INDEX = re.compile(r"\[\d+\]")
+
+# What an object that must not be empty has, by its field; rewards, where it is another one.
+_ENTRIES = {"contexts": "feature", "prior": "mean"}
+
+
+class _Twice(ValueError):
+    """A key stands twice in one object."""
+
+
+class _NoNumber(ValueError):
+    """NaN, Infinity or -Infinity stands where a number may."""
+
+
+def _no_number(name: str) -> None:
+    raise _NoNumber(name)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; a key twice is refused, since readers differ in which one they take."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _Twice(key)
+            seen.add(key)
+    return made
+
+
+def _keys(value: Any) -> int:
+    """Return how many keys there are in a decoded value."""
+    if isinstance(value, dict):
+        return len(value) + sum(_keys(one) for one in value.values() if type(one) in _NESTED)
+    if isinstance(value, list):
+        return sum(_keys(one) for one in value if type(one) in _NESTED)
+    return 0
+
+
+_NESTED = frozenset((dict, list))
+# The largest double has so many digits: a whole number with fewer is a finite double.
+_DIGITS = 309
+_LONG = b"0" * _DIGITS
+_AS_ZEROS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else 0 for byte in range(256))
+# Made once: json.loads would make one for every body.
+_SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
+
+
+def decode(body: bytes) -> Any:
+    """Return the value of a JSON text; whatever is not strictly JSON is refused.
+
+    msgspec reads it: it refuses NaN, Infinity, decimals that no float can hold, half surrogates and
+    text that is not UTF-8. It takes whole numbers of any length, so long runs of digits are looked
+    at again: every number must be a finite double. It takes the last of two equal keys, so where
+    there may be such the standard library looks for them: every key is followed by a colon, so if
+    there are as many keys as colons, none was lost.
+    """
+    if not body.strip():
+        raise Problem(MALFORMED, "the body is empty; it is to be JSON.")
+    try:
+        value = msgspec.json.decode(body)
+        if _keys(value) != body.count(b":"):
+            _SCANNER.raw_decode(body.decode().lstrip())
+        if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS):
+            _refuse_unheld(body.decode())
+    except _Twice as error:
+        raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
+    except RecursionError:
+        raise Problem(MALFORMED, "the JSON is nested too deeply.") from None
+    except UnicodeDecodeError as error:
+        raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise Problem(MALFORMED, f"{_why(body, error)}.") from None
+    return value
+
+
+def _refuse_unheld(text: str) -> None:
+    """Refuse a text with a number that no double holds; digits in a string are fine."""
+    found = unheld(text)
+    if found is not None:
+        raise Problem(MALFORMED, f"{found}.")
+
+
+def _why(body: bytes, error: Exception) -> str:
+    """Return why a body cannot be read: msgspec's own words, but for what people do send."""
+    try:
+        text = body.decode()
+        found = unheld(text)
+        if found is not None:
+            return found
+        _SCANNER.raw_decode(text.lstrip())
+    except _NoNumber as name:
+        return (
+            f"the body is not JSON: it has {name}, and JSON has neither NaN nor Infinity; a value "
+            "that is missing is left out, and a feature may be null"
+        )
+    except (ValueError, RecursionError):
+        pass  # the standard library takes offence at something else
+    return f"the body is not JSON: {error}"
+
+
+def convert(value: Any, type: type[T]) -> T:
+    """Return a decoded value as the type wanted; one that does not fit is refused with its place.
+
+    The types bound the depth: whatever is nested deeper than they are does not fit.
+    """
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        raise Problem(
+            INVALID, f"{_in_words(_with_keys(str(error), value, type), value, type)}."
+        ) from None
+
+
+def _with_keys(message: str, value: Any, type: Any) -> str:
+    """Return msgspec's message with the keys that it leaves out, as `$.context[...]`."""
+    told, _, path = message.partition(" - at `")
+    node, place = value, "$"
+    passed: list[tuple[list[Any], Any]] = []
+    for field, index in _STEP.findall(path):
+        key: Any = field
+        if index == "...":
+            for rows, row in passed:
+                rows[:] = [row]  # those before it are fine and need not be looked at again
+            key = _culprit(message, node, value, type)
+        elif index:
+            key = int(index)
+            passed.append((node, node[key]))
+        if key is None:
+            return message
+        place += f".{key}" if isinstance(key, str) else f"[{key}]"
+        node = node[key]
+    return f"{told} - at `{place}`" if path else told
+
+
+def _in_words(message: str, value: Any, type: Any) -> str:
+    """Return msgspec's message; where it has a type's words for a rule, with the rule itself."""
+    told, at, place = message.partition(" - at `")
+    field = _STEP.sub(r".\1", place).rstrip("`").rpartition(".")[2]
+    if told == "Expected `object` of length >= 1":
+        told = f"at least one {_ENTRIES.get(field, 'reward')} is needed"
+    elif field == "id" and told.startswith(("Expected `str` matching", "Expected `str` of length")):
+        told = (
+            f"an id begins with a letter or digit and has up to {LONGEST_ID} visible characters, "
+            "no spaces"
+        )
+    elif told.startswith("Object contains unknown field"):
+        if _without_context(place, value, type):
+            told += ' (the features go into "context")'
+        told += f"; known: {', '.join(_fields(place, type))}"
+    return told + at + place
+
+
+def _fields(place: str, type: Any) -> list[str]:
+    """Return the names of the fields that an object at a place may have."""
+    info: Any = msgspec.inspect.type_info(type)
+    for field, _ in _STEP.findall(place):
+        info = next(f.type for f in info.fields if f.name == field) if field else info.item_type
+    return [field.name for field in info.fields]
+
+
+def _without_context(place: str, value: Any, type: Any) -> bool:
+    """Tell whether a body, or the row of a batch at this place, should have a context."""
+    row = re.fullmatch(r"\$\.decisions\[(\d+)\]`", place)
+    if row is not None:
+        return "context" not in value["decisions"][int(row[1])]
+    return "context" in getattr(type, "__struct_fields__", ()) and "context" not in value
+
+
+def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:
+    """Return the key of an object for which the message is told: the first that is wrong.
+
+    It is found by halving: an object may have as many keys as a body can hold.
+    """
+    entries = list(node.items())
+    wanted = _INDEX.sub("[]", message)
+
+    def is_in(some: list[tuple[str, Any]]) -> bool:
+        node.clear()
+        node.update(some)
+        try:
+            msgspec.convert(value, type)
+        except msgspec.ValidationError as error:
+            return _INDEX.sub("[]", str(error)) == wanted
+        return False
+
+    while len(entries) > 1:
+        half = len(entries) // 2
+        entries = entries[:half] if is_in(entries[:half]) else entries[half:]
+    return entries[0][0] if is_in(entries) else None

@@ -1,0 +1,253 @@
+"""The operations of the HTTP API: one table that the router, the docs and the metrics read."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from lexbandit.errors import InvalidInput, UnknownName
+from lexbandit.service.engine.arms import arms_ever, check_allowed
+from lexbandit.service.engine.rows import LARGEST_BODY, DecisionRow, at_row
+from lexbandit.service.events import Stored
+from lexbandit.service.http import schemas as s
+from lexbandit.service.http.json_body import convert
+from lexbandit.service.http.keys import Role
+from lexbandit.service.http.messages import SAFE, Reply
+from lexbandit.service.http.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
+
+if TYPE_CHECKING:
+    from lexbandit.service.engine.engine import Engine
+
+LINES = b"application/x-ndjson"
+NEXT = b"next-since"
+# So many events are read at once, and an answer ends when it has so many bytes.
+_PAGE, _ENOUGH = 64, LARGEST_BODY
+
+
+class Request(NamedTuple):
+    """What an operation is given: the point, what else the path names, the query and the body.
+
+    `reads`, where no role is needed: the caller has the role read nevertheless.
+    """
+
+    point: str
+    named: Mapping[str, str]
+    query: Any
+    body: Any
+    reads: bool = False
+
+
+Handler = Callable[["Engine", Request], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation.
+
+    role       which a caller needs; None for everybody
+    takes      the types the body may have; none if there is no body
+    gives      by status, the types the answer may have, or its media type if it is no JSON
+    problems   which can come besides those that every operation has
+    optional   the body may be left out
+    """
+
+    method: str
+    path: str
+    role: Role | None
+    handler: Handler
+    gives: Mapping[int, Any]
+    takes: tuple[Any, ...] = ()
+    query: type[Any] | None = None
+    problems: tuple[int, ...] = ()
+    optional: bool = False
+
+    def form(self, value: Any) -> Any:
+        """Return which of the types a body is to have: columns are known by their contexts."""
+        columns = len(self.takes) > 1 and isinstance(value, dict) and "contexts" in value
+        return self.takes[1 if columns else 0]
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a line."""
+        return (self.handler.__doc__ or "").partition("\n")[0]
+
+
+async def decide(engine: "Engine", request: Request) -> s.Decision:
+    """Decide: returns the arm to play. The same id and context again give the same answer."""
+    asked: s.DecisionRequest = request.body
+    if asked.allowed is not None:
+        check_allowed(asked.allowed, arms_ever(engine.points[request.point].chooser))
+    return s.Decision(*await engine.decide(request.point, asked.context, asked.allowed, asked.id))
+
+
+async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | s.ColumnsReply:
+    """Decide many at once, in rows or in columns: all of them, or none."""
+    asked = request.body
+    most = arms_ever(engine.points[request.point].chooser)
+    if isinstance(asked, s.DecisionColumns):
+        check_allowed(asked.allowed, most)
+        many = await engine.decide_columns(request.point, asked.contexts, asked.allowed)
+        return s.ColumnsReply(many.ids, many.arms, [*many.propensities], many.policy_version)
+    for n, row in enumerate(asked.decisions):
+        try:
+            check_allowed(row.allowed, most)
+        except InvalidInput as error:
+            raise at_row(error, n, len(asked.decisions)) from None
+    rows = [DecisionRow(row.context, row.allowed, row.id) for row in asked.decisions]
+    made = await engine.decide_many(request.point, rows)
+    return s.DecisionsReply([s.Decision(*one) for one in made])
+
+
+def rows_in(batch: Any) -> int:
+    """Return how many rows a batch has."""
+    if isinstance(batch, s.DecisionColumns):
+        return max(map(len, batch.contexts.values()), default=0)
+    return len(batch.decisions if isinstance(batch, s.DecisionRows) else batch.rewards)
+
+
+async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
+    """Look a decision up: its arm, and the rewards that were told."""
+    return s.FoundDecision(*await engine.decision(request.point, request.named["id"]))
+
+
+async def reward(engine: "Engine", request: Request) -> s.RewardReply:
+    """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
+    return s.RewardReply(*await engine.reward(request.point, request.named["id"], request.body))
+
+
+async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
+    """Tell rewards of many decisions: all of them, or none."""
+    rows = [(row.id, row.values) for row in request.body.rewards]
+    told = await engine.reward_many(request.point, rows)
+    return s.RewardsReply([s.RewardReply(*one) for one in told])
+
+
+async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
+    """Explain which arm would be chosen in a context, and why. Nothing is decided."""
+    check_allowed(request.body.allowed, arms_ever(engine.points[request.point].chooser))
+    told = engine.explain(request.point, request.body.context, request.body.allowed)
+    arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in told.arms]
+    likely = list(told.likely)
+    return s.ExplainReply(arms, likely, told.reason, told.level, told.confidence, str(told))
+
+
+async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
+    """Summarize what was earned, beside what always playing each arm would have given."""
+    told = msgspec.to_builtins(engine.summary(request.point))
+    point = engine.points[request.point]
+    known = {
+        "counts": dict(point.counts),
+        "contexts": {name: dict(notes) for name, notes in point.chooser.contexts.counts.items()},
+        "outside": dict(point.chooser.outside),
+        "seq": point.seq,
+        "policy_version": point.version,
+    }
+    return convert({**told, **known}, s.SummaryReply)
+
+
+async def arms(engine: "Engine", request: Request) -> s.ArmsReply:
+    """List the arms, those that are retired too."""
+    chooser = engine.points[request.point].chooser
+    gone = chooser.retired
+    return s.ArmsReply([s.Arm(arm, retired=arm in gone) for arm in (*chooser.arms, *gone)])
+
+
+async def put_arm(engine: "Engine", request: Request) -> Reply:
+    """Add an arm, or take a retired one back with all it learned; again changes nothing."""
+    asked: s.ArmRequest = request.body or s.ArmRequest()
+    arm = request.named["arm"]
+    prior = asked.prior or None
+    weight = int(asked.weight) if asked.weight else None
+    added = await engine.add_arm(request.point, arm, prior, weight)
+    return Reply(201 if added else 200, encode(s.ArmReply(arm, retired=False, changed=added)))
+
+
+async def retire_arm(engine: "Engine", request: Request) -> s.ArmReply:
+    """Retire an arm: it is no longer chosen, and rewards of its decisions are still taken."""
+    arm = request.named["arm"]
+    try:
+        retired = await engine.retire_arm(request.point, arm)
+    except UnknownName as error:
+        raise Problem(UNKNOWN, str(error)) from None
+    except InvalidInput as error:  # it is the last one
+        raise Problem(CONTRADICTION, str(error)) from None
+    return s.ArmReply(arm, retired=True, changed=retired)
+
+
+async def log(engine: "Engine", request: Request) -> Reply:
+    """Read the log: one event a line. The header Next-Since says where to go on."""
+    since, left, size = request.query.since, request.query.limit, 0
+    end = engine.seq
+    lines: list[bytes] = []
+    while left > 0 and size < _ENOUGH:
+        events = await engine.read_log(request.point, since, min(left, _PAGE))
+        if not events:
+            since = max(since, end)  # what other points wrote need not be read again
+            break
+        lines += [line_of(event) for event in events]
+        size += sum(len(event.body) for event in events)
+        since, left = events[-1].seq, left - len(events)
+    return Reply(200, b"".join(lines), LINES, (*SAFE, (NEXT, str(since).encode())))
+
+
+def line_of(event: Stored) -> bytes:
+    """Return an event as a line of JSON: its place, time and kind, then what it says."""
+    head = encode({"seq": event.seq, "time": event.time, "kind": event.kind})
+    rest = event.body[1:]
+    return b"%s%s%s\n" % (head[:-1], b"" if rest.lstrip().startswith(b"}") else b",", rest)
+
+
+async def points(engine: "Engine", _request: Request) -> s.PointsReply:
+    """List the decision points."""
+    return s.PointsReply(list(engine.points))
+
+
+async def point(engine: "Engine", request: Request) -> s.PointReply:
+    """Show a decision point's definition and its arms."""
+    found = engine.points[request.point]
+    return s.PointReply(found.name, list(found.chooser.arms), found.definition.plain())
+
+
+async def health(_engine: "Engine", _request: Request) -> s.StateReply:
+    """Tell that the process is alive."""
+    return s.StateReply("alive")
+
+
+async def ready(engine: "Engine", request: Request) -> s.StateReply:
+    """Tell whether requests can be served now; why not is told to the role read only."""
+    if engine.draining:
+        raise unavailable("the service is about to end; requests are still answered.")
+    if engine.trouble is not None:
+        why = engine.trouble if request.reads else "a key with the role read is told why."
+        raise unavailable(why)
+    return s.StateReply("ready", dict(engine.replay_progress) if request.reads else {})
+
+
+encode = msgspec.json.Encoder().encode
+
+OPERATIONS = (
+    Operation("POST", "/v1/{point}/decisions", "decide", decide,
+        {200: s.Decision}, (s.DecisionRequest,), problems=(409,)),
+    Operation("POST", "/v1/{point}/decisions:batch", "decide", decide_many,
+        {200: (s.DecisionsReply, s.ColumnsReply)}, (s.DecisionRows, s.DecisionColumns),
+        problems=(409,)),
+    Operation("GET", "/v1/{point}/decisions/{id}", "read", decision, {200: s.FoundDecision}),
+    Operation("POST", "/v1/{point}/decisions/{id}/rewards", "reward", reward,
+        {200: s.RewardReply}, (s.Rewards,), problems=(409,)),
+    Operation("POST", "/v1/{point}/rewards:batch", "reward", reward_many,
+        {200: s.RewardsReply}, (s.RewardRows,), problems=(409,)),
+    Operation("POST", "/v1/{point}/explain", "read", explain,
+        {200: s.ExplainReply}, (s.ExplainRequest,)),
+    Operation("GET", "/v1/{point}/summary", "read", summary, {200: s.SummaryReply}),
+    Operation("GET", "/v1/{point}/arms", "read", arms, {200: s.ArmsReply}),
+    Operation("PUT", "/v1/{point}/arms/{arm}", "admin", put_arm,
+        {200: s.ArmReply, 201: s.ArmReply}, (s.ArmRequest,), problems=(409,), optional=True),
+    Operation("DELETE", "/v1/{point}/arms/{arm}", "admin", retire_arm, {200: s.ArmReply},
+        problems=(409,)),
+    Operation("GET", "/v1/{point}/log", "read", log, {200: LINES.decode()}, query=s.LogQuery),
+    Operation("GET", "/v1", "read", points, {200: s.PointsReply}),
+    Operation("GET", "/v1/{point}", "read", point, {200: s.PointReply}),
+    Operation("GET", "/health", None, health, {200: s.StateReply}),
+    Operation("GET", "/ready", None, ready, {200: s.StateReply}, problems=(503,)),
+)  # fmt: skip

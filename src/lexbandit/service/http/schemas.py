@@ -1,0 +1,320 @@
+"""What goes over the wire: one class a body. The OpenAPI document is made of these."""
+
+import re
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from lexbandit.errors import InvalidInput
+from lexbandit.service.engine.rows import LONGEST_ID
+
+MOST_ROWS = 10_000
+LONGEST_ARM = 200
+
+# A feature's value: a number, a category, a flag, a vector, or nothing.
+Value = None | bool | int | float | str | list[float]
+Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
+Allowed = Annotated[
+    Annotated[list[str], Meta(min_length=1)] | None,
+    Meta(description="The arms that may be chosen; all, if it is left out."),
+]
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern="^[0-9A-Za-z][!-~]*$",
+        description="Begins with a letter or digit; visible ASCII characters, no spaces.",
+    ),
+]
+KnownId = Annotated[
+    str,
+    Meta(min_length=1, max_length=LONGEST_ID, description="The id of a decision that was made."),
+]
+Rewards = Annotated[
+    dict[str, float],
+    Meta(min_length=1, description="Objectives and their values, in their own units."),
+]
+# None where the policy knows no closed form of it.
+Propensity = float | None
+
+
+# Control and format characters, and ends of lines: a name that has any is not what it looks like.
+_HIDDEN = (
+    "\\x00-\\x1f\\x7f-\\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f"
+)
+# Persian and many pictures need these two, between others.
+_JOINING = "\u200c\u200d"
+ARM_PATTERN = rf"^[^\s{_HIDDEN}{_JOINING}]([^{_HIDDEN}]*[^\s{_HIDDEN}{_JOINING}])?$"
+# In a path these are steps, and clients take them.
+NO_ARMS = (".", "..")
+_ARM = re.compile(ARM_PATTERN)
+
+
+def arm_name(arm: str) -> str:
+    """Return the name of a new arm, if a path can hold it and people can tell it from others."""
+    if len(arm) > LONGEST_ARM or arm in NO_ARMS or not _ARM.fullmatch(arm):
+        raise InvalidInput(
+            f"an arm's name has 1 to {LONGEST_ARM} characters, no spaces at its ends and no "
+            f"control characters or others that cannot be seen, and is not '.' or '..', got "
+            f"{arm!r}."
+        )
+    return arm
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """A body in which every field is known."""
+
+
+class DecisionRequest(Strict):
+    """Asks for a decision; `id` is the caller's own, to ask again by."""
+
+    context: Context
+    allowed: Allowed = None
+    id: Id | None = None
+
+
+class Decision(Struct):
+    """A decision that was made; it is on disk."""
+
+    id: str
+    arm: str
+    propensity: Propensity
+    policy_version: int
+
+
+class FoundDecision(Struct):
+    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
+
+    `rewards` were told in time, `late` after it. `time` is when it was made, in seconds since 1970.
+    """
+
+    id: str
+    arm: str
+    propensity: Propensity
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
+class DecisionRows(Strict):
+    """Asks for many decisions, one a row."""
+
+    decisions: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ROWS)]
+
+
+class DecisionColumns(Strict):
+    """Asks for many decisions, by columns: the fast form. One list of allowed arms for all."""
+
+    contexts: Annotated[
+        dict[str, Annotated[list[Value], Meta(min_length=1, max_length=MOST_ROWS)]],
+        Meta(min_length=1, description="One list of values a feature, all of one length."),
+    ]
+    allowed: Allowed = None
+
+
+class DecisionsReply(Struct):
+    """Many decisions, in the order asked for."""
+
+    decisions: list[Decision]
+
+
+class ColumnsReply(Struct):
+    """Many decisions by columns, in the order asked for."""
+
+    ids: list[str]
+    arms: list[str]
+    propensities: list[Propensity]
+    policy_version: int
+
+
+class RewardReply(Struct):
+    """What became of a reward: it is on disk, and learned unless it came too late."""
+
+    id: str
+    learned: bool
+    late: bool
+
+
+class RewardRow(Strict):
+    """Rewards of one decision."""
+
+    id: KnownId
+    values: Rewards
+
+
+class RewardRows(Strict):
+    """Rewards of many decisions."""
+
+    rewards: Annotated[list[RewardRow], Meta(min_length=1, max_length=MOST_ROWS)]
+
+
+class RewardsReply(Struct):
+    """What became of many rewards, in the order told."""
+
+    rewards: list[RewardReply]
+
+
+class ExplainRequest(Strict):
+    """Asks why an arm would be chosen; nothing is decided."""
+
+    context: Context
+    allowed: Allowed = None
+
+
+class EstimateReply(Struct):
+    """What is known of an objective of an arm; null while nothing was observed.
+
+    `low` and `high` are the ends of a credible interval of the reply's `level`, if it has one.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    observations: int
+
+
+class ArmExplanation(Struct):
+    """What is known of an arm in a context.
+
+    `within` is the probability that it is within the tolerances of the best arm; null for a policy
+    that knows none. `as_good`: by the estimates it is.
+    """
+
+    name: str
+    allowed: bool
+    retired: bool
+    plays: int
+    estimates: dict[str, EstimateReply]
+    as_good: bool
+    why: str
+    propensity: Propensity
+    within: float | None
+
+
+class ExplainReply(Struct):
+    """Why an arm would be chosen: in fields, and as a text to print.
+
+    `level` is the probability of the credible intervals; null for a policy whose intervals are not
+    calibrated. `confidence` is the probability that the arm that would be chosen is within the
+    tolerances of the best; null for a policy that knows none.
+    """
+
+    arms: list[ArmExplanation]
+    likely: list[str]
+    reason: str
+    level: float | None
+    confidence: float | None
+    text: str
+
+
+class MeanReply(Struct):
+    """An average of rewards with a 95 % interval; null where nothing is known."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+class DifferenceReply(Struct):
+    """How much better the chooser did in one objective than always playing one arm would have.
+
+    In the objective's own units, positive is better for the chooser; null where it cannot be told.
+    `low` and `high` are the ends of an interval that covers the truth with the probability `level`.
+    It is over the rewarded `decisions` in which the arm was allowed; in `tried` of them it was
+    played, and in the share `modelled` it had next to no chance, so that the policy's model says
+    what it would have given.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    level: float
+    decisions: int
+    tried: int
+    modelled: float
+
+
+class SummaryReply(Struct):
+    """What was earned so far, and what always playing each arm would have given instead.
+
+    `against` has a difference for each arm and objective. `counts` says how often what happened.
+    `contexts` has the features that were taken otherwise than given, and how often; `outside` the
+    rewards that were outside their objective's range.
+    """
+
+    received: dict[str, MeanReply]
+    against: dict[str, dict[str, DifferenceReply]]
+    plays: dict[str, int]
+    decisions: int
+    waiting: int
+    counts: dict[str, int]
+    contexts: dict[str, dict[str, int]]
+    outside: dict[str, int]
+    seq: int
+    policy_version: int
+
+
+class ArmRequest(Strict):
+    """A new arm's prior: as if `weight` rewards of these means had come. Both, or neither."""
+
+    prior: Rewards | UnsetType = UNSET
+    weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)] | UnsetType = UNSET
+
+
+class ArmReply(Struct):
+    """An arm; `changed` is false if it was so already."""
+
+    name: str
+    retired: bool
+    changed: bool
+
+
+class Arm(Struct):
+    """An arm; a retired one is no longer chosen."""
+
+    name: str
+    retired: bool
+
+
+class ArmsReply(Struct):
+    """All arms there ever were."""
+
+    arms: list[Arm]
+
+
+class PointsReply(Struct):
+    """The decision points."""
+
+    points: list[str]
+
+
+class PointReply(Struct):
+    """A decision point: its definition as in the configuration, and its arms as they are now."""
+
+    name: str
+    arms: list[str]
+    definition: dict[str, Any]
+
+
+class StateReply(Struct, omit_defaults=True):
+    """Whether all is well.
+
+    `replaying` has the points that learn the log anew under a changed definition, and how far they
+    are, from 0 to 1; until then the definition of before serves.
+    """
+
+    status: str
+    replaying: dict[str, float] = {}
+
+
+class LogQuery(Strict):
+    """Which events: those after `since`, at most `limit`."""
+
+    since: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    limit: Annotated[int, Meta(ge=1, le=MOST_ROWS)] = 1000

@@ -1,0 +1,78 @@
+"""Remove or replace the contexts of decisions for good: in the log, in memory and in snapshots.
+
+What the policy learned are sums over many decisions; they stay. So a state that is made of the log
+anew, as after a changed definition, differs by what the erased decisions taught.
+"""
+
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from typing import Any
+
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.events import Stored, body_of, read_body
+from lexbandit.service.maintenance.export import rows_of
+
+_PAGE = 200
+
+Match = Callable[[Mapping[str, Any]], bool]
+
+
+def of_ids(ids: Collection[str]) -> Match:
+    """Match decisions by their ids."""
+    wanted = set(ids)
+    return lambda row: row["id"] in wanted
+
+
+def of_unit(feature: str, value: str) -> Match:
+    """Match decisions in whose context a feature has a value, as text."""
+    return lambda row: str((row["context"] or {}).get(feature)) == value
+
+
+async def erase(
+    engine: Engine, point: str, match: Match, replacing: Mapping[str, Any] | None = None
+) -> int:
+    """Erase the contexts of the decisions that match; returns how many there are.
+
+    `replacing` has new values of features; then the others stay. Whoever asks a second time, such
+    as after a kill, does what is left to do.
+    """
+    engine.point(point)
+    ids = [row["id"] async for _, rows in _matching(engine, point, match) for row in rows]
+    if not ids:
+        return 0
+    await engine.append(point, "erase", {"ids": ids})
+    seq = engine.seq
+    await engine.keep_snapshots()
+    async for event, rows in _matching(engine, point, match):
+        await engine.storage.rewrite([_without(event, {row["id"] for row in rows}, replacing)])
+    await engine.storage.remove_snapshots(point, seq)
+    await engine.storage.shrink()
+    return len(ids)
+
+
+async def _matching(
+    engine: Engine, point: str, match: Match
+) -> AsyncIterator[tuple[Stored, list[dict[str, Any]]]]:
+    """Yield events of decisions that match, and these."""
+    seq = 0
+    while page := await engine.storage.read_since(seq, _PAGE, point):
+        seq = page[-1].seq
+        for event in page:
+            if event.kind == "decisions":
+                rows = [row for row in rows_of(read_body(event)) if row["context"] and match(row)]
+                if rows:
+                    yield event, rows
+
+
+def _without(event: Stored, ids: set[str], replacing: Mapping[str, Any] | None) -> Stored:
+    """Return an event of decisions without the contexts of some of them."""
+    body = read_body(event)
+    rows = [_erased(row, replacing) if row["id"] in ids else row for row in rows_of(body)]
+    head: dict[str, Any] = {key: body[key] for key in ("by", "version", "seen") if key in body}
+    return event._replace(body=body_of({**head, "rows": rows}))
+
+
+def _erased(row: dict[str, Any], replacing: Mapping[str, Any] | None) -> dict[str, Any]:
+    left = {key: value for key, value in row.items() if key != "key"}
+    if replacing is None:
+        return {**left, "context": None}
+    return {**left, "context": {**row["context"], **replacing}}

@@ -1,0 +1,287 @@
+"""A decision point's log as a table: one row a decision, with its rewards beside it.
+
+Rewards come long after their decisions, so the log is first sorted into a file on disk; then rows
+are written out in their order. Neither step holds more than a page of it in memory.
+"""
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from lexbandit._internal.files import placing
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.service.events import Stored, read_body
+from lexbandit.service.storage import Storage
+
+FORMATS = ("parquet", "csv", "jsonl")
+# So many events are read at once: one may hold ten thousand decisions.
+_PAGE = 50
+_ROWS = 20_000
+
+_SORTED = """
+CREATE TABLE decisions (
+    n INTEGER PRIMARY KEY, id TEXT, seq INTEGER, time REAL, arm TEXT, propensity REAL,
+    version INTEGER, allowed TEXT, context TEXT
+);
+CREATE INDEX by_id ON decisions (id, seq);
+CREATE TABLE rewards (
+    n INTEGER, name TEXT, value REAL, time REAL, PRIMARY KEY (n, name)
+) WITHOUT ROWID;
+"""
+# An id may be used again when its first decision is over. Whoever decided had then seen the first
+# one. Two replicas that were asked at once had not seen each other's: there the first one counts.
+_DECISION = """
+INSERT INTO decisions (id, seq, time, arm, propensity, version, allowed, context)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+WHERE NOT EXISTS (SELECT 1 FROM decisions WHERE id = ?1 AND seq > ?9)
+"""
+# A reward belongs to the last decision of its id before it.
+_REWARD = """
+INSERT OR IGNORE INTO rewards
+SELECT n, ?2, ?3, ?4 FROM decisions WHERE id = ?1 ORDER BY seq DESC LIMIT 1
+"""
+
+
+class Exported(NamedTuple):
+    """How many decisions were written, and how many more rows of the log only repeat one."""
+
+    rows: int
+    repeated: int
+
+
+def format_of(path: Path) -> str:
+    """Return the format that a file's name asks for."""
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in FORMATS:
+        raise InvalidInput(
+            f"{path} must end in .{', .'.join(FORMATS[:-1])} or .{FORMATS[-1]}: that is its format."
+        )
+    return ending
+
+
+async def export(
+    storage: Storage, point: str, path: Path, last: int | None = None, *, since: int = 0
+) -> Exported:
+    """Write the decisions of a point to a file, whole or not at all.
+
+    With `last`, those up to this event, and their rewards, also where these came later. With
+    `since`, those after this event.
+    """
+    format = format_of(path)
+    with placing(path) as place, tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made:
+        folder = Path(made)
+        sorted_log = _SortedLog(folder / "sorted.db")
+        try:
+            points = await storage.points()
+            if point not in points:
+                raise unknown_name("decision point", point, points)
+            await _sort(storage, point, sorted_log, last, since)
+            whole = folder / f"whole.{format}"
+            rows = _write(sorted_log, format, folder, whole)
+        finally:
+            sorted_log.connection.close()
+        os.replace(whole, path)
+    return Exported(rows, sorted_log.repeated)
+
+
+async def _sort(
+    storage: Storage, point: str, sorted_log: "_SortedLog", last: int | None, since: int
+) -> None:
+    """Sort the events of a point."""
+    for event in await storage.first_events():
+        if event.point == point:
+            sorted_log.take(event)
+    seq = since
+    while page := await storage.read_since(seq, _PAGE, point):
+        seq = page[-1].seq
+        for event in page:
+            if last is None or event.seq <= last or event.kind != "decisions":
+                sorted_log.take(event)
+
+
+class _SortedLog:
+    """The log in a file: decisions in their order, rewards by decision; the first of each counts.
+
+    `kinds` has the types of values that each feature had; `objectives` are all there ever were.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
+        self.connection.execute("PRAGMA journal_mode = OFF")
+        self.connection.execute("PRAGMA synchronous = OFF")
+        self.connection.executescript(_SORTED)
+        self.kinds: dict[str, set[type]] = {}
+        self.objectives: list[str] = []
+        self.repeated = 0
+
+    def take(self, event: Stored) -> None:
+        """Take the decisions and rewards of an event."""
+        if event.kind == "decisions":
+            self._decisions(event)
+        elif event.kind == "begin":
+            for objective in read_body(event)["definition"]["objectives"]:
+                self._note_objective(objective["name"])
+        elif event.kind == "rewards":
+            told = [
+                (row["id"], name, value, event.time)
+                for row in read_body(event)["rows"]
+                for name, value in row["values"].items()
+            ]
+            for _, name, _, _ in told:
+                self._note_objective(name)
+            self._insert(_REWARD, told)
+
+    def _note_objective(self, name: str) -> None:
+        if name not in self.objectives:
+            self.objectives.append(name)
+
+    def _decisions(self, event: Stored) -> None:
+        body = read_body(event)
+        version = body["version"]
+        # Without "seen" the log is of before: what had been learned from had been seen at least.
+        seen = body.get("seen", version)
+        made = []
+        for row in rows_of(body):
+            context = row["context"] or {}  # it may have been erased
+            for name, value in context.items():
+                if value is not None:
+                    self.kinds.setdefault(name, set()).add(type(value))
+            head = (row["id"], event.seq, event.time, row["arm"], row["propensity"])
+            allowed = row.get("allowed")
+            told = None if allowed is None else json.dumps(allowed)
+            made.append((*head, version, told, json.dumps(context), seen))
+        kept = self._insert(_DECISION, made)
+        self.repeated += len(made) - kept
+
+    def _insert(self, statement: str, rows: list[tuple[Any, ...]]) -> int:
+        """Insert rows; returns how many were new."""
+        self.connection.execute("BEGIN")
+        done = self.connection.executemany(statement, rows).rowcount
+        self.connection.execute("COMMIT")
+        return done
+
+    def pages(self) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Yield decisions in their order, and the rewards of these."""
+        last = 0
+        while True:
+            decisions = self.connection.execute(
+                "SELECT * FROM decisions WHERE n > ? ORDER BY n LIMIT ?", (last, _ROWS)
+            ).fetchall()
+            if not decisions:
+                return
+            first, last = decisions[0][0], decisions[-1][0]
+            rewards = self.connection.execute(
+                "SELECT n, name, value, rewards.time - decisions.time FROM decisions "
+                "JOIN rewards USING (n) WHERE n BETWEEN ? AND ?",
+                (first, last),
+            ).fetchall()
+            yield decisions, rewards
+
+
+def rows_of(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield the decisions of an event, which holds them in rows or in columns."""
+    if "rows" in body:
+        yield from body["rows"]
+        return
+    names = list(body["contexts"])
+    contexts = zip(*body["contexts"].values(), strict=True)
+    allowed = body["allowed"]
+    for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
+    columns = zip(body["ids"], body["arms"], body["propensities"], contexts, strict=True)
+    for n, (id, arm, propensity, values) in enumerate(columns):
+        context = dict(zip(names, values, strict=True))
+        row = {"id": id, "arm": arm, "propensity": propensity, "context": context}
+        yield {**row, "allowed": allowed if for_all else allowed[n]}
+
+
+def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int:
+    """Write pages as files of their own, then all of them as one; returns the rows."""
+    flat = format == "csv"  # it has no lists
+    schema = _schema(sorted_log, flat)
+    pages: list[Path] = []
+    rows = 0
+    for decisions, rewards in sorted_log.pages():
+        pages.append(folder / f"page-{len(pages):08}.parquet")
+        _page(decisions, rewards, schema, flat).write_parquet(pages[-1])
+        rows += len(decisions)
+    table = pl.scan_parquet(pages) if pages else pl.DataFrame(schema=schema).lazy()
+    if format == "parquet":
+        table.sink_parquet(path)
+    elif format == "csv":
+        table.sink_csv(path)
+    else:
+        table.sink_ndjson(path)
+    return rows
+
+
+def _schema(sorted_log: _SortedLog, flat: bool) -> dict[str, pl.DataType]:
+    text = pl.String()
+    schema: dict[str, pl.DataType] = {
+        "seq": pl.Int64(),
+        "time": pl.Datetime("us", "UTC"),
+        "id": text,
+        "arm": text,
+        "propensity": pl.Float64(),
+        "policy_version": pl.Int64(),
+        "allowed": text if flat else pl.List(text),
+    }
+    for name, kinds in sorted_log.kinds.items():
+        schema[f"context.{name}"] = _type(kinds, flat)
+    for name in sorted_log.objectives:
+        schema[f"reward.{name}"] = schema[f"delay.{name}"] = pl.Float64()
+    return schema
+
+
+def _type(kinds: set[type], flat: bool) -> pl.DataType:
+    if kinds <= {int, float}:
+        return pl.Float64()
+    if kinds == {bool}:
+        return pl.Boolean()
+    if kinds == {list} and not flat:
+        return pl.List(pl.Float64())
+    return pl.String()
+
+
+def _page(
+    decisions: list[Any], rewards: list[Any], schema: dict[str, pl.DataType], flat: bool
+) -> pl.DataFrame:
+    """Return a page of rows."""
+    places = {row[0]: place for place, row in enumerate(decisions)}
+    columns: dict[str, list[Any]] = {name: [None] * len(decisions) for name in schema}
+    for place, (_, id, seq, time, arm, propensity, version, allowed, context) in enumerate(
+        decisions
+    ):
+        told = json.loads(allowed) if allowed is not None and not flat else allowed
+        head = (seq, round(time * 1e6), id, arm, propensity, version, told)
+        for name, value in zip(schema, head, strict=False):
+            columns[name][place] = value
+        for name, value in json.loads(context).items():
+            column = f"context.{name}"
+            if column in schema:  # a feature that never had a value has no column
+                columns[column][place] = _value(value, schema[column])
+    for n, name, value, delay in rewards:
+        columns[f"reward.{name}"][places[n]] = value
+        columns[f"delay.{name}"][places[n]] = delay
+    return pl.DataFrame(
+        {name: pl.Series(name, columns[name], _raw(type)) for name, type in schema.items()}
+    ).cast({"time": pl.Datetime("us", "UTC")})
+
+
+def _raw(type: pl.DataType) -> pl.DataType:
+    """Return the type in which a column is given: times are numbers at first."""
+    return pl.Int64() if isinstance(type, pl.Datetime) else type
+
+
+def _value(value: Any, type: pl.DataType) -> Any:
+    """Return a feature's value as its column holds it; one of another type becomes JSON."""
+    if isinstance(type, pl.Float64) and value is not None:
+        return float(value)
+    if isinstance(type, pl.String) and value is not None and not isinstance(value, str):
+        return json.dumps(value)
+    return value

@@ -1,0 +1,91 @@
+"""The log of a decision service as rows, for `lexbandit.Log`: sqlite:FILE or postgresql://…"""
+
+import asyncio
+import shutil
+import tempfile
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from lexbandit._internal.redaction import without_password
+from lexbandit.chooser.definition import feature_of, objective_of
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.logs.log import Definition, Opened
+from lexbandit.service.events import CorruptLog, read_body
+from lexbandit.service.maintenance.export import export
+from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
+
+_PAGE = 500
+
+
+class _Folder:
+    """A folder that is removed with this object, or when the process ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lexbandit-log-"))
+        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def opened(url: str, point: str | None) -> Opened:
+    """Export a decision point into a file that is kept for as long as the log is read.
+
+    The service may go on meanwhile. Without `point`, the storage must have one only.
+    """
+    folder = _Folder()
+    path = folder.path / "decisions.parquet"
+    try:
+        with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
+            definition = thread.submit(asyncio.run, _export(url, point, path)).result()
+    except (CorruptLog, StorageFailed, StorageInUse) as error:
+        raise InvalidInput(without_password(str(error))) from None
+    return Opened(path, folder, definition)
+
+
+async def _export(url: str, point: str | None, path: Path) -> Definition:
+    storage = make_storage(url, reading=True)
+    await storage.open()
+    try:
+        definitions = await _definitions(storage)
+        if point is None and len(definitions) == 1:
+            point = next(iter(definitions))
+        if point is None:
+            raise InvalidInput(
+                f"the storage has the decision points {', '.join(definitions) or '(none)'}: say "
+                "which one, as Log(..., point=...)."
+            )
+        if point not in definitions:
+            raise unknown_name("decision point", point, definitions)
+        await export(storage, point, path)
+        return definitions[point]
+    finally:
+        await storage.close()
+
+
+async def _definitions(storage: Storage) -> dict[str, Definition]:
+    """Return what every decision point of a log is, with all arms it ever had."""
+    found: dict[str, dict[str, Any]] = {}
+    arms: dict[str, list[str]] = {}
+    page, seq = await storage.first_events(), await storage.removed()
+    while True:
+        for event in page:
+            if event.kind == "begin":
+                body = read_body(event)
+                found[event.point] = body["definition"]
+                arms[event.point] = [*arms.get(event.point, []), *body["arms"]]
+            elif event.kind == "arm":
+                arms.setdefault(event.point, []).append(read_body(event)["arm"])
+        page = await storage.read_since(seq, _PAGE)
+        if not page:
+            break
+        seq = page[-1].seq
+    return {
+        point: Definition(
+            [objective_of(one) for one in plain["objectives"]],
+            list(dict.fromkeys(arms[point])),
+            [feature_of(one) for one in plain["context"]],
+            plain["wait"],
+            plain["explore"],
+        )
+        for point, plain in found.items()
+    }

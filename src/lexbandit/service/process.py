@@ -1,0 +1,247 @@
+"""The process: it opens the storage, serves, and on SIGTERM answers what is under way and ends."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
+
+from lexbandit._internal.redaction import without_password
+from lexbandit.errors import InvalidInput
+from lexbandit.service import audit
+from lexbandit.service.config.file import Config
+from lexbandit.service.dashboard.bundle import BUNDLE
+from lexbandit.service.dashboard.pages import routes
+from lexbandit.service.dashboard.site import Site
+from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.warm_up import warm_up
+from lexbandit.service.http.access import Door, is_loopback
+from lexbandit.service.http.admission import Admission
+from lexbandit.service.http.app import App, Limits
+from lexbandit.service.http.keys import Keys
+from lexbandit.service.http.server import serving
+from lexbandit.service.http.sessions import Sessions
+from lexbandit.service.log_format import set_up_logging
+from lexbandit.service.reload import Reloading, load_certificate
+from lexbandit.service.storage import Storage, make_storage
+
+log = logging.getLogger("lexbandit.service")
+
+# The thread that writes waits at most about so long for the event loop to let it go on, in seconds;
+# Python's own 5 ms would be most of the time of a commit under load.
+_TURN = 0.0005
+
+
+def check_door(config: Config, *, no_auth: bool) -> None:
+    """Refuse to serve without keys, unless that was asked for and nobody else can come in."""
+    if no_auth and not is_loopback(config.host):
+        raise InvalidInput(
+            f"--no-auth is for this machine only, and host is {config.host!r}: use 127.0.0.1, or "
+            "make API keys with `lexbandit key`."
+        )
+    if not no_auth and not config.keys:
+        raise InvalidInput(
+            "there are no API keys. Make one with `lexbandit key NAME --role ROLE --to keys.toml` "
+            'and set keys = "keys.toml"; or serve this machine only with --no-auth.'
+        )
+
+
+def warning_of(config: Config) -> str | None:
+    """Return what whoever starts the service should know: keys that others can read on the way."""
+    plain = config.tls_cert is None and not config.behind_tls
+    if not config.keys or not plain or is_loopback(config.host):
+        return None
+    return (
+        f"API keys come to {config.host}:{config.port} in plain text, for all on the way to read: "
+        "give --tls-cert and --tls-key. Behind a proxy that ends TLS it is fine: set "
+        "behind_tls = true, and serve where nobody but the proxy can come."
+    )
+
+
+def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
+    """Return the application that serves an engine."""
+    keys = None if no_auth else Keys(config.keys)
+    sessions = None if keys is None else Sessions(keys, config.session_secret)
+    door = Door(keys, sessions, config.rate)
+    secure = config.tls_cert is not None or config.behind_tls
+    site = Site(door, routes(engine, no_auth=no_auth), engine.points, secure=secure)
+    return App(engine, door, Limits(body=config.max_body_bytes), site)
+
+
+def admission_to(app: App, deadline: float) -> Admission:
+    """Return what admits requests to the application."""
+    return Admission(
+        deadline=deadline,
+        refused=app.note_refused,
+        reading=lambda: app.reading,
+        storing=lambda: app.engine.commit_seconds,
+    )
+
+
+def bound(config: Config) -> socket.socket:
+    """Return a socket that has the port; it answers nobody yet."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((config.host, config.port))
+    except OSError as error:
+        made.close()
+        raise _not_served(config, error) from None
+    return made
+
+
+def _not_served(config: Config, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{config.host}:{config.port} cannot be served: {error.strerror or error}. "
+        "Choose another with --port."
+    )
+
+
+def tls_of(config: Config) -> ssl.SSLContext | None:
+    """Return how TLS is spoken; None if it is not."""
+    if config.tls_cert is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    load_certificate(context, config)
+    return context
+
+
+def address_of(config: Config, served: socket.socket) -> str:
+    """Return the URL of the service."""
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    scheme = "http" if config.tls_cert is None else "https"
+    return f"{scheme}://{host}:{served.getsockname()[1]}"
+
+
+async def serve(
+    config: Config,
+    *,
+    no_auth: bool,
+    started: Callable[[str, Engine], Any],
+    read: Callable[[], Config] | None = None,
+    storage: Storage | None = None,
+    skip_untaken: bool = False,
+    accept_clock: bool = False,
+) -> None:
+    """Serve until the process is told to end; `started` hears the URL when all is ready.
+
+    `read` reads the configuration again, on SIGHUP: keys and certificates are taken from it.
+    `storage` is one that the configuration does not know; `skip_untaken` and
+    `accept_clock` are for `Engine.start`.
+    """
+    check_door(config, no_auth=no_auth)
+    warning = warning_of(config)
+    if warning is not None:
+        log.warning("%s", warning)
+    tls = tls_of(config)
+    served = bound(config)
+    try:
+        engine = await Engine.start(
+            config.points,
+            storage or make_storage(config.storage),
+            snapshot_every=config.snapshot_every,
+            poll=config.poll,
+            skip_untaken=skip_untaken,
+            accept_clock=accept_clock,
+            retain=config.retain,
+            archive=config.archive,
+        )
+    except BaseException:
+        served.close()
+        raise
+    try:
+        for definition in config.points.values():
+            warm_up(definition)
+        app = make_app(engine, config, no_auth=no_auth)
+        async with AsyncExitStack() as ends:
+            try:
+                server = await ends.enter_async_context(
+                    serving(app, served, tls=tls, admission=admission_to(app, config.deadline))
+                )
+            except OSError as error:  # another process began to listen since
+                raise _not_served(config, error) from None
+            app.metrics.connections = lambda: len(server.server_state.connections)
+            if config.otel:
+                await ends.enter_async_context(_exporting(app))
+            ending, now = _signals()
+            note_start(config)
+            if read is not None:
+                again = Reloading(config, read, app.keys, tls)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again)
+            log.info("serving %s", address_of(config, served))
+            started(address_of(config, served), engine)
+            BUNDLE.begin()
+            await ending.wait()
+            engine.draining = True
+            if not now.is_set():
+                log.info("ending: not ready, and serving for %g s more", config.drain)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(now.wait(), config.drain)
+            log.info("ending: requests that are under way are answered")
+    finally:
+        log.info("ending: last snapshots are written")
+        await engine.stop()
+
+
+def _signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """Return what is set when the process is told to end, and when it is told to do so at once.
+
+    SIGTERM is the first, and the second one if it comes again; SIGINT is both.
+    """
+    loop = asyncio.get_running_loop()
+    ending, now = asyncio.Event(), asyncio.Event()
+
+    def terminated() -> None:
+        (now if ending.is_set() else ending).set()
+
+    def interrupted() -> None:
+        ending.set()
+        now.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    loop.add_signal_handler(signal.SIGTERM, terminated)
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    return ending, now
+
+
+def _exporting(app: App) -> AbstractAsyncContextManager[None]:
+    """Return what sends traces and metrics; OpenTelemetry is needed for nothing else."""
+    try:
+        from lexbandit.service.telemetry import exporting  # noqa: PLC0415
+    except ImportError:
+        raise InvalidInput("otel = true needs: pip install 'lexbandit[otel]'.") from None
+    return exporting(app)
+
+
+def note_start(config: Config) -> None:
+    """Write into the audit log with which configuration the service starts; no secrets."""
+    kept = ("storage", "host", "port", "tls_cert", "behind_tls", "rate", "max_body_bytes")
+    settings = {name: str(getattr(config, name)) for name in kept}
+    points = {name: definition.fingerprint for name, definition in config.points.items()}
+    keys = sorted(key.name for key in config.keys)
+    settings["storage"] = without_password(settings["storage"])
+    audit.note("started", "operator", keys=keys, points=points, **settings)
+
+
+def run(serving: Coroutine[Any, Any, None], config: Config) -> None:
+    """Run `serve` in an event loop of its own, in a process that does nothing else."""
+    set_up_logging(config.log_level, config.log_format, config.audit_log)
+    sys.setswitchinterval(_TURN)
+    # Kept decisions are many and live long: looking through them all for garbage costs time.
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 20)
+    try:
+        import uvloop  # noqa: PLC0415 - not there on Windows
+
+        factory: Callable[[], asyncio.AbstractEventLoop] | None = uvloop.new_event_loop
+    except ImportError:
+        factory = None
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(serving)

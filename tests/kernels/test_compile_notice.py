@@ -1,0 +1,54 @@
+"""The log says when kernels are compiled, and only then."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.compiled
+
+# A function of the program's own is compiled while the log listens: it is no kernel.
+PROGRAM = """
+import logging, numba, lexbandit, lexbandit.kernels.compile_notice
+logging.basicConfig(level="INFO", format="%(levelname)s %(name)s %(message)s")
+lexbandit.kernels.compile_notice.tell_of_compiling()
+numba.njit(lambda x: x + 1)(1)
+logging.info("first")
+lexbandit.make_policy("random", arms=2, dimension=1).select([0.5])
+logging.info("then")
+"""
+
+
+def logged(cache: Path, program: str = PROGRAM) -> list[str]:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stderr.splitlines()
+
+
+def test_the_first_run_says_that_it_compiles_and_the_second_nothing(tmp_path: Path) -> None:
+    first, told, then = logged(tmp_path)
+    assert (first, then) == ("INFO root first", "INFO root then")
+    assert told.startswith(
+        f"INFO lexbandit.compile compiling, for up to a minute; it is kept in {tmp_path}"
+    )
+    assert logged(tmp_path) == [first, then]
+
+
+def test_without_a_folder_it_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    program = PROGRAM.replace(
+        "lexbandit.kernels.compile_notice.tell_of_compiling()", ""
+    )  # make_policy does
+    _, told, _ = logged(tmp_path / "file", program)
+    assert told.startswith("WARNING lexbandit.compile compiling, for up to a minute; there is no")
+    assert "every start compiles anew: set XDG_CACHE_HOME" in told

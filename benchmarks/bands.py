@@ -8,9 +8,9 @@ from rich.table import Table
 
 from benchmarks.timing import best_of
 from lexbandit.kernels import bands
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.random import RandomState, seeded
-from lexbandit.kernels.statistics import Array
 from twins.bands import Bands
 
 POSTERIORS = 50

@@ -17,9 +17,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array
 
 RADIUS, REACH = 0, 1
 ARM, NEXT = 0, 1

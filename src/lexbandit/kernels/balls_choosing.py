@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.balls import (
     ARM,
     PRE,
@@ -15,10 +16,8 @@ from lexbandit.kernels.balls import (
     least_pre,
     relevant,
 )
-from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import Array
 from lexbandit.kernels.ties import ONLY_ROW
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.balls import (
     ARM,
     COUNT,
@@ -18,10 +19,8 @@ from lexbandit.kernels.balls import (
     reach_of,
 )
 from lexbandit.kernels.balls_choosing import candidates, credited, draw
-from lexbandit.kernels.cells import Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import Array
 from lexbandit.kernels.ties import row_of
 
 # A width is FACTOR · sqrt(1/(OFFSET + N)) with N the observations; ∞ if OFFSET + N is 0.

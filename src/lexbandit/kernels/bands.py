@@ -27,10 +27,9 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import GOLDEN, RandomState, below, mix, normal
-from lexbandit.kernels.statistics import Array, Mask
 
 # Typed, since numba compiles a function once more for a plain number in a call.
 _ZERO = cast("int", np.int64(0))

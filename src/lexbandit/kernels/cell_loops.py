@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys, Table, grid_key, slot_of
+from lexbandit.kernels.arrays import Array, Keys
+from lexbandit.kernels.cells import Table, grid_key, slot_of
 from lexbandit.kernels.jit import bind, inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import COUNT, LEAST, MOST, Array, Cells, observe_all
+from lexbandit.kernels.statistics import COUNT, LEAST, MOST, Cells, observe_all
 from lexbandit.kernels.ties import ONLY_ROW, draw_marked, row_of
 
 # What an update answers.

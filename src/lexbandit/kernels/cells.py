@@ -8,12 +8,11 @@ full. Slot 0 means "not visited".
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import mix
-from lexbandit.kernels.statistics import Array
 
 Table = NDArray[np.int64]
-Keys = NDArray[np.int64]
 
 
 @inlined

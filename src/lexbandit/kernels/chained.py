@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array, Cells, Mask, lower_of, widest_of
+from lexbandit.kernels.statistics import Cells, lower_of, widest_of
 from lexbandit.kernels.ties import ONLY_ROW
 
 

@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array, Mask
 
 # Over rewards of decisions in which the arm was allowed: how many; Σ s·r; Σ e² where another arm
 # was played.

@@ -11,9 +11,10 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import COUNT, MEAN, Array, Cells, Mask, observe, observe_all
+from lexbandit.kernels.statistics import COUNT, MEAN, Cells, observe, observe_all
 
 EXPLORATIONS, LEFT = 0, 1
 

@@ -23,8 +23,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array, Mask
 
 # Fields of an objective.
 COUNT, REWARD, VALUE, BASE_VALUE, EARNED, BASE_EARNED = 0, 1, 2, 3, 4, 5

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.statistics import (
@@ -26,7 +26,6 @@ from lexbandit.kernels.statistics import (
     MARGIN,
     SECOND,
     WIDTH,
-    Array,
     Cells,
     Estimates,
     bound_row,

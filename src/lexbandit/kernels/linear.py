@@ -23,10 +23,10 @@ import math
 import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
-from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Array, Estimates
+from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
 # of features if that is more: F³/(4F) operations an update are fewer than its own F².

@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.random import RandomState, normal, unit
-from lexbandit.kernels.statistics import Array
 
 # GIVEN: what is passed as the context is its features already, for maps written in Python.
 GIVEN, RAW, LEGENDRE, FOURIER, MIXED = 0, 1, 2, 3, 4

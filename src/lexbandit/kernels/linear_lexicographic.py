@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.lexicographic import choose, shares
 from lexbandit.kernels.linear import estimate, learn, partial, room_for_estimates
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import Array, Estimates
+from lexbandit.kernels.statistics import Estimates
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # What sets the widths and the threshold, in one array.

@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear import estimate, learn, partial, room_for_estimates, spread
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import DOMINANT, WIDTH, Array, Estimates
+from lexbandit.kernels.statistics import DOMINANT, WIDTH, Estimates
 from lexbandit.kernels.ties import ONLY_ROW, best_arm, row_of, shares_of_best
 
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array
 
 # Gauss and Legendre's rule on [−1, 1], used on panels of one standard deviation.
 _NODES, _FACTORS = np.polynomial.legendre.leggauss(12)

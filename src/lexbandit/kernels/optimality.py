@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.pareto import mark_front
-from lexbandit.kernels.statistics import Array, Mask
 
 # Relative: an arm that is behind its band by so much, which is rounding, is still inside.
 SLACK = 1e-12

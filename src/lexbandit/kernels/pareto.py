@@ -1,7 +1,7 @@
 """Pareto fronts: which vectors no other dominates."""
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import leaf
-from lexbandit.kernels.statistics import Array, Mask
 
 
 @leaf

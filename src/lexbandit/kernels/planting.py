@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array
 
 Positions = NDArray[np.int64]
 

@@ -52,8 +52,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
 MOMENT, OWN = 0, 1

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from lexbandit.kernels import pooled
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import Model
-from lexbandit.kernels.statistics import Array
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels import bands, rivals
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import (
@@ -26,7 +26,6 @@ from lexbandit.kernels.pooled import (
     refresh,
 )
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import Array
 from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # What an update answers.

@@ -2,9 +2,8 @@
 
 import math
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array, Mask
 
 
 @kernel

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandit.kernels import pooled
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel
 from lexbandit.kernels.pooled import Model
-from lexbandit.kernels.statistics import Array
 
 
 @kernel

@@ -26,11 +26,10 @@ import math
 import numpy as np
 
 from lexbandit.kernels import normal_chances
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.pooled import NOISE
 from lexbandit.kernels.random import RandomState, below, normal
-from lexbandit.kernels.statistics import Array
 
 # From CS_UCB on, rules decide by bounds.
 WEIGHTED, CS_TS, CS_UCB, CS_ETC, PE_CS = 1, 2, 3, 4, 5

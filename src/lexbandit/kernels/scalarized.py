@@ -19,9 +19,10 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below, unit_at
-from lexbandit.kernels.statistics import Array, Cells, observe, observe_all, rank_all
+from lexbandit.kernels.statistics import Cells, observe, observe_all, rank_all
 from lexbandit.kernels.ties import best_arm, share_among_best
 
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array
 
 ROWS, FIRST, ROBUST, FIRST_SQUARE, FIRST_ROBUST, ROBUST_SQUARE, FIELDS = 0, 1, 2, 3, 4, 5, 6
 

@@ -17,8 +17,9 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import MARGIN, Array, Cells, Mask, bound_row, lower_of, widest_of
+from lexbandit.kernels.statistics import MARGIN, Cells, bound_row, lower_of, widest_of
 
 # Where the rule finds its settings: λ, then the tolerances.
 LAM, TOLERANCES = 0, 1

@@ -25,13 +25,10 @@ import math
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lexbandit.kernels import intervals
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel, leaf
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 COUNT, SUM, MEAN, WIDTH, LOWER, SPREAD = 0, 1, 2, 3, 4, 5
 PLAIN_FIELDS = 4

@@ -1,8 +1,7 @@
 """Running totals of what a policy's arms gained and missed, noted at checkpoints."""
 
-from lexbandit.kernels.cells import Keys
+from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import Array
 
 
 @kernel

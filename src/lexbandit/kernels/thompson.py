@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.pareto import mark_front
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.sampling import beta
-from lexbandit.kernels.statistics import COUNT, SUM, Array, Cells, Mask
+from lexbandit.kernels.statistics import COUNT, SUM, Cells
 from lexbandit.kernels.ties import draw_marked
 
 

@@ -11,9 +11,9 @@ from typing import cast
 
 import numpy as np
 
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import Array, Mask
 
 ONLY_ROW = cast("int", np.int64(0))  # typed, as DOMINANT is
 

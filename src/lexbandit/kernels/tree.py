@@ -7,9 +7,9 @@ children once `arrivals` reach limits[level]; that is all there is to remember.
 
 import numpy as np
 
-from lexbandit.kernels.cells import Keys, Table, bucket_of, slot_of
+from lexbandit.kernels.arrays import Array, Keys
+from lexbandit.kernels.cells import Table, bucket_of, slot_of
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.statistics import Array
 
 
 @inlined

@@ -6,10 +6,11 @@ import numpy as np
 
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import DOMINANT, Array, Cells
+from lexbandit.kernels.statistics import DOMINANT, Cells
 from lexbandit.kernels.ties import best_arm, shares_of_best
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cells.base import CellPolicy

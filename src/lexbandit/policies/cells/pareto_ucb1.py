@@ -4,10 +4,11 @@ import numpy as np
 
 from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.jit import inlined, leaf
 from lexbandit.kernels.pareto import mark_front
-from lexbandit.kernels.statistics import Array, Cells, Mask
+from lexbandit.kernels.statistics import Cells
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import Sides, grid_for

@@ -4,10 +4,11 @@ import numpy as np
 
 from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cell_loops import cell_rule
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import Array, Cells
+from lexbandit.kernels.statistics import Cells
 from lexbandit.partitions import SingleCell
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.registry import REGISTRY

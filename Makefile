@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help serve reproduce evidence test test-all check browser proxy bench docs lock audit clean
+.PHONY: help demo serve reproduce evidence test test-all check browser proxy bench docs dist lock audit clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,6 +18,9 @@ $(READY): requirements.lock pyproject.toml
 
 reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 4 minutes on 2 cores)
 	$(BIN)/lexbandit reproduce --out results
+
+demo: $(READY)  ## a decision service with simulated traffic, to watch in the browser
+	$(BIN)/lexbandit demo
 
 serve: $(READY)  ## the decision service with a sample, at http://127.0.0.1:8080/
 	$(BIN)/lexbandit serve samples/router.toml --no-auth
@@ -70,6 +73,9 @@ docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor whe
 	$(BIN)/python docs/tools/check_offline.py site
 	@echo "open site/index.html in a browser"
 
+dist: $(READY)  ## wheel and sdist, into dist/
+	$(BIN)/hatchling build --directory dist
+
 lock: $(READY)  ## pin every dependency with its hashes
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra dev pyproject.toml -o requirements.lock
@@ -79,4 +85,4 @@ audit: $(READY)  ## known vulnerabilities of the pinned packages; needs network 
 	$(BIN)/pip-audit --disable-pip --requirement requirements.lock
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

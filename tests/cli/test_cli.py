@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.studies import MINE, OWN, SMALL, WORLDS, written
-from lexbandit.cli.main import VERBS, status_of
+from lexbandit.cli.main import status_of
+from lexbandit.cli.verbs import EXTRA_OF, VERBS
 from support import as_if_real
 
 Captured = pytest.CaptureFixture[str]
@@ -271,19 +272,28 @@ def test_policies_stand_against_the_papers_six(tmp_path: Path, capsys: Captured)
     assert rows["cd-ucb1"]["reward"] == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("package", ["click", "rich"])
-def test_without_its_extra_one_line_says_what_to_install(package: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "verb"),
+    [("click", "list"), ("rich", "list"), ("click", "serve"), ("rich", "learn")],
+)
+def test_without_its_extra_one_line_says_what_to_install(package: str, verb: str) -> None:
     """As after `pip install .`, which brings neither."""
     program = (
-        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', 'list']; "
+        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', {verb!r}]; "
         "from lexbandit.cli import main; main()"
     )
+    extra = EXTRA_OF[verb]
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
-    assert f"needs the package {package!r}: pip install 'lexbandit[bench]', or '.[bench]'" in line
+    assert f"needs the package {package!r}: pip install 'lexbandit[{extra}]'" in line
+    assert f"or '.[{extra}]' in a checkout" in line
+
+
+def test_every_verb_has_its_extra() -> None:
+    assert EXTRA_OF.keys() == VERBS.keys()
 
 
 def test_python_runs_the_same_command() -> None:

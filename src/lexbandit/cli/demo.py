@@ -187,7 +187,7 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
     """
     if not 0 < seconds <= 86_400:
         raise InvalidInput(f"--seconds must be above 0 and at most 86400, got {seconds:g}.")
-    with needs("service,client"):
+    with needs("service"):
         from lexbandit.client import Client  # noqa: F401, PLC0415
         from lexbandit.service.config.file import read_config  # noqa: PLC0415
         from lexbandit.service.process import run, serve  # noqa: PLC0415

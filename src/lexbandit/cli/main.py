@@ -13,26 +13,8 @@ import click
 
 from lexbandit._internal.redaction import without_password
 from lexbandit.cli.extras import needs
+from lexbandit.cli.verbs import EXTRA_OF, VERBS
 from lexbandit.errors import InvalidInput, unknown_name
-
-# A verb's file is imported when the verb is used: `lexbandit --help` is quick.
-VERBS = {
-    "list": "Show the policies, environments and studies there are.",
-    "reproduce": "Run the paper's experiments and compare with its claims.",
-    "run": "Run a study of your own.",
-    "report": "Write the report of a results folder.",
-    "compare": "Compare two results folders.",
-    "demo": "Watch a decision service learn, in the browser.",
-    "serve": "Serve decisions over HTTP.",
-    "key": "Make an API key for the service.",
-    "export": "Write a decision point's log to a file.",
-    "evaluate": "Say what another policy would have done, by a log.",
-    "learn": "Let a chooser learn from a log.",
-    "copy": "Copy a service's log to another storage.",
-    "compact": "Remove a log's oldest events.",
-    "erase": "Remove somebody's context values from a log for good.",
-    "verify": "Check that a log, or a backup of one, is as it was written.",
-}
 
 _WORDS = {
     errno.ENOSPC: "the disk is full",
@@ -44,7 +26,7 @@ _WORDS = {
 
 
 class Verbs(click.Group):
-    """The verbs, each in its own file."""
+    """The verbs, each in a file that is imported when the verb is used: `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order in which one meets them."""
@@ -56,7 +38,7 @@ class Verbs(click.Group):
             if ctx.resilient_parsing:  # a shell completes a line that is not written yet
                 return None
             raise click.UsageError(str(unknown_name("verb", cmd_name, VERBS)), ctx)
-        with needs("bench"):  # those of the service say themselves what they need
+        with needs(EXTRA_OF[cmd_name]):
             found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
         return found
 

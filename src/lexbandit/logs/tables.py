@@ -6,10 +6,16 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import polars as pl
-from polars.io.plugins import register_io_source
-
 from lexbandit.errors import InvalidInput
+
+try:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"logs need {error.name}, which is not installed: pip install 'lexbandit[logs]'.",
+        name=error.name,
+    ) from None
 
 __all__ = ["pl", "read_blocks", "read_metadata", "row_count", "write_blocks"]
 

@@ -93,7 +93,7 @@ def played(
     """Let a chooser decide `rounds` times, its rewards `delay` decisions late; return the arms."""
     random = np.random.default_rng(seed)
     arms = np.empty(rounds, np.int64)
-    late: deque[tuple[lb.Choice, dict[str, float]]] = deque()
+    late: deque[tuple[lb.Decision, dict[str, float]]] = deque()
     for t in range(rounds):
         choice = chooser.choose()
         arms[t] = int(choice.arm[1:])

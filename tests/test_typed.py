@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lexbandit as lb
-from lexbandit.chooser.batches import Choices
+from lexbandit.chooser.batches import Decisions
 
 
 def test_types(tmp_path: Path) -> None:
@@ -31,13 +31,13 @@ def test_types(tmp_path: Path) -> None:
     )
     context = {"tokens": 9, "task": "code", "hour": 1.5, "new": True, "embedding": [0.1, 0.2]}
     decision = chooser.choose(context, allowed=["small"])
-    assert_type(decision, lb.Choice)
+    assert_type(decision, lb.Decision)
     assert_type(decision.arm, str)
     assert_type(decision.propensity, float)
     chooser.reward(decision, quality=1)
     chooser.reward(decision.id, {"cost": 0.01})
     choices = chooser.choose_many([context])
-    assert_type(choices, Choices)
+    assert_type(choices, Decisions)
     assert_type(choices.propensities, NDArray[np.float64])
     chooser.reward_many(choices, {"quality": np.array([0.5])})
     assert_type(chooser.arms, tuple[str, ...])

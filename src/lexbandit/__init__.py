@@ -9,7 +9,7 @@ Underneath, policies on arrays: lexbandit.make_policy("moc-mab", arms=4, dimensi
 
 from typing import TYPE_CHECKING, Any
 
-from lexbandit.decisions import Decision, Explanation
+from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.errors import (
     Contradiction,
     InvalidInput,
@@ -20,7 +20,7 @@ from lexbandit.errors import (
 from lexbandit.rounds import Rounds
 
 if TYPE_CHECKING:
-    from lexbandit.chooser import Choice, Chooser, KeptDecision, Proposal, Proposals
+    from lexbandit.chooser import Chooser, Decision, Decisions, Explanation, Summary
     from lexbandit.client import AsyncClient as AsyncClient
     from lexbandit.client import Client as Client
     from lexbandit.client import Undelivered as Undelivered
@@ -36,21 +36,21 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Category",
-    "Choice",
     "Chooser",
     "Contradiction",
     "Cycle",
     "Decision",
+    "Decisions",
     "Explanation",
     "Flag",
     "InvalidInput",
-    "KeptDecision",
     "Number",
     "Objective",
-    "Proposal",
-    "Proposals",
+    "PolicyDecision",
+    "PolicyExplanation",
     "Rounds",
     "ServiceError",
+    "Summary",
     "UnknownDecision",
     "UnknownName",
     "Vector",
@@ -65,18 +65,18 @@ _EXTRA = ["AsyncClient", "Client", "Evaluation", "Log", "Undelivered", "evaluate
 _LATER = {
     "AsyncClient": "lexbandit.client",
     "Category": "lexbandit.contexts",
-    "Choice": "lexbandit.chooser",
     "Chooser": "lexbandit.chooser",
     "Client": "lexbandit.client",
     "Cycle": "lexbandit.contexts",
+    "Decision": "lexbandit.chooser",
+    "Decisions": "lexbandit.chooser",
     "Evaluation": "lexbandit.logs.evaluation",
+    "Explanation": "lexbandit.chooser",
     "Flag": "lexbandit.contexts",
-    "KeptDecision": "lexbandit.chooser",
     "Log": "lexbandit.logs.log",
     "Number": "lexbandit.contexts",
     "Objective": "lexbandit.objectives",
-    "Proposal": "lexbandit.chooser",
-    "Proposals": "lexbandit.chooser",
+    "Summary": "lexbandit.chooser",
     "Undelivered": "lexbandit.client",
     "Vector": "lexbandit.contexts",
     "evaluate": "lexbandit.logs.evaluate",

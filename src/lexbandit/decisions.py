@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Decision(NamedTuple):
+class PolicyDecision(NamedTuple):
     """The arm to play, and the exact probability with which it was going to be played.
 
     The propensity is NaN for a policy whose probabilities have no closed form; it says so.
@@ -25,10 +25,10 @@ class ArmReport:
     that `select` returns it now; NaN where it has no closed form. `prior`: the weight of what it
     began with, which is part of the mean and not of the observations.
 
-    A policy with credible intervals (`Explanation.level`) says further: `interval`, the two ends of
-    each; `near`, how many rewards in this very context would say as much as those that came; and
-    `within`, for each objective before the last, or the only one, the probability that the arm is
-    within the tolerance of the best.
+    A policy with credible intervals (`PolicyExplanation.level`) says further: `interval`, the two
+    ends of each; `near`, how many rewards in this very context would say as much as those that
+    came; and `within`, for each objective before the last, or the only one, the probability that
+    the arm is within the tolerance of the best.
     """
 
     arm: int
@@ -113,7 +113,7 @@ def _numbered(place: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class PolicyExplanation:
     """Why a policy would decide as it does for one context. Print it to read it.
 
     `cell` is None for a policy without cells. `levels` has an entry for each objective that a

@@ -31,7 +31,7 @@ name = "random"
 # A policy and an environment of a user, uncompiled: they run in any executor.
 MINE = '''\
 import numpy as np
-from lexbandit.decisions import Decision
+from lexbandit.decisions import PolicyDecision
 from lexbandit.environments import Environment
 from lexbandit.policies import Policy
 
@@ -44,7 +44,7 @@ class Stubborn(Policy):
         self.arm = arm
 
     def select(self, context, allowed=None):
-        return Decision(self.arm, 1.0)
+        return PolicyDecision(self.arm, 1.0)
 
     def update(self, context, arm, rewards):
         pass

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit.checks import Booleans, Floats
-from lexbandit.decisions import Decision, Explanation
+from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.policies import Policy
 
 
@@ -64,10 +64,10 @@ class Beliefs(Policy):
         odds = np.exp(2.0 * math.sqrt(self._rounds) * (means - means.max()))
         return np.asarray(odds / odds.sum())
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         chances = self._propensities_checked(np.asarray(context), allowed).tolist()
         arm = self._dice.choices(range(self.arms), chances)[0]
-        return Decision(arm, chances[arm])
+        return PolicyDecision(arm, chances[arm])
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         self._rounds += 1
@@ -78,7 +78,7 @@ class Beliefs(Policy):
             if not math.isnan(reward):
                 self._told[round(float(context[0])), arm, i] += (1.0, reward)
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:

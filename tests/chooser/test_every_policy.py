@@ -32,7 +32,7 @@ def contexts(n: int, seed: int = 0) -> list[dict[str, float]]:
     return [{"load": load, "size": size} for load, size in points]
 
 
-def tell(chooser: lb.Chooser, decision: lb.Choice) -> str:
+def tell(chooser: lb.Chooser, decision: lb.Decision) -> str:
     chooser.reward(decision, quality=QUALITY[decision.arm], cost=0.5)
     return decision.arm
 

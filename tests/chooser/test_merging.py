@@ -15,7 +15,7 @@ Make = Callable[..., lb.Chooser]
 TRAFFIC = [(tokens * 37 % 8000, ("small", "medium", "large")[tokens % 3]) for tokens in range(200)]
 
 
-def teach(chooser: lb.Chooser, traffic: list[tuple[int, str]]) -> list[lb.Choice]:
+def teach(chooser: lb.Chooser, traffic: list[tuple[int, str]]) -> list[lb.Decision]:
     out = []
     for tokens, arm in traffic:
         decision = chooser.choose({**CONTEXT, "tokens": tokens}, [arm])

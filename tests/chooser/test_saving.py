@@ -29,7 +29,7 @@ def use(chooser: lb.Chooser, n: int, seed: int = 0) -> list[tuple[str, float]]:
     """Choose and reward, late and in parts; returns what was chosen."""
     random = np.random.default_rng(seed)
     out = []
-    held: list[lb.Choice] = []
+    held: list[lb.Decision] = []
     for k in range(n):
         context = {"tokens": float(random.integers(9000)), "task": "code", "hour": 0.3 * k}
         decision = chooser.choose(context, ["small", "large"] if k % 5 == 0 else None)

@@ -27,7 +27,7 @@ def _often() -> Iterator[None]:
 def test_no_reward_is_lost(make: Make, policy: str) -> None:
     chooser = make(policy=policy, horizon=10_000, explore=0.2)
 
-    def work(thread: int) -> list[lb.Choice]:
+    def work(thread: int) -> list[lb.Decision]:
         out = []
         for n in range(EACH):
             decision = chooser.choose({**CONTEXT, "tokens": (thread * 997 + n * 13) % 8000})

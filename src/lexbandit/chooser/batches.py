@@ -24,7 +24,7 @@ from lexbandit.errors import (
 from lexbandit.objectives import Objective
 
 
-class Choices(NamedTuple):
+class Decisions(NamedTuple):
     """Many decisions: ids, arms' names and propensities, in the order of the contexts.
 
     A tuple of these three, so len() of it is 3; len(choices.ids) is the number of decisions.
@@ -35,7 +35,7 @@ class Choices(NamedTuple):
     propensities: Floats
 
 
-def choose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Choices:
+def choose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Decisions:
     """Choose for every context of a frame."""
     arms, made = propose_many(chooser, contexts, allowed)
     ledger, n = chooser._ledger, len(arms)
@@ -48,7 +48,7 @@ def choose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Choices:
         else [standing if mask is None else mask for mask in made.masks]
     )
     ledger.keep_many(ids, arms.tolist(), made.propensities.tolist(), made.points, masks, made.notes)
-    return Choices(ids, made.arms, made.propensities)
+    return Decisions(ids, made.arms, made.propensities)
 
 
 def propose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> tuple[Integers, Proposals]:
@@ -139,7 +139,7 @@ def _table(arms: Arms, masks: Sequence[Booleans | None] | None, n: int) -> Boole
     return np.array(rows, np.bool_).reshape(n, len(arms))
 
 
-def reward_many(chooser: ChooserCore, ids: Choices | Iterable[str], rewards: Any) -> None:
+def reward_many(chooser: ChooserCore, ids: Decisions | Iterable[str], rewards: Any) -> None:
     """Tell the rewards of many decisions; all are checked before the first is learned."""
     listed = ids_of(ids)
     ledger = chooser._ledger
@@ -157,8 +157,8 @@ def reward_many(chooser: ChooserCore, ids: Choices | Iterable[str], rewards: Any
 
 
 def ids_of(ids: Any) -> list[Any]:
-    """Return the ids of decisions: those of `Choices`, or a list of ids or of decisions."""
-    if isinstance(ids, Choices):
+    """Return the ids of decisions: those of `Decisions`, or a list of ids or of decisions."""
+    if isinstance(ids, Decisions):
         return ids.ids
     listed = None if isinstance(ids, Mapping) else checks.listed(ids)
     if listed is None:

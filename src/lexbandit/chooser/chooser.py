@@ -8,13 +8,13 @@ from typing import Any
 
 from lexbandit.checks import Floats
 from lexbandit.chooser import batches, learning, merging, proposals, saving, storing
-from lexbandit.chooser.batches import Choices
+from lexbandit.chooser.batches import Decisions
 from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.doors import id_of, nothing_told, told_of
-from lexbandit.chooser.explaining import ChooserExplanation, explained
+from lexbandit.chooser.explaining import Explanation, explained
 from lexbandit.chooser.first_guess import Outlook
 from lexbandit.chooser.outlook import outlook
-from lexbandit.chooser.proposals import Choice, Proposal, Proposals
+from lexbandit.chooser.proposals import Decision, Proposal, Proposals
 from lexbandit.chooser.summary import Summary, summarized, taken_of
 from lexbandit.errors import InvalidInput
 from lexbandit.policies import Policy
@@ -49,7 +49,7 @@ class Chooser(ChooserCore):
 
     def choose(
         self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> Choice:
+    ) -> Decision:
         """Return the arm to play in `context`, among the allowed ones."""
         lock = self._lock
         lock.acquire()  # here and in `reward`: `with` would take twice the time
@@ -58,7 +58,7 @@ class Chooser(ChooserCore):
             ledger = self._ledger
             id = self._id % (ledger.made + 1)
             ledger.keep(id, arm, propensity, point, mask, notes)
-            return _tuple(Choice, (id, self._arms.names[arm], propensity))
+            return _tuple(Decision, (id, self._arms.names[arm], propensity))
         finally:
             lock.release()
 
@@ -102,7 +102,7 @@ class Chooser(ChooserCore):
 
     def reward(
         self,
-        decision: Choice | str,
+        decision: Decision | str,
         values: Mapping[str, float] | None = None,
         /,
         **named_values: float,
@@ -114,7 +114,7 @@ class Chooser(ChooserCore):
         told = named_values if values is None else told_of(values, named_values)
         if not told:
             raise nothing_told(self.objectives)
-        id = decision.id if decision.__class__ is Choice else decision
+        id = decision.id if decision.__class__ is Decision else decision
         lock = self._lock
         lock.acquire()
         try:
@@ -154,7 +154,7 @@ class Chooser(ChooserCore):
 
     def explain(
         self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> ChooserExplanation:
+    ) -> Explanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         with self._lock:
             arms = self._arms
@@ -262,7 +262,7 @@ class Chooser(ChooserCore):
         with first._lock, second._lock:
             merging.merge(self, other)
 
-    def choose_many(self, contexts: Any, allowed: Any = None) -> Choices:
+    def choose_many(self, contexts: Any, allowed: Any = None) -> Decisions:
         """Return the arms to play in many contexts, a frame or columns by feature.
 
         `allowed` is one list of arms for all, or one for each. All are chosen by what is known now.
@@ -290,7 +290,7 @@ class Chooser(ChooserCore):
         with self._lock:
             proposals.record_many(self._arms, self._ledger, ids, proposed)
 
-    def reward_many(self, ids: Choices | Iterable[str], rewards: Any) -> None:
+    def reward_many(self, ids: Decisions | Iterable[str], rewards: Any) -> None:
         """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none.
 
         `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned. The

@@ -18,7 +18,7 @@ from lexbandit.chooser.doors import id_of, names_apart, objectives_of, prior_of
 from lexbandit.chooser.first_guess import warn_if_far
 from lexbandit.chooser.ledger import Ledger
 from lexbandit.chooser.policy_for import DEFAULT, policy_for
-from lexbandit.chooser.proposals import KeptDecision, kept
+from lexbandit.chooser.proposals import PendingDecision, kept
 from lexbandit.chooser.settings import no_settings, settings_of
 from lexbandit.chooser.waiting import Waiting, WaitingRoom
 from lexbandit.contexts import Feature, Notes
@@ -188,27 +188,27 @@ class ChooserCore:
         """Tell whether a decision of this id is kept."""
         return id in self._ledger.room
 
-    def decision(self, id: str) -> KeptDecision:
+    def decision(self, id: str) -> PendingDecision:
         """Return a decision that is kept for its rewards, and those that came."""
         with self._lock:
             return self._kept(self._ledger.room.get(id_of(id)))
 
-    def decisions(self) -> Iterator[KeptDecision]:
+    def decisions(self) -> Iterator[PendingDecision]:
         """Return all decisions that are kept now, the oldest first."""
         with self._lock:
             listed = [self._kept(waiting) for waiting in self._ledger.room]
         return iter(listed)
 
-    def overdue(self, now: float) -> list[KeptDecision]:
+    def overdue(self, now: float) -> list[PendingDecision]:
         """Return the kept decisions whose time is over at `now`, the oldest first: `tick` then."""
         time = checks.seconds("now", now)
         with self._lock:
             return [self._kept(waiting) for waiting in self._ledger.room.overdue(time)]
 
-    def _kept(self, waiting: Waiting) -> KeptDecision:
+    def _kept(self, waiting: Waiting) -> PendingDecision:
         return kept(self._arms, self._ledger, waiting)
 
-    def forget(self, ids: Iterable[str]) -> list[KeptDecision]:
+    def forget(self, ids: Iterable[str]) -> list[PendingDecision]:
         """Let decisions go with their contexts, before their time; returns those that were kept.
 
         What was learned from them stays learned. The last contexts, which `outlook` asks about, are

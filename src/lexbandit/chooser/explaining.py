@@ -8,12 +8,12 @@ from lexbandit.checks import Booleans
 from lexbandit.chooser import level_words, posterior_words
 from lexbandit.chooser.arm_explained import ArmExplained, Estimate
 from lexbandit.chooser.picturing import picture
-from lexbandit.decisions import ArmReport, Explanation
+from lexbandit.decisions import ArmReport, PolicyExplanation
 from lexbandit.objectives import Objective
 
 
 @dataclass(frozen=True)
-class ChooserExplanation:
+class Explanation:
     """Why a chooser would choose as it does. Print it, read its fields, or show its picture.
 
     `level` is the probability of the credible intervals, such as 0.95; None for a policy whose
@@ -68,13 +68,13 @@ class ChooserExplanation:
 
 
 def explained(
-    explanation: Explanation,
+    explanation: PolicyExplanation,
     arms: Sequence[str],
     plays: Sequence[int],
     active: Booleans,
     objectives: Sequence[Objective],
     explore: float,
-) -> ChooserExplanation:
+) -> Explanation:
     """Return a policy's explanation in the user's words and units."""
     allowed = sum(report.allowed for report in explanation.arms)
     words = level_words if explanation.level is None else posterior_words
@@ -110,7 +110,7 @@ def explained(
     if confidence is not None and allowed > 1 and any(o.tolerance for o in objectives):
         chance = posterior_words.spoken(confidence)
         reason += f" The chosen arm is within the tolerance with probability {chance}."
-    return ChooserExplanation(told, tuple(objectives), reason, explanation.level, confidence)
+    return Explanation(told, tuple(objectives), reason, explanation.level, confidence)
 
 
 def _confidence(arms: Sequence[ArmExplained]) -> float | None:
@@ -131,7 +131,7 @@ def _estimate(objective: Objective, report: ArmReport, i: int) -> Estimate:
     return Estimate(value, min(lower, upper), max(lower, upper), observations)
 
 
-def _as_good(explanation: Explanation, report: ArmReport) -> bool:
+def _as_good(explanation: PolicyExplanation, report: ArmReport) -> bool:
     """Tell whether an arm counts as good as the best above the objective that decides."""
     if explanation.standing:
         return report.arm in explanation.standing[-1].arms

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from lexbandit.chooser.arm_explained import ArmExplained
-from lexbandit.decisions import Explanation, enumerated
+from lexbandit.decisions import PolicyExplanation, enumerated
 from lexbandit.objectives import Objective
 
 
 def why(
-    explanation: Explanation, arm: int, names: Sequence[str], objectives: Sequence[Objective]
+    explanation: PolicyExplanation, arm: int, names: Sequence[str], objectives: Sequence[Objective]
 ) -> str:
     """Say whether an arm counts as tied on the objectives above the one that decides, and why."""
     if not explanation.levels:
@@ -28,7 +28,7 @@ def why(
 
 
 def reason(
-    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
+    explanation: PolicyExplanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Tell level by level how the choice comes about."""
     sentences = []

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from lexbandit.chooser.arm_explained import ArmExplained
-from lexbandit.decisions import ArmReport, Explanation, enumerated
+from lexbandit.decisions import ArmReport, PolicyExplanation, enumerated
 from lexbandit.objectives import Objective
 
 # So many arms are named one by one; and an arm with fewer rewards near the context than this has
@@ -24,7 +24,7 @@ def spoken(chance: float) -> str:
 
 
 def why(
-    explanation: Explanation, arm: int, names: Sequence[str], objectives: Sequence[Objective]
+    explanation: PolicyExplanation, arm: int, names: Sequence[str], objectives: Sequence[Objective]
 ) -> str:
     """Say how good an arm is in each objective before the last, and in the last one."""
     report = explanation.arms[arm]
@@ -48,7 +48,7 @@ def why(
 
 
 def reason(
-    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
+    explanation: PolicyExplanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Tell who leads in each objective, who is how likely as good, and what that leads to."""
     if all(arm.estimates[objectives[0].name].value is None for arm in arms if arm.allowed):
@@ -76,7 +76,7 @@ def reason(
 
 
 def _standing(
-    explanation: Explanation, arms: Sequence[ArmExplained], objective: Objective, i: int
+    explanation: PolicyExplanation, arms: Sequence[ArmExplained], objective: Objective, i: int
 ) -> str:
     """Say who leads in an objective, and how likely the others are as good."""
     level = explanation.standing[i]
@@ -107,7 +107,9 @@ def _standing(
     return f"{told}; {enumerated(listed) if len(listed) < 3 else ', '.join(listed)}."
 
 
-def _decides(explanation: Explanation, arms: Sequence[ArmExplained], objective: Objective) -> str:
+def _decides(
+    explanation: PolicyExplanation, arms: Sequence[ArmExplained], objective: Objective
+) -> str:
     """Say between which arms the last objective decides, and who leads in it."""
     good = explanation.standing[-1].arms
     if len(good) == 1:
@@ -123,7 +125,7 @@ def _decides(explanation: Explanation, arms: Sequence[ArmExplained], objective: 
 
 
 def _drawn(
-    explanation: Explanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
+    explanation: PolicyExplanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
     """Say which arms are chosen with which probability, and why any but the first."""
     reports = sorted((r for r in explanation.arms if r.allowed), key=lambda r: -r.propensity)
@@ -142,7 +144,10 @@ def _drawn(
 
 
 def _chance_of(
-    explanation: Explanation, first: ArmReport, other: ArmReport, objectives: Sequence[Objective]
+    explanation: PolicyExplanation,
+    first: ArmReport,
+    other: ArmReport,
+    objectives: Sequence[Objective],
 ) -> str:
     """Say why an arm may be chosen that is not the likeliest."""
     if not any(other.observations) and not other.prior:
@@ -164,7 +169,7 @@ def _close(objective: Objective, band: float) -> str:
     return f"level with the best (within {band * objective.span:.2g} for now)"
 
 
-def _best(explanation: Explanation, good: Sequence[int]) -> int | None:
+def _best(explanation: PolicyExplanation, good: Sequence[int]) -> int | None:
     """Return the arm of the highest estimate in the last objective; None if none is known."""
     known = [a for a in good if explanation.arms[a].observations[-1] or explanation.arms[a].prior]
     return max(known, key=lambda a: explanation.arms[a].mean[-1]) if known else None

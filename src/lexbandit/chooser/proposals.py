@@ -18,7 +18,7 @@ from lexbandit.errors import InvalidInput, counted, there_are
 _CERTAIN = 1.0 + 1e-9
 
 
-class Choice(NamedTuple):
+class Decision(NamedTuple):
     """A decision: the arm to play, the exact probability it had, and the id to reward it by."""
 
     id: str
@@ -54,7 +54,7 @@ class Proposals(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDecision:
+class PendingDecision:
     """A decision that is kept for its rewards.
 
     rewards    those told so far, by objective, in its own units
@@ -70,14 +70,14 @@ class KeptDecision:
     complete: bool
 
 
-def kept(arms: Arms, ledger: Ledger, waiting: Waiting) -> KeptDecision:
+def kept(arms: Arms, ledger: Ledger, waiting: Waiting) -> PendingDecision:
     """Return what is known of a decision that waits."""
     rewards = {
         objective.name: value
         for objective, value in zip(ledger.objectives, waiting.rewards, strict=True)
         if value is not None
     }
-    return KeptDecision(
+    return PendingDecision(
         waiting.id,
         arms.names[waiting.arm],
         waiting.propensity,

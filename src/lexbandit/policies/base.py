@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import Decision, Explanation
+from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
@@ -74,7 +74,7 @@ class Policy(ABC):
         return 1
 
     @abstractmethod
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Policy(ABC):
         """
 
     @abstractmethod
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
 
     @abstractmethod

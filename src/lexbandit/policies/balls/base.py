@@ -7,7 +7,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.decisions import ArmReport, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels import balls, balls_choosing, balls_learning
 from lexbandit.kernels.random import seeded
@@ -73,12 +73,12 @@ class BallPolicy(Policy):
         checks.in_unit_cube("context", point)
         return np.asarray(point[np.newaxis])
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._point(context)
         ceilings = self._ceilings(allowed)
         m = self._memory
-        return Decision._make(
+        return PolicyDecision._make(
             balls_choosing.select(
                 point, ceilings, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
                 self._ranked, self._random,
@@ -122,7 +122,7 @@ class BallPolicy(Policy):
             )  # fmt: skip
         return arms
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm at `context`, by the ball that would learn from it."""
         point = self._point(context)
         ceilings = self._ceilings(allowed)
@@ -140,7 +140,7 @@ class BallPolicy(Policy):
         radii = " and ".join(f"{radius:g}" for radius in sizes)
         found = f"radius {radii}; {counted(m.used, 'ball')} in all"
         reason = Reason(f"{listed(chosen)}: {self._why} ({found}).")
-        return Explanation(self.name, None, reports, reason)
+        return PolicyExplanation(self.name, None, reports, reason)
 
     def _report(self, point: Floats, arm: int, allowed: bool, share: float) -> ArmReport:
         m = self._memory

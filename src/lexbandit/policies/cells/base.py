@@ -9,7 +9,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.bounds import Bound
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.decisions import ArmReport, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import cell_loops, statistics
 from lexbandit.kernels.cell_loops import DONE, OUT_OF_RANGE, OUTSIDE, CellRule
@@ -67,14 +67,14 @@ class CellPolicy(Policy):
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, self._key(point), ceilings)
         if decision[0] < 0:
             checks.in_unit_cube("context", point)
-        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
+        return tuple.__new__(PolicyDecision, decision)  # in half the time of PolicyDecision(...)
 
     def _select(self, point: Floats, key: int, ceilings: Floats) -> tuple[int, float]:
         """Return the arm to play and its exact probability; arm −1 if `point` is outside.
@@ -242,7 +242,7 @@ class CellPolicy(Policy):
         _, key = self._place(point)
         return self._shares(point, self._memory.slot(key), self._ceilings(allowed))
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm in the cell of `context`, and why one would be chosen."""
         point, key = self._place(context)
         ceilings = self._ceilings(allowed)
@@ -269,7 +269,7 @@ class CellPolicy(Policy):
             for arm in range(self.arms)
         )
         levels = self._levels(slot, ceilings)
-        return Explanation(
+        return PolicyExplanation(
             self.name,
             key,
             reports,

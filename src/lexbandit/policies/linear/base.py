@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation, Reason
+from lexbandit.decisions import ArmReport, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.kernels import linear as kernel
 from lexbandit.kernels.statistics import MEAN, WIDTH, Estimates
 from lexbandit.kernels.ties import ceilings_of
@@ -62,14 +62,14 @@ class LinearPolicy(LinearState):
     ) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen."""
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context) if self._known else self._features(context)[0]
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, ceilings)
         if decision[0] < 0:
             checks.in_unit_cube("context", point)
-        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
+        return tuple.__new__(PolicyDecision, decision)  # in half the time of PolicyDecision(...)
 
     # What a kernel does not take, and so did not do, is left to the doors.
 
@@ -285,7 +285,7 @@ class LinearPolicy(LinearState):
         features, ceilings = self._features(point), self._ceilings(allowed)
         return self._shares(features, ceilings, self._look(features, ceilings))
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         features = self._features(context)
         ceilings = self._ceilings(allowed)
@@ -310,7 +310,7 @@ class LinearPolicy(LinearState):
             for arm in range(self.arms)
         )
         levels = self._levels(ceilings, known)
-        return Explanation(
+        return PolicyExplanation(
             self.name,
             None,
             reports,

@@ -134,9 +134,9 @@ def known_at(
 def standing(known: Known, bands: Floats, allowed: Booleans) -> tuple[tuple[Level, ...], Floats]:
     """Return who leads in each objective before the last, or in the only one, and who is as good.
 
-    See `Explanation.standing`. The second part has the probability of every arm to be within the
-    band of the best, float[D − 1, K]; the best is one of those that are as good, by the estimates,
-    in the objectives before.
+    See `PolicyExplanation.standing`. The second part has the probability of every arm to be within
+    the band of the best, float[D − 1, K]; the best is one of those that are as good, by the
+    estimates, in the objectives before.
     """
     objectives, arms = known.means.shape
     deviations = known.deviations()

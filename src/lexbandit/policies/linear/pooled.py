@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import ArmReport, Decision, Explanation, Level, Reason
+from lexbandit.decisions import ArmReport, Level, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import pooled, pooled_prediction
@@ -146,14 +146,14 @@ class PooledPolicy(Policy):
 
     # Decide.
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context) if self._known else self._features(context)[0]
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, ceilings)
         if decision[0] < 0:
             checks.in_unit_cube("context", point)
-        return tuple.__new__(Decision, decision)  # in half the time of Decision(...)
+        return tuple.__new__(PolicyDecision, decision)  # in half the time of PolicyDecision(...)
 
     def _select_checked(self, point: Floats, allowed: Booleans | None) -> tuple[int, float]:
         if allowed is None and self._known:
@@ -447,7 +447,7 @@ class PooledPolicy(Policy):
 
     # Explain.
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen.
 
         Intervals are credible intervals of level 0.95, and widths half of them; see `credible`. The
@@ -481,7 +481,7 @@ class PooledPolicy(Policy):
             )
             for arm in range(self.arms)
         )
-        return Explanation(
+        return PolicyExplanation(
             self.name,
             None,
             reports,

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
-from lexbandit.decisions import Decision, Explanation, Reason
+from lexbandit.decisions import PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
 from lexbandit.policies.base import Policy, Prior
@@ -75,7 +75,7 @@ class PhasedPolicy(Policy):
         self._end = start + self._length(phase)
         self._inner = inner
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         return self._inner.select(context, allowed)
 
@@ -128,7 +128,7 @@ class PhasedPolicy(Policy):
             end += self._length(phase)
         return ahead
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what the policy of this phase knows, and why it would choose an arm."""
         told = self._inner.explain(context, allowed)
         round_ = self._rounds - self._start + 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.decisions import Decision, Explanation
+from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.errors import InvalidInput
 from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.registry import REGISTRY, make_policy
@@ -66,7 +66,7 @@ class ProjectedPolicy(Policy):
     def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
         return self.inner._predict_averages(averages)
 
-    def select(self, context: Any, allowed: Any = None) -> Decision:
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         return self.inner.select(self._seen(context), allowed)
 
@@ -94,7 +94,7 @@ class ProjectedPolicy(Policy):
         seen = rounds.contexts[:, self.visible]
         return self.inner.replay(Rounds(seen, rounds.outcomes, rounds.means, rounds.allowed))
 
-    def explain(self, context: Any, allowed: Any = None) -> Explanation:
+    def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what the inner policy knows, and why it would choose an arm."""
         return replace(self.inner.explain(self._seen(context), allowed), policy=self.name)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit.chooser import Proposal
-from lexbandit.chooser.explaining import ChooserExplanation
+from lexbandit.chooser.explaining import Explanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
@@ -311,7 +311,7 @@ class Engine(EngineCore):
 
     def explain(
         self, point: str, context: Mapping[str, Any], allowed: Sequence[str] | None = None
-    ) -> ChooserExplanation:
+    ) -> Explanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         state = self.point(point)
         check_texts(state.definition.context, context)

@@ -1,7 +1,16 @@
-"""Logs: all estimators of two objectives and their diagnostics in one pass, and sequences."""
+"""Logs: all estimators of two objectives and their diagnostics in one pass, and sequences.
 
+    python -m benchmarks.logs [--obp PYTHON]
+
+PYTHON is an interpreter that has Open Bandit Pipeline (`pip install obp`), such as one of a virtual
+environment of its own: its IPS and DR are then measured too, on arrays of the same kind.
+"""
+
+import argparse
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -43,7 +52,14 @@ def processor_time(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
     return least
 
 
-def arrays(console: Console) -> None:
+def by_obp(python: str) -> float:
+    """Return the processor seconds of Open Bandit Pipeline's IPS and DR, of all objectives."""
+    command = [python, Path(__file__).with_name("by_obp.py"), *map(str, (ROWS, ARMS, OBJECTIVES))]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/")
+    return float(done.stdout)
+
+
+def arrays(console: Console, obp: str | None = None) -> None:
     """Print rows a second on arrays: 10 arms, 2 objectives, probabilities and predictions given."""
     random = np.random.default_rng(0)
     chances = random.dirichlet(np.ones(ARMS), ROWS)
@@ -87,6 +103,8 @@ def arrays(console: Console) -> None:
         ),
     }
     least = processor_time(jobs)
+    if obp is not None:
+        least["IPS and DR only, by Open Bandit Pipeline"] = by_obp(obp)
     table = Table(title=f"Logs on one core: {ARMS} arms, {OBJECTIVES} objectives, {ROWS:,} rows")
     table.add_column("what")
     for column in ("million rows/s", "over NumPy's IPS and DR"):
@@ -98,4 +116,6 @@ def arrays(console: Console) -> None:
 
 
 if __name__ == "__main__":
-    arrays(Console(width=110))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.logs")
+    parser.add_argument("--obp", metavar="PYTHON", help="an interpreter that has obp")
+    arrays(Console(width=110), parser.parse_args().obp)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lexbandit.kernels.arrays import Array, Mask
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, leaf
 
 # Fields of an objective.
 COUNT, REWARD, VALUE, BASE_VALUE, EARNED, BASE_EARNED = 0, 1, 2, 3, 4, 5
@@ -58,7 +58,7 @@ _WEIGHT, _BASE_WEIGHT, _POSITIVE, _NEGATIVE, SHARED = 0, 1, 2, 3, 4
 STRIDE = 8
 
 
-@inlined
+@leaf
 def _lower(logged: bool, ratio: float, negative: float, reward: float) -> float:
     """Return the score L; `ratio` is (π − π')(a)/p, w − 1 if the baseline is what was logged."""
     if logged:
@@ -66,7 +66,7 @@ def _lower(logged: bool, ratio: float, negative: float, reward: float) -> float:
     return -negative + (ratio * reward if ratio > 0.0 else -ratio * (1.0 - reward))
 
 
-@inlined
+@leaf
 def _upper(logged: bool, ratio: float, positive: float, reward: float) -> float:
     """Return the score U, the mirror image of L."""
     if logged:
@@ -74,7 +74,7 @@ def _upper(logged: bool, ratio: float, positive: float, reward: float) -> float:
     return positive - (ratio * (1.0 - reward) if ratio > 0.0 else -ratio * reward)
 
 
-@inlined
+@leaf
 def _mass(probabilities: Array, t: int, arms: Array, field: int) -> float:
     """Add a row's probabilities to a field of the arms; returns their sum.
 
@@ -90,7 +90,7 @@ def _mass(probabilities: Array, t: int, arms: Array, field: int) -> float:
     return math.nan if negative else mass
 
 
-@inlined
+@leaf
 def _allow(allowed: Mask, t: int, candidate: Array, baseline: Array, arms: Array) -> int:
     """Count the allowed arms of a row; returns what is wrong with probabilities of other arms."""
     for k in range(candidate.shape[1]):
@@ -103,7 +103,7 @@ def _allow(allowed: Mask, t: int, candidate: Array, baseline: Array, arms: Array
     return FINE
 
 
-@inlined
+@leaf
 def _compare(candidate: Array, baseline: Array, t: int, shared: Array) -> None:
     """Write Σδ⁺ and Σδ⁻ of a row."""
     gained, lost = 0.0, 0.0
@@ -173,26 +173,26 @@ def weigh(
     return FINE, 0
 
 
-@inlined
+@leaf
 def _values(
     predicted: Array, candidate: Array, baseline: Array, t: int, a: int, i: int
 ) -> tuple[float, float]:
     """Return the model's values e and e' of a row; NaN if a prediction is outside [0, 1]."""
     value, base_value = 0.0, 0.0
-    inside = True
+    least, most = 0.0, 1.0
     for k in range(candidate.shape[1]):
         expected = predicted[t, k, i]
-        inside &= 0.0 <= expected <= 1.0
+        least, most = min(least, expected), max(most, expected)
         value += candidate[t, k] * expected
     if baseline.shape[0] > 0:
         for k in range(candidate.shape[1]):
             base_value += baseline[t, k] * predicted[t, k, i]
     else:
         base_value = predicted[t, a, i]
-    return value if inside else math.nan, base_value
+    return math.nan if (least < 0.0) | (most > 1.0) else value, base_value
 
 
-@inlined
+@leaf
 def _add_other(
     sums: Array, i: int, field: int, weight: float, base_weight: float, error: float, gain: float
 ) -> None:
@@ -202,7 +202,7 @@ def _add_other(
     sums[i, field + 2] += (gain + (weight - base_weight) * error) ** 2
 
 
-@inlined
+@leaf
 def _add_scores(sums: Array, i: int, low: float, high: float, robust: float) -> None:
     """Add the scores of sequences and their products."""
     sums[i, LOWER] += low
@@ -215,7 +215,7 @@ def _add_scores(sums: Array, i: int, low: float, high: float, robust: float) -> 
     sums[i, UPPER_ROBUST] += high * robust
 
 
-@inlined
+@leaf
 def _add_products(sums: Array, i: int, w: float, v: float, gained: float, robust: float) -> None:
     """Add what the variance of self-normalised estimators needs."""
     sums[i, WEIGHT_SQUARE] += w * w
@@ -228,7 +228,7 @@ def _add_products(sums: Array, i: int, w: float, v: float, gained: float, robust
     sums[i, ROBUST_BASE] += robust * v
 
 
-@inlined
+@leaf
 def _add_explored(
     sums: Array,
     i: int,

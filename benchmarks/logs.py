@@ -54,7 +54,8 @@ def processor_time(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def by_obp(python: str) -> float:
     """Return the processor seconds of Open Bandit Pipeline's IPS and DR, of all objectives."""
-    command = [python, Path(__file__).with_name("by_obp.py"), *map(str, (ROWS, ARMS, OBJECTIVES))]
+    script = str(Path(__file__).with_name("by_obp.py"))
+    command = [python, script, *map(str, (ROWS, ARMS, OBJECTIVES))]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/")
     return float(done.stdout)
 

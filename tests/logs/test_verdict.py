@@ -47,7 +47,11 @@ CASES: list[tuple[tuple[float, float], tuple[float, float], str]] = [
     ((-0.04, 0.04), (-0.3, -0.11), "worse in cost"),
     ((-0.04, 0.20), (-0.3, -0.11), "cannot tell"),
     ((-0.04, 0.04), (-0.09, 0.3), "as good"),
-    ((0.01, 0.04), (-0.09, 0.3), "as good"),
+    ((0.01, 0.04), (-0.09, 0.3), "better in quality"),  # by less than the tolerance
+    ((0.01, 0.20), (-0.09, 0.3), "better in quality"),
+    ((0.01, 0.04), (0.01, 0.3), "better in cost"),
+    ((0.01, 0.04), (-0.3, -0.11), "worse in cost"),
+    ((0.01, 0.04), (-0.3, 0.1), "cannot tell"),
     ((-0.04, 0.04), (-0.2, 0.3), "cannot tell"),
     ((-0.06, 0.04), (0.5, 0.6), "cannot tell"),
     ((-0.05, 0.05), (-0.1, 0.1), "as good"),
@@ -64,22 +68,58 @@ def test_every_outcome(quality: Any, cost: Any, text: str) -> None:
     assert found.objective == (text.rpartition(" in ")[2] if " in " in text else found.objective)
 
 
-def test_a_claim_in_favour_is_never_made_against_the_bounds() -> None:
+def is_true(text: str, truth: tuple[float, ...], objectives: list[Objective]) -> bool:
+    """Whether a verdict says the truth, by what the module promises of it."""
+    margins = [objective.tolerance for objective in objectives]
+    held = [value >= -margin for value, margin in zip(truth, margins, strict=True)]
+    kind, _, name = text.partition(" in ")
+    if kind in ("cannot tell", "as good"):
+        return kind == "cannot tell" or all(held)
+    i = [objective.name for objective in objectives].index(name)
+    if kind == "worse":
+        within = all(-m <= v <= m for v, m in zip(truth[:i], margins[:i], strict=True))
+        return within and truth[i] < -margins[i]
+    clear = truth[i] > (0.0 if i == len(truth) - 1 else margins[i])
+    return (all(held[:i]) and clear) or (all(held) and truth[i] > 0)
+
+
+THREE = [*OBJECTIVES, Objective("latency", tolerance=0.05)]
+
+
+@pytest.mark.parametrize(
+    ("objectives", "grid"),
+    [
+        (OBJECTIVES, [-0.3, -0.11, -0.06, -0.02, 0.0, 0.02, 0.06, 0.11, 0.3]),
+        (THREE, [-0.3, -0.12, -0.01, 0.01, 0.07, 0.2]),
+    ],
+)
+def test_no_claim_is_made_against_the_bounds(
+    objectives: list[Objective], grid: list[float]
+) -> None:
     """For any intervals that cover the truth, "better", "as good" and "worse" are true."""
-    grid = [-0.3, -0.11, -0.06, -0.02, 0.0, 0.02, 0.06, 0.11, 0.3]
-    pairs = [(a, b) for a, b in itertools.product(grid, grid) if a < b]
-    for one, other in itertools.product(pairs, pairs):
-        verdict = decide([ends("quality", *one), ends("cost", *other)], OBJECTIVES)
-        for quality, cost in itertools.product(one, other):  # the extreme truths within
-            truth = {
-                "better in quality": quality > 0.05,
-                "better in cost": quality >= -0.05 and cost > 0,
-                "worse in quality": quality < -0.05,
-                "worse in cost": -0.05 <= quality <= 0.05 and cost < -0.1,
-                "as good": quality >= -0.05 and cost >= -0.1,
-                "cannot tell": True,
-            }
-            assert truth[verdict.text], (one, other, verdict.text)
+    pairs = list(itertools.combinations(grid, 2))
+    seen = set()
+    for intervals in itertools.product(pairs, repeat=len(objectives)):
+        found = [ends(o.name, *pair) for o, pair in zip(objectives, intervals, strict=True)]
+        text = decide(found, objectives).text
+        seen.add(text)
+        for truth in itertools.product(*intervals):  # the extreme truths within
+            assert is_true(text, truth, objectives), (intervals, text)
+    names = [objective.name for objective in objectives]
+    assert seen == {f"{kind} in {name}" for kind in ("better", "worse") for name in names} | {
+        "as good",
+        "cannot tell",
+    }
+
+
+def test_a_gain_within_the_tolerance_counts_where_nothing_else_decides() -> None:
+    small = ends("quality", 0.01, 0.04)
+    found = decide([small, ends("cost", -0.09, 0.3)], OBJECTIVES)
+    assert found.sentence == (
+        "Better in quality (+0.025, between +0.01 and +0.04); this may be less than its tolerance "
+        "of 0.05; cost is at least as good within its tolerance of 0.1 (+0.105, between -0.09 and "
+        "+0.3)."
+    )
 
 
 def test_what_would_decide() -> None:

@@ -9,30 +9,38 @@ priority:
     3. low_i ≥ −m_i: not worse by more than the tolerance; on to objective i + 1
     4. else:                                             "cannot tell", done
 
-and "as good" if the last objective passes 3. A gain within the tolerance is no gain, since the next
-objective decides between what is as good; only in the last one every gain counts. "Worse in i" is
-said only if no objective before i may be better by more than its tolerance (high_j ≤ m_j); else
-it is "cannot tell".
+If the last objective passes 3, no objective is worse by more than its tolerance:
+
+    5. low_i > 0 for some i:                             "better in i" for the first such i
+    6. else:                                             "as good"
+
+A gain within the tolerance does not decide before the later objectives are seen, because the
+tolerance says that these decide between what is as good: a candidate that gains less than the
+tolerance in quality and costs more is "worse in cost". Where no later objective decides, the gain
+counts (step 5). "Worse in i" is said only if no objective before i may be better by more than its
+tolerance (high_j ≤ m_j); else it is "cannot tell".
 
 **What holds.** With D objectives the ends are those of intervals of level 1 − α, each end at α/2,
-but for D > 2 low in 1 at α/(2(D − 1)) for all but the last objective, and high in 2 at α/D. Then on
-any log, at whatever time one chooses to look or to stop,
+but for D > 2 low in 1 and 5 at α/(2(D − 1)) for all but the last objective, and high in 2 at α/D.
+Then on any log, at whatever time one chooses to look or to stop,
 
-    a verdict for the candidate is wrong with probability at most α: "better in i" where Δ_i is not
-    above m_i (0 for the last), or "better" or "as good" where one of the objectives up to the one
-    that decided is worse by more than its tolerance;
+    a verdict for the candidate is wrong with probability at most α. "Better in i" is wrong where
+    Δ_i is not above m_i, or in the last objective and by step 5 where Δ_i is not above 0. "Better"
+    and "as good" are wrong where an objective that passed step 3 is worse by more than its
+    tolerance;
     a verdict against it, "worse in i", is wrong with probability at most α: where Δ_i ≥ −m_i, or
     where an objective before i is better by more than its tolerance.
 
 Argument. Let j be the first objective with Δ_j < −m_j, if there is one. Up to j, step 3 can only be
 wrong at j, where it needs low_j ≥ −m_j > Δ_j: probability α/2 at most, and all that follows later
 needs it too. So does step 1 at j. Step 1 is wrong at some i < j with probability α/(2(D − 1)) at
-most each, together α/2; the sum is α. If there is no such j, step 1 is wrong with probability
-(D − 1) · α/(2(D − 1)) + α/2 = α at most. So a later objective is tested at the level of the first:
-a fixed sequence needs no correction for going on (Maurer, Hothorn and Lehmacher, 1995; Wiens,
-2003), and two objectives need none at all. For verdicts against the candidate each objective's high
-end is wrong with probability α/max(2, D) at most. All bounds hold at every look, so this holds at
-every look: stopping at the first "better" is covered.
+most each, together α/2; the sum is α. If there is no such j, steps 1 and 5 are wrong for an i only
+where the low end of i is above Δ_i, with probability α/(2(D − 1)) each, in the last objective α/2:
+together α at most. So a later objective is tested at the level of the first: a fixed sequence needs
+no correction for going on (Maurer, Hothorn and Lehmacher, 1995; Wiens, 2003), and two objectives
+need none at all. For verdicts against the candidate each objective's high end is wrong with
+probability α/max(2, D) at most. All bounds hold at every look, so this holds at every look:
+stopping at the first "better" is covered.
 
 The claim is about averages over the rows of the log. An average within its tolerance can hide a
 group of rows outside of it.
@@ -86,9 +94,10 @@ def decide(
         return _refused(diagnostics)
     passed: list[str] = []
     open_: tuple[Difference, Objective] | None = None
-    for i, (found, objective) in enumerate(zip(differences, objectives, strict=True)):
+    pairs = list(zip(differences, objectives, strict=True))
+    for found, objective in pairs:
         margin = objective.tolerance
-        last = i == len(objectives) - 1
+        last = found is differences[-1]
         if found.better_low > (0.0 if last else margin):
             return _said("better", found, passed)
         if found.worse_high < -margin:
@@ -100,6 +109,15 @@ def decide(
         passed.append(_as_good_words(found, objective))
         if open_ is None and found.worse_high > margin:
             open_ = found, objective
+    return _within(pairs, passed)
+
+
+def _within(pairs: Sequence[tuple[Difference, Objective]], passed: list[str]) -> Verdict:
+    """Return the verdict where no objective is worse by more than its tolerance: steps 5 and 6."""
+    for i, (found, objective) in enumerate(pairs):
+        if found.better_low > 0.0:
+            gain = f"this may be less than its tolerance of {objective.tolerance:g}"
+            return _said("better", found, [gain, *passed[:i], *passed[i + 1 :]])
     return Verdict("as good", "as good", None, f"As good: {'; '.join(passed)}.")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lexbandit.service import process as server
 from lexbandit.service.config.file import read_config
-from lexbandit.service.events import Event, Snapshot, Stored
+from lexbandit.service.events import Event, Snapshot
 from lexbandit.service.storage import Storage
 
 
@@ -29,14 +29,14 @@ class Forgetful(Storage):
     async def close(self) -> None:
         """Do nothing."""
 
-    async def append(self, events: Sequence[Event]) -> list[Stored]:
+    async def append(self, events: Sequence[Event]) -> list[Event]:
         """Return the events with their numbers."""
         now = time.time()
-        stored = [Stored(self._seq + n, now, *event) for n, event in enumerate(events, 1)]
+        stored = [Event(self._seq + n, now, *event[2:]) for n, event in enumerate(events, 1)]
         self._seq += len(stored)
         return stored
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return nothing."""
         return []
 

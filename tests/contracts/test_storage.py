@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, Stored, body_of
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, new_event
 from lexbandit.service.storage import (
     Storage,
     StorageFailed,
@@ -42,7 +42,7 @@ async def test_events_get_the_places_1_2_3_in_the_order_given(home: Home) -> Non
         events = numbered(1, 7)
         stored = await storage.append(events[:4]) + await storage.append(events[4:])
         assert [one.seq for one in stored] == [1, 2, 3, 4, 5, 6, 7]
-        assert [Event(one.point, one.kind, one.body) for one in stored] == events
+        assert [new_event(one.point, one.kind, one.body) for one in stored] == events
         assert await storage.read_since(0, 100) == stored
 
 
@@ -103,7 +103,7 @@ async def test_a_large_batch_is_there_whole(home: Home) -> None:
 
 @in_loop
 async def test_a_page_ends_where_it_is_large(home: Home) -> None:
-    large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
+    large = new_event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
     async with home.opened() as storage:
         stored = await storage.append([*numbered(1, 1), large, large, large, *numbered(5, 1)])
         assert await storage.read_since(0, 10) == stored[:3]
@@ -118,13 +118,13 @@ async def test_a_page_ends_where_it_is_large(home: Home) -> None:
 )
 @in_loop
 async def test_a_body_comes_back_as_it_was(home: Home, body: bytes) -> None:
-    events = [Event("router", "rewards", body), Event("Router-2_", "tick", b"{}")]
+    events = [new_event("router", "rewards", body), new_event("Router-2_", "tick", b"{}")]
     async with home.opened() as storage:
         stored = await storage.append(events)
     async with home.opened() as storage:
         read = await storage.read_since(0, 10)
     assert read == stored
-    assert [Event(one.point, one.kind, one.body) for one in read] == events
+    assert [new_event(one.point, one.kind, one.body) for one in read] == events
 
 
 @in_loop
@@ -157,7 +157,7 @@ async def test_of_a_batch_that_fails_nothing_is_there(home: Home) -> None:
 
 @in_loop
 async def test_events_of_another_log_keep_their_places_and_times(home: Home) -> None:
-    old = [Stored(n, 1000.125 + n // 3, *event) for n, event in enumerate(numbered(1, 200), 1)]
+    old = [Event(n, 1000.125 + n // 3, *event[2:]) for n, event in enumerate(numbered(1, 200), 1)]
     async with home.opened() as storage:
         await storage.restore([])
         await storage.restore(old[:150])
@@ -174,7 +174,7 @@ async def test_events_of_another_log_keep_their_places_and_times(home: Home) -> 
 async def test_time_goes_on_from_events_of_another_log_that_are_later(home: Home) -> None:
     async with home.opened() as storage:
         late = time.time() + 1000
-        await storage.restore([Stored(1, late, *numbered(1, 1)[0])])
+        await storage.restore([Event(1, late, *numbered(1, 1)[0][2:])])
         (after,) = await storage.append(numbered(2, 1))
         assert after.time >= late
 
@@ -187,14 +187,14 @@ async def test_events_of_another_log_come_right_after_this_ones_or_not_at_all(
     async with home.opened() as storage:
         there = await storage.append(numbered(1, 3))
         with pytest.raises(StorageFailed, match=f"not end right before event {seq}"):
-            await storage.restore([Stored(seq, time.time(), *numbered(seq, 1)[0])])
+            await storage.restore([Event(seq, time.time(), *numbered(seq, 1)[0][2:])])
         assert await whole_log(storage) == there
         await storage.append(numbered(4, 1))  # and it is not broken by it
 
 
 @in_loop
 async def test_of_another_logs_batch_that_fails_nothing_is_there(home: Home) -> None:
-    old = [Stored(n, 5.0, *event) for n, event in enumerate(numbered(1, 3), 1)]
+    old = [Event(n, 5.0, *event[2:]) for n, event in enumerate(numbered(1, 3), 1)]
     async with home.opened() as storage:
         home.refuse(2)
         with pytest.raises(StorageFailed, match="refused"):
@@ -216,7 +216,7 @@ async def test_batches_appended_at_once_do_not_mix(home: Home) -> None:
     assert [one.seq for one in log] == list(range(1, len(log) + 1))
     assert sorted(chain.from_iterable(batches)) == log
     for n, batch in enumerate(batches):
-        assert [Event(*one[2:]) for one in batch] == numbered(100 * n, 1 + n % 5)
+        assert [new_event(*one[2:]) for one in batch] == numbered(100 * n, 1 + n % 5)
         assert [one.seq for one in batch] == list(range(batch[0].seq, batch[0].seq + len(batch)))
 
 
@@ -321,7 +321,7 @@ async def test_a_probe_changes_nothing(home: Home) -> None:
 async def test_the_clock_is_compared_with_the_last_event(home: Home) -> None:
     async with home.opened() as storage:
         assert await storage.clock_ahead() is None
-        await storage.restore([Stored(1, time.time() - 1e6, *numbered(1, 1)[0])])
+        await storage.restore([Event(1, time.time() - 1e6, *numbered(1, 1)[0][2:])])
     async with home.opened() as storage:
         assert await storage.clock_ahead() == pytest.approx(1e6, abs=60)
 
@@ -338,7 +338,7 @@ async def test_the_first_events_are_removed_and_the_log_goes_on(home: Home) -> N
     async with home.opened() as storage:
         assert (await storage.removed(), await storage.first_events()) == (0, [])
         begin: Kind = "begin"
-        log = await storage.append([Event("router", begin, b"{}"), *numbered(2, 700)])
+        log = await storage.append([new_event("router", begin, b"{}"), *numbered(2, 700)])
         assert await removed_until(storage, 650) == 650
         assert await removed_until(storage, 600) == 650  # it is so already
         assert await storage.removed() == 650
@@ -399,8 +399,8 @@ async def test_the_bodies_of_events_are_replaced(home: Home) -> None:
 @in_loop
 async def test_an_empty_log_begins_where_another_begins(home: Home) -> None:
     arm: Kind = "arm"
-    first = [Stored(3, 5.0, "router", arm, b"{}")]
-    later = [Stored(n, 10.0, *numbered(n, 1)[0]) for n in (11, 12)]
+    first = [Event(3, 5.0, "router", arm, b"{}")]
+    later = [Event(n, 10.0, *numbered(n, 1)[0][2:]) for n in (11, 12)]
     async with home.opened() as storage:
         await storage.begin_at(10, first)
     async with home.opened() as storage:
@@ -474,43 +474,10 @@ async def test_tables_of_a_newer_version_are_left_alone(home: Home) -> None:
 
 
 @in_loop
-async def test_tables_of_an_older_version_are_migrated(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with home.opened() as storage:
-        stored = await storage.append(numbered(1, 2))
-    before = home.version()
-    home.next_version(monkeypatch, f"CREATE INDEX more ON {home.log} (point);")
-    async with home.opened() as storage:
-        assert home.version() == before + 1
-        assert await storage.read_since(0, 10) == stored
-        stored += await storage.append(numbered(3, 1))
-    async with home.opened() as storage:  # it is not run again
-        assert await storage.read_since(0, 10) == stored
-
-
-@in_loop
-async def test_a_migration_that_fails_changes_nothing(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with home.opened() as storage:
-        stored = await storage.append(numbered(1, 2))
-    before = home.version()
-    with monkeypatch.context() as newer:
-        home.next_version(newer, "CREATE TABLE half (a integer); INSERT INTO nowhere VALUES (1);")
-        with pytest.raises(StorageFailed, match="nowhere"):
-            await home.opened().__aenter__()
-    assert home.version() == before
-    async with home.opened() as storage:
-        assert await storage.read_since(0, 10) == stored
-    home.sql("CREATE TABLE half (a integer)")  # there is none
-
-
-@in_loop
 async def test_its_size_is_known_and_grows(home: Home) -> None:
     async with home.opened() as storage:
         before = await storage.size()
-        await storage.append([Event("router", "decisions", body_of({"n": "x" * 3_000_000}))])
+        await storage.append([new_event("router", "decisions", body_of({"n": "x" * 3_000_000}))])
         after = await storage.size()
     assert before is not None
     assert after is not None

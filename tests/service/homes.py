@@ -9,12 +9,8 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, ParamSpec
 
-import pytest
-
-from lexbandit.service.events import Event, Kind, Stored, body_of
+from lexbandit.service.events import Event, Kind, body_of, new_event
 from lexbandit.service.storage import Storage, make_storage
-from lexbandit.service.storage import _postgresql_statements as postgres_sql
-from lexbandit.service.storage import _sqlite_file as sqlite_file
 from service.real_postgres import running
 
 P = ParamSpec("P")
@@ -33,12 +29,12 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 def numbered(first: int, count: int, point: str = "router") -> list[Event]:
     """Events that say which they are."""
     kind: Kind = "decisions"
-    return [Event(point, kind, body_of({"n": n})) for n in range(first, first + count)]
+    return [new_event(point, kind, body_of({"n": n})) for n in range(first, first + count)]
 
 
-async def whole_log(storage: Storage, page: int = 1000) -> list[Stored]:
+async def whole_log(storage: Storage, page: int = 1000) -> list[Event]:
     """Read a log from its beginning, page by page."""
-    events: list[Stored] = []
+    events: list[Event] = []
     while got := await storage.read_since(len(events), page):
         events += got
     return events
@@ -80,10 +76,6 @@ class Home(ABC):
     def set_version(self, version: int) -> None:
         """Say that its tables are of another version."""
 
-    @abstractmethod
-    def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        """Let there be a newer lexbandit that runs one migration more."""
-
 
 class SqliteHome(Home):
     """A log in a file."""
@@ -113,9 +105,6 @@ class SqliteHome(Home):
     def set_version(self, version: int) -> None:
         self._sql(f"PRAGMA user_version = {version}")
 
-    def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*sqlite_file.MIGRATIONS, script))
-
 
 class PostgresHome(Home):
     """A log in a schema of its own."""
@@ -139,9 +128,6 @@ class PostgresHome(Home):
 
     def set_version(self, version: int) -> None:
         self._sql("UPDATE lexbandit_schema SET version = $1", version)
-
-    def next_version(self, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-        monkeypatch.setattr(postgres_sql, "MIGRATIONS", (*postgres_sql.MIGRATIONS, script))
 
 
 HOMES: dict[str, Callable[[Path], Home]] = {"sqlite": SqliteHome, "postgresql": PostgresHome}

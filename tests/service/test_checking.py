@@ -17,7 +17,7 @@ from lexbandit.service.engine import start as opening
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.http.keys import hash_of
 from lexbandit.service.storage import Storage, StorageFailed, check_storage, make_storage
-from lexbandit.service.storage._sqlite_file import unreadable
+from lexbandit.service.storage.sqlite import unreadable
 from service.homes import HOMES, Home, in_loop, numbered
 from service.real_postgres import Postgres
 from service.world import CONTEXT, engine_on
@@ -173,9 +173,9 @@ async def test_it_is_said_how_far_a_long_log_was_read(
 ) -> None:
     async with engine_on(tmp_path / "log.db") as engine:
         await engine.decide("router", CONTEXT)
-    monkeypatch.setattr(opening, "_TELL", 0.0)
+    monkeypatch.setattr(opening, "_REPORT", 0.0)
     caplog.set_level("INFO", "lexbandit.service")
-    async with opening.telling(lambda: 1200):
+    async with opening.reporting(lambda: 1200):
         await asyncio.sleep(0.05)
     assert "reading the log: 1,200 events so far" in caplog.messages
     before = len(caplog.messages)

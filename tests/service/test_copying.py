@@ -12,7 +12,7 @@ from lexbandit.cli import copy as copy_verb
 from lexbandit.cli.main import status_of
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.point import Point
-from lexbandit.service.events import Event, Stored, checksum
+from lexbandit.service.events import Event, checksum, new_event
 from lexbandit.service.maintenance import copy as copying
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
@@ -55,15 +55,15 @@ def _served(home: Home, name: str, rewarded: str = "") -> str:
     return asyncio.run(run())
 
 
-def _log(home: Home) -> list[Stored]:
-    async def run() -> list[Stored]:
+def _log(home: Home) -> list[Event]:
+    async def run() -> list[Event]:
         async with home.opened() as storage:
             return await whole_log(storage)
 
     return asyncio.run(run())
 
 
-def _replayed(log: list[Stored]) -> str:
+def _replayed(log: list[Event]) -> str:
     point = Point(_POINT)
     for event in log:
         point.fold(event)
@@ -206,7 +206,7 @@ async def test_what_is_large_is_written_in_parts(
     monkeypatch.setattr(copying, "_PART", 30)
     async with _two(tmp_path) as (source, target):
         there = await source.append(
-            [Event("router", "tick", b"x" * n) for n in (10, 10, 10, 99, 1)]
+            [new_event("router", "tick", b"x" * n) for n in (10, 10, 10, 99, 1)]
         )
         parts: list[int] = []
         assert await copying.copy(source, target, parts.append) == (0, 5)
@@ -237,7 +237,7 @@ def test_where_the_ends_differ_nothing_is_copied(
     assert status_of(["copy", f"sqlite:{source}", f"sqlite:{target}"]) == 0
     with closing(sqlite3.connect(target)) as connection, connection:
         for row in connection.execute("SELECT * FROM log WHERE seq >= ?", (differs,)).fetchall():
-            later = Stored(*row[:-1])._replace(time=row[1] + 1)
+            later = Event(*row[:-1])._replace(time=row[1] + 1)
             change = "UPDATE log SET time = ?, checksum = ? WHERE seq = ?"
             connection.execute(change, (later.time, checksum(later), later.seq))
     _append(source, 1)
@@ -268,7 +268,7 @@ def _append(path: Path, n: int) -> None:
 class _Busy(SqliteStorage):
     """A log that has one event more whenever it was read."""
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         page = await super().read_since(seq, limit)
         (last,) = await self.append(numbered(1, 1))
         assert last.seq < 100, "the copy never ends"
@@ -300,7 +300,7 @@ async def test_it_is_told_how_far_a_copy_is(
 @in_loop
 async def test_large_events_are_copied_too(tmp_path: Path) -> None:
     async with _two(tmp_path) as (source, target):
-        large = Event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
+        large = new_event("router", "rewards", b"x" * (LARGEST_PAGE // 2))
         there = await source.append([large, large, large, *numbered(4, 1)])
         assert await copying.copy(source, target, lambda _: None) == (0, 4)
         assert await copying.copy(source, target, lambda _: None) == (4, 0)

@@ -11,7 +11,7 @@ import lexbandit as lb
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.events import Stored
+from lexbandit.service.events import Event
 from lexbandit.service.storage import StorageFailed
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import CONTEXT, definition, engine_on, play, replayed
@@ -67,7 +67,7 @@ def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
     read: list[int] = []
 
     class Counting(SqliteStorage):
-        async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+        async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
             events = await super().read_since(seq, limit)
             read.append(len(events))
             return events

@@ -11,7 +11,7 @@ import pytest
 
 from chooser.conftest import router
 from lexbandit.cli.main import status_of
-from lexbandit.service.events import Event, body_of
+from lexbandit.service.events import body_of, new_event
 from lexbandit.service.maintenance import export as exporting
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import StorageFailed, make_storage
@@ -131,7 +131,7 @@ def test_a_reader_writes_nothing(tmp_path: Path) -> None:
             await reader.open()
             assert len(await reader.read_since(0, 100)) == s.engine.seq
             with pytest.raises(StorageFailed, match="reading only"):
-                await reader.append([Event("router", "tick", b"{}")])
+                await reader.append([new_event("router", "tick", b"{}")])
             await reader.close()
 
     asyncio.run(run())
@@ -146,14 +146,14 @@ def test_memory_does_not_grow_with_the_log(tmp_path: Path, monkeypatch: pytest.M
         storage = make_storage(f"sqlite:{path}")
         await storage.open()
         body = {"arms": ["x"], "definition": {"objectives": [{"name": "o"}], "context": []}}
-        await storage.append([Event("p", "begin", body_of(body))])
+        await storage.append([new_event("p", "begin", body_of(body))])
         for n in range(batches):
             ids = [f"{n}-{k}" for k in range(500)]
             columns = {"by": "r", "version": 1, "ids": ids, "arms": ["x"] * 500, "allowed": None}
             columns |= {"propensities": [0.5] * 500, "contexts": {"f": list(range(500))}}
             rows = [{"id": id, "values": {"o": 1.0}} for id in ids]
-            events = [Event("p", "decisions", body_of(columns))]
-            events += [Event("p", "rewards", body_of({"rows": rows}))]
+            events = [new_event("p", "decisions", body_of(columns))]
+            events += [new_event("p", "rewards", body_of({"rows": rows}))]
             await storage.append(events)
         await storage.close()
 
@@ -190,8 +190,8 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
                 e for e in await s.engine.read_log("router", 0, 10) if e.kind == "decisions"
             ]
             told = [body_of({"rows": [{"id": "a", "values": {"cost": v}}]}) for v in (0.01, 0.02)]
-            events = [Event("router", "decisions", stored.body)]
-            events += [Event("router", "rewards", one) for one in told]
+            events = [new_event("router", "decisions", stored.body)]
+            events += [new_event("router", "rewards", one) for one in told]
             await s.engine.storage.append(events)
 
     asyncio.run(run())

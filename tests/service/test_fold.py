@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRow
+from lexbandit.service.engine.rows import DecisionRequest
 from lexbandit.service.engine.snapshots import packer, unpack
 from service.world import definition, engine_on, replayed
 
@@ -66,7 +66,7 @@ async def do(engine: Engine, twin: Twin, did: tuple[Any, ...]) -> None:
     if what == "decide":
         twin.decided((await engine.decide("router", *args)).id)
     elif what == "batch":
-        rows = [DecisionRow(*row) for row in args[0]]
+        rows = [DecisionRequest(*row) for row in args[0]]
         twin.decided(*[one.id for one in await engine.decide_many("router", rows)])
     elif what == "columns":
         columns = {name: [context[name] for context in args[0]] for name in args[0][0]}

@@ -11,7 +11,7 @@ import pytest
 from lexbandit.chooser import Chooser
 from lexbandit.service.engine import snapshots
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.events import Event, Snapshot, Stored
+from lexbandit.service.events import Event, Snapshot
 from lexbandit.service.storage import StorageFailed
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.homes import in_loop
@@ -29,7 +29,7 @@ class Held(SqliteStorage):
         self.snapshot_fails: StorageFailed | None = None
         self.kept: list[int] = []
 
-    async def append(self, events: Sequence[Event]) -> list[Stored]:
+    async def append(self, events: Sequence[Event]) -> list[Event]:
         await self.gate.wait()
         if self.fails is not None:
             raise self.fails
@@ -168,10 +168,10 @@ async def test_an_event_that_is_missing_before_an_own_one_ends_the_writing(
     async with engine_with(storage) as engine:
         append = storage.append
 
-        async def later(events: Sequence[Event]) -> list[Stored]:
+        async def later(events: Sequence[Event]) -> list[Event]:
             return [stored._replace(seq=stored.seq + 1) for stored in await append(events)]
 
-        async def nothing(*_: int) -> list[Stored]:
+        async def nothing(*_: int) -> list[Event]:
             return []
 
         with monkeypatch.context() as gap:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import CorruptLog, Stored, read_body
+from lexbandit.service.events import CorruptLog, Event, read_body
 from lexbandit.service.storage import Storage, StorageFailed, make_storage
 from service.homes import PostgresHome, in_loop, numbered, whole_log
 from service.real_postgres import Postgres
@@ -45,17 +45,17 @@ async def test_a_reader_never_sees_a_gap_while_many_write(home: PostgresHome) ->
     assert times == sorted(times)
 
 
-async def write(storage: Storage, writer: int) -> list[Stored]:
+async def write(storage: Storage, writer: int) -> list[Event]:
     draws = random.Random(writer)
-    kept: list[Stored] = []
+    kept: list[Event] = []
     for _ in range(60):
         kept += await storage.append(numbered(len(kept), draws.choice([1, 1, 2, 30]), f"w{writer}"))
     return kept
 
 
-async def follow(storage: Storage, until: Sequence["asyncio.Task[Any]"]) -> list[Stored]:
+async def follow(storage: Storage, until: Sequence["asyncio.Task[Any]"]) -> list[Event]:
     """Read on and on; when nobody writes any more, read to the end."""
-    seen: list[Stored] = []
+    seen: list[Event] = []
     last = False
     while True:
         got = await storage.read_since(len(seen), 25)

@@ -15,7 +15,7 @@ import pytest
 from lexbandit import AsyncClient, Contradiction
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.snapshots import unpack
-from lexbandit.service.events import Stored, read_body
+from lexbandit.service.events import Event, read_body
 from service.process import Service
 from service.real_postgres import Postgres, running
 from service.witness import Witness, look
@@ -118,7 +118,7 @@ async def agreed(clients: list[AsyncClient]) -> None:
         await asyncio.sleep(0.05)
 
 
-def check(witness: Witness, events: list[Stored]) -> None:
+def check(witness: Witness, events: list[Event]) -> None:
     """Check that all that was acknowledged is in the log, and of two the first is taken."""
     rows: dict[str, dict[str, Any]] = {}
     told: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -135,7 +135,7 @@ def check(witness: Witness, events: list[Stored]) -> None:
     assert told == witness.rewarded
 
 
-def rows_of(events: list[Stored], kind: str) -> Iterator[dict[str, Any]]:
+def rows_of(events: list[Event], kind: str) -> Iterator[dict[str, Any]]:
     for stored in events:
         if stored.kind == kind:
             yield from read_body(stored)["rows"]

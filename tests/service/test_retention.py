@@ -20,7 +20,7 @@ from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.erase import erase, of_ids, of_unit
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import make_storage
-from lexbandit.service.storage._sqlite_file import READ, READ_POINT
+from lexbandit.service.storage.sqlite import READ, READ_POINT
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
 from service.world import CONTEXT, definition
 
@@ -56,7 +56,7 @@ def digests(engine: Engine) -> dict[str, str]:
 
 
 async def compacted(engine: Engine) -> int:
-    await engine.keep_two_snapshots()
+    await engine.save_two_snapshots()
     done = await compact(engine.storage, POINTS, before=engine._journal.now() + 1)
     return done.removed
 
@@ -89,7 +89,7 @@ async def test_archives_and_the_export_of_what_is_left_are_the_export_of_before(
     async with running(home) as engine:
         ids = await traffic(engine, 100)
         await export(engine.storage, "router", tmp_path / "before.parquet")
-        await engine.keep_two_snapshots()
+        await engine.save_two_snapshots()
         middle = (await engine.decision("router", ids[60])).time + 1e-6
         done = await compact(engine.storage, POINTS, before=middle, archive=tmp_path / "old")
         await export(engine.storage, "router", tmp_path / "after.parquet")
@@ -103,7 +103,7 @@ async def test_archives_and_the_export_of_what_is_left_are_the_export_of_before(
 async def test_a_point_that_is_not_served_keeps_its_events_unless_it_is_named(home: Home) -> None:
     async with running(home) as engine:
         await traffic(engine, 50)
-        await engine.keep_two_snapshots()
+        await engine.save_two_snapshots()
         left = {"router": POINTS["router"]}
         later = time.time() + 1
         done = await compact(engine.storage, left, before=later)
@@ -117,7 +117,7 @@ async def test_a_point_that_is_not_served_keeps_its_events_unless_it_is_named(ho
 async def test_the_service_removes_old_events_by_itself(home: Home) -> None:
     async with running(home, retain=0.5) as engine:
         await traffic(engine, 40)
-        await engine.keep_two_snapshots()
+        await engine.save_two_snapshots()
         async with asyncio.timeout(30):
             while not await engine.storage.removed():
                 await asyncio.sleep(0.05)

@@ -22,7 +22,7 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.events import CorruptLog, Snapshot, Stored, read_body
+from lexbandit.service.events import CorruptLog, Event, Snapshot, read_body
 from lexbandit.service.maintenance.verify import verify
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 from lexbandit.service.storage.sqlite import SqliteStorage
@@ -76,7 +76,7 @@ def said(process: "subprocess.Popen[str]", lines: int | None = None) -> list[Any
     return [json.loads(process.stdout.readline()) for _ in range(lines)]
 
 
-def numbers(log: list[Stored]) -> list[int]:
+def numbers(log: list[Event]) -> list[int]:
     return [read_body(stored)["n"] for stored in log]
 
 
@@ -258,7 +258,7 @@ async def test_a_torn_tail_costs_the_batches_it_tore_and_no_other(
                 assert (await whole_log(storage))[-1].seq == sum(map(len, batches[:left])) + 2
 
 
-async def filled(home: SqliteHome) -> list[Stored]:
+async def filled(home: SqliteHome) -> list[Event]:
     """Write a small log with two snapshots."""
     async with home.opened() as storage:
         log = [(await storage.append(numbered(n, 1)))[0] for n in range(1, 200)]
@@ -292,7 +292,7 @@ async def test_a_flipped_byte_in_a_snapshot_costs_that_snapshot(home: SqliteHome
         assert await whole_log(storage) == log
 
 
-async def verified(home: SqliteHome) -> tuple[list[Stored], list[Any]]:
+async def verified(home: SqliteHome) -> tuple[list[Event], list[Any]]:
     """Return the events and the snapshots of a log that is found to be whole."""
     storage = make_storage(home.url, reading=True)
     await storage.open()

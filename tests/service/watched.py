@@ -18,7 +18,7 @@ from lexbandit.service.dashboard.bundle import NAME
 from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRow
+from lexbandit.service.engine.rows import DecisionRequest
 from lexbandit.service.http.keys import Key
 from lexbandit.service.http.server import serving as http_serving
 from lexbandit.service.process import address_of, admission_to, bound, make_app
@@ -98,7 +98,7 @@ class Watched:
         """Make decisions in the busy point's contexts, and tell rewards: the evil arm is dear."""
         draw = self._random
         rows = [
-            DecisionRow(
+            DecisionRequest(
                 {
                     "tokens": int(draw.integers(0, 8000)),
                     "task": str(draw.choice(["code", "maths", "chat"])),

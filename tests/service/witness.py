@@ -14,7 +14,7 @@ from lexbandit.client.wire import new_id
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.point import Point
 from lexbandit.service.engine.start import restored
-from lexbandit.service.events import Stored, read_body
+from lexbandit.service.events import Event, read_body
 from lexbandit.service.storage import Storage, make_storage
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ def _must_pass(error: ServiceError) -> None:
 class Found:
     """What a log holds, and the states it leads to: from the last snapshot, and from nothing."""
 
-    events: list[Stored]
+    events: list[Event]
     snapshot_seq: int
     from_snapshot: str
     from_nothing: str
@@ -153,7 +153,7 @@ def look(config: Path) -> Found:
 async def _look(points: Mapping[str, Any], storage: Storage) -> Found:
     await storage.open()
     try:
-        events: list[Stored] = []
+        events: list[Event] = []
         while page := await storage.read_since(len(events), 1000):
             events += page
         (point,) = (await restored(points, storage))[0].values()
@@ -164,7 +164,7 @@ async def _look(points: Mapping[str, Any], storage: Storage) -> Found:
         await storage.close()
 
 
-def _folded(point: Point, events: list[Stored]) -> str:
+def _folded(point: Point, events: list[Event]) -> str:
     for stored in events:
         if stored.seq > point.seq:
             point.fold(stored)

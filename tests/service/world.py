@@ -10,13 +10,12 @@ import lexbandit as lb
 from lexbandit.contexts import Feature
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.log_clock import LogClock
 from lexbandit.service.engine.point import Point
-from lexbandit.service.storage.sqlite import SqliteStorage
+from lexbandit.service.storage.sqlite import LogClock, SqliteStorage
 
 Scene = Callable[[Engine], Awaitable[Any]]
 
-CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
+CONTEXT: dict[str, Any] = {"tokens": 900, "task": "code", "hour": 14.5}
 
 
 class Hands:

@@ -10,7 +10,6 @@ import io
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from lexbandit._internal.files import written_whole
 from lexbandit.bench.plan import SEMANTICS, Run
 from lexbandit.bench.run import MAP_SIDE, Curve, Played
 from lexbandit.bench.study import Study
@@ -151,22 +151,8 @@ def _unfinished() -> str:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, and have it on the disk when this returns."""
-    handle, temporary = tempfile.mkstemp(prefix=f"{_unfinished()}{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with written_whole(path, mode=0o644, prefix=_unfinished()) as beside:
+        beside.write_bytes(content)
 
 
 def as_json(content: Any) -> bytes:

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lexbandit import checks
-from lexbandit._internal.toml_lines import line_of, table_of
+from lexbandit._internal.toml_file import line_of, table_of
 from lexbandit.bench import components
 from lexbandit.bench.components import Component
 from lexbandit.bench.entries import Entry, number, points, tunable

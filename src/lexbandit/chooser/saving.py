@@ -8,12 +8,9 @@ The file is written beside its place and then moved there, so a crash leaves the
 one. A newer version is refused; older ones are read. docs/saving.md describes it.
 """
 
-import contextlib
 import io
 import json
 import os
-import secrets
-import stat
 import struct
 import zipfile
 import zlib
@@ -22,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit._internal.files import placing
+from lexbandit._internal.files import placing, written_whole
 from lexbandit.errors import InvalidInput
 
 FORMAT = "lexbandit.chooser"
@@ -89,32 +86,11 @@ def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> st
 
 def write(path: Path, data: bytes) -> None:
     """Write a file, whole or not at all."""
-    with placing(path) as folder:
+    with placing(path):
         if path.is_dir():
             raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
-        beside = folder / f".{path.name}.{secrets.token_hex(6)}"
-        try:
-            with open(beside, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            with contextlib.suppress(FileNotFoundError):
-                beside.chmod(stat.S_IMODE(path.stat().st_mode))  # as the one it replaces
-            os.replace(beside, path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
-    _settle(folder)
-
-
-def _settle(folder: Path) -> None:
-    """Make the new name last through a loss of power, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        with written_whole(path) as beside:
+            beside.write_bytes(data)
 
 
 def read(path: Path) -> bytes:

@@ -47,7 +47,7 @@ def command(
     async def work() -> Compacted:
         engine = await Engine.start(found.points, opened)
         try:
-            await engine.keep_two_snapshots()
+            await engine.save_two_snapshots()
             done = await compact(
                 opened, found.points, before=before, archive=found.archive, forget=forget
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from lexbandit._internal.files import placing
+from lexbandit._internal.files import placing, written_whole
 from lexbandit.cli.extras import needs
 from lexbandit.errors import InvalidInput
 
@@ -73,17 +73,11 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
         if path.exists():
             keys_in_file(path)  # what is wrong with it is told before it is copied
             before = path.read_text(encoding="utf-8")
-        with placing(path) as folder:
-            beside = folder / f".{path.name}.new"
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    _like(path, file.fileno())
-                    file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
-                Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
-                os.replace(beside, path)
-            finally:
-                beside.unlink(missing_ok=True)
+        with placing(path), written_whole(path, mode=0o600) as beside:
+            with beside.open("w", encoding="utf-8") as file:
+                _like(path, file.fileno())
+                file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
+            Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
         click.echo(
             f"Its hash is in {path}; start the service again to allow it, or send it SIGHUP.",
             err=True,

@@ -1,4 +1,4 @@
-"""What the log holds: events in one order, each a few plain values in JSON.
+"""The events of the log: in one order, each a few plain values in JSON.
 
 kind         body
 begin        {"arms": [...], "definition": {...}}: a decision point's first event
@@ -30,17 +30,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Event(NamedTuple):
-    """Something to be appended to the log."""
+    """An event: its place in the log's order, the time the log gave it in seconds, what it says.
 
-    point: str
-    kind: Kind
-    body: bytes
-
-
-class Stored(NamedTuple):
-    """An event of the log: its place in the order, and the time the log gave it, in seconds.
-
-    Places are 1, 2, 3, ... without gaps, and times never go back.
+    Places are 1, 2, 3, ... without gaps, and times never go back. Both are 0 until the event is
+    event: `new_event` makes one, and a storage's `append` returns it with its place and time.
     """
 
     seq: int
@@ -48,6 +41,11 @@ class Stored(NamedTuple):
     point: str
     kind: Kind
     body: bytes
+
+
+def new_event(point: str, kind: Kind, body: bytes) -> Event:
+    """Return an event to be appended to the log."""
+    return tuple.__new__(Event, (0, 0.0, point, kind, body))  # quicker than Event(...)
 
 
 class Snapshot(NamedTuple):
@@ -72,26 +70,26 @@ def body_of(value: dict[str, Any]) -> bytes:
     return _encode(value)
 
 
-def read_body(stored: Stored) -> dict[str, Any]:
+def read_body(event: Event) -> dict[str, Any]:
     """Return what an event says."""
     try:
-        return msgspec.json.decode(stored.body, type=dict[str, Any])
+        return msgspec.json.decode(event.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise CorruptLog(f"event {stored.seq} of the log cannot be read: {error}.") from error
+        raise CorruptLog(f"event {event.seq} of the log cannot be read: {error}.") from error
 
 
-def content_checksum(event: Event | Stored) -> int:
+def content_checksum(event: Event) -> int:
     """Return the checksum of what an event says: its point, its kind and its body."""
     return zlib.crc32(event.body, _head(event.point, event.kind))
 
 
-def checksum(stored: Stored) -> int:
-    """Return the checksum that is kept beside an event; it covers all of it.
+def checksum(event: Event) -> int:
+    """Return the checksum that is stored beside an event; it covers all of it.
 
     It is the one of the content, exclusive-or the place, exclusive-or the bits of the time: a
     database that assigns place and time can add these two by itself.
     """
-    return content_checksum(stored) ^ stored.seq ^ _bits(stored.time)
+    return content_checksum(event) ^ event.seq ^ _bits(event.time)
 
 
 @lru_cache(8)
@@ -107,35 +105,35 @@ def _head(point: str, kind: str) -> int:
     return zlib.crc32(f"{point}\0{kind}\0".encode())
 
 
-def in_order(rows: Iterable[Sequence[Any]], seq: int | None = None) -> list[Stored]:
+def in_order(rows: Iterable[Sequence[Any]], seq: int | None = None) -> list[Event]:
     """Return events from rows that end with a checksum: as they were written.
 
     With `seq` they are all that come after this event, and none may be missing.
     """
-    events: list[Stored] = []
+    events: list[Event] = []
     time = 0.0
     for n, (*fields, kept) in enumerate(rows, 1):
-        stored = Stored(*fields)
-        if seq is not None and stored.seq != seq + n:
+        event = Event(*fields)
+        if seq is not None and event.seq != seq + n:
             raise CorruptLog(
-                f"event {seq + n} of the log is missing: the next one there is {stored.seq}. "
+                f"event {seq + n} of the log is missing: the next one there is {event.seq}. "
                 "Restore the log from a backup."
             )
-        if not _as_written(stored, kept, time):
+        if not _as_written(event, kept, time):
             raise CorruptLog(
-                f"event {stored.seq} of the log (of {stored.point!r}) was damaged: it is not as it "
+                f"event {event.seq} of the log (of {event.point!r}) was damaged: it is not as it "
                 "was written. Restore the log from a backup."
             )
-        events.append(stored)
-        time = stored.time
+        events.append(event)
+        time = event.time
     return events
 
 
-def _as_written(stored: Stored, kept: int, time: float) -> bool:
+def _as_written(event: Event, kept: int, time: float) -> bool:
     """Tell whether an event is as it was written; damage may change types as well."""
-    if [type(stored.time), type(stored.body)] != [float, bytes]:
+    if [type(event.time), type(event.body)] != [float, bytes]:
         return False
-    return checksum(stored) == kept and stored.time >= time
+    return checksum(event) == kept and event.time >= time
 
 
 def point_name(name: Any) -> str:

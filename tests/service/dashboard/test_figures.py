@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from lexbandit.service.engine.rows import DecisionRow
+from lexbandit.service.engine.rows import DecisionRequest
 from service.dashboard.visits import Go, Visit
 from service.watched import ODD, Watched, watched
 
@@ -314,8 +314,10 @@ def test_there_is_something_to_read_before_there_is_anything_to_show(visit: Go) 
 
 
 def test_arms_may_have_names_that_objects_have(visit: Go, service: Watched) -> None:
-    contexts = [{"member": n % 2 == 0, "taste": [0.5, 0.5], "age": 40} for n in range(200)]
-    rows = [DecisionRow(context) for context in contexts]
+    contexts: list[dict[str, Any]] = [
+        {"member": n % 2 == 0, "taste": [0.5, 0.5], "age": 40} for n in range(200)
+    ]
+    rows = [DecisionRequest(context) for context in contexts]
     made = service.wait_for(service.engine.decide_many("odd", rows))
     told = [(one.id, {"clicks": float(n % 2)}) for n, one in enumerate(made)]
     service.wait_for(service.engine.reward_many("odd", told))

@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit import checks
+from lexbandit._internal.toml_file import TomlFile
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.config.environment import PREFIX, SECRET, check_environment
 from lexbandit.service.config.points import read_point
-from lexbandit.service.config.toml_file import TomlFile
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.rows import LARGEST_BODY
 from lexbandit.service.http.keys import Key, Keys, check_points, keys_in_environment, keys_in_file

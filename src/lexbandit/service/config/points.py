@@ -5,14 +5,13 @@ import json
 import time
 from typing import Any
 
-from lexbandit._internal.toml_lines import Place
+from lexbandit._internal.toml_file import Place, TomlFile
 from lexbandit.chooser.definition import FEATURES
 from lexbandit.chooser.policy_for import DEFAULT
 from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.registry import REGISTRY, settings_known
-from lexbandit.service.config.toml_file import TomlFile
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.http.schemas import arm_name

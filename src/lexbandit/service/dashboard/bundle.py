@@ -4,10 +4,8 @@ import asyncio
 import contextlib
 import gzip
 import logging
-import os
 import subprocess
 import sys
-import tempfile
 import threading
 import zlib
 from concurrent.futures import Future
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lexbandit._internal.caches import cache_root
+from lexbandit._internal.files import written_whole
 
 log = logging.getLogger("lexbandit.service")
 
@@ -91,7 +90,5 @@ def _script() -> Script:
 def _keep(place: Path, content: bytes) -> None:
     """Write a file whole or not at all; nothing is left where the disk is full."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        whole = Path(folder) / place.name
-        whole.write_bytes(content)
-        os.replace(whole, place)
+    with written_whole(place) as beside:
+        beside.write_bytes(content)

@@ -1,29 +1,27 @@
-"""Learn a point's log anew under a changed definition, while the one before serves.
+"""Replay a point's log under a changed definition, while the definition before it serves.
 
-The new state is folded beside the requests, in a thread. Snapshots of it are kept on the way, so
-that a process that is killed goes on where it stopped. At the log's end it takes the old one's
+The new state is folded in a thread, beside the requests. Snapshots of it are saved on the way, so
+that a process that is killed goes on where it stopped. At the log's end it takes the old state's
 place, between two events.
 """
 
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from lexbandit.service.engine.journal import Journal
 from lexbandit.service.engine.point import Point
 from lexbandit.service.engine.snapshots import packer
-from lexbandit.service.events import CorruptLog, Snapshot, Stored
-from lexbandit.service.storage import StorageFailed
-
-if TYPE_CHECKING:
-    from lexbandit.service.engine.core import EngineCore
+from lexbandit.service.events import CorruptLog, Event, Snapshot
+from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
-# So many events are read and folded at once; how often to say how far it is and to keep a snapshot,
+# So many events are read and folded at once; how often to report progress and to save a snapshot,
 # in seconds; and how long to wait after the storage failed.
 _PAGE = 500
-_TELL, _KEEP, _REST = 5.0, 10.0, 1.0
+_REPORT, _SAVE, _REST = 5.0, 10.0, 1.0
 
 
 class Replay:
@@ -33,64 +31,76 @@ class Replay:
     stopped    why it cannot go on; None while it does
     """
 
-    def __init__(self, point: Point, *, skip_untaken: bool) -> None:
+    def __init__(
+        self,
+        point: Point,
+        storage: Storage,
+        journal: Journal,
+        *,
+        progress: dict[str, float],
+        switch: Callable[[Point], None],
+        skip_untaken: bool,
+    ) -> None:
         self.point = point
         self.stopped: str | None = None
+        self._storage = storage
+        self._journal = journal
+        self._progress = progress  # by point, the share of the log that was replayed
+        self._switch = switch
         self._skip_untaken = skip_untaken
         self._first = point.seq
+        progress[point.name] = 0.0
 
-    def _progress(self, end: int) -> float:
-        """Return which share of the log up to the event `end` was learned."""
-        return min((self.point.seq - self._first) / max(end - self._first, 1), 1.0)
-
-    async def run(self, engine: "EngineCore") -> None:
-        """Learn the log to its end, then take the place of the point that serves."""
-        name, told, kept = self.point.name, time.monotonic(), time.monotonic()
-        log.info("%s: its definition has changed; the log is learned anew beside requests", name)
+    async def run(self) -> None:
+        """Replay the log to its end, then take the place of the point that serves."""
+        name, reported, saved = self.point.name, time.monotonic(), time.monotonic()
+        log.info(
+            "%s: its definition has changed; its log is replayed while the one before serves", name
+        )
         while self.stopped is None:
             try:
-                more = await self._page(engine)
-                if time.monotonic() - kept > _KEEP:
-                    await self.keep(engine)
-                    kept = time.monotonic()
+                more = await self._page()
+                if time.monotonic() - saved > _SAVE:
+                    await self.save()
+                    saved = time.monotonic()
                 if not more:
-                    async with engine.folding():
-                        while await self._page(engine):
+                    async with self._journal.ordered():
+                        while await self._page():
                             pass
                         if self.stopped is None:
-                            engine.switch(self.point)
+                            self._switch(self.point)
                             log.info("%s: the changed definition serves from here on", name)
                     return
             except StorageFailed as error:
-                log.warning("%s: learning the log anew waits: %s", name, error)
+                log.warning("%s: the replay of its log waits: %s", name, error)
                 await asyncio.sleep(_REST)
             except CorruptLog as error:
                 self._stop(str(error))
-            if time.monotonic() - told > _TELL:
-                told = time.monotonic()
-                log.info("%s: learned anew %.0f %%", name, 100 * engine.replay_progress[name])
+            if time.monotonic() - reported > _REPORT:
+                reported = time.monotonic()
+                log.info("%s: replayed %.0f %%", name, 100 * self._progress[name])
 
-    async def keep(self, engine: "EngineCore") -> None:
-        """Keep a snapshot, from which the next process goes on."""
+    async def save(self) -> None:
+        """Save a snapshot, from which the next process goes on."""
         point = self.point
         if point.begun and not self._unfit():
             data = await asyncio.to_thread(packer(point))
-            await engine.storage.save_snapshot(
+            await self._storage.save_snapshot(
                 point.name, point.definition.fingerprint, Snapshot(point.seq, data)
             )
 
-    async def _page(self, engine: "EngineCore") -> bool:
+    async def _page(self) -> bool:
         """Fold the next events; returns whether there were any."""
         point = self.point
-        events = await engine.storage.read_since(point.seq, _PAGE, point.name)
-        if await engine.storage.removed() > point.seq:
+        events = await self._storage.read_since(point.seq, _PAGE, point.name)
+        if await self._storage.removed() > point.seq:
             raise CorruptLog("events that were to be learned have left the log. Start again.")
-        events = [event for event in events if event.seq <= engine.seq]
+        events = [event for event in events if event.seq <= self._journal.seq]
         folding = asyncio.create_task(asyncio.to_thread(_fold, point, events))
         try:
             await asyncio.shield(folding)
         except asyncio.CancelledError:
-            await folding  # it cannot be broken off, and what it changes is kept afterwards
+            await folding  # it cannot be broken off, and what it changes is saved afterwards
             raise
         if self._unfit():
             self._stop(
@@ -98,7 +108,8 @@ class Replay:
                 f"definition, the first one at {point.first_unfit} The definition of before goes "
                 "on. Put it back, or start once with --skip-untaken to go on without them."
             )
-        engine.replay_progress[point.name] = self._progress(engine.seq)
+        learned, all_of_it = point.seq - self._first, self._journal.seq - self._first
+        self._progress[point.name] = min(learned / max(all_of_it, 1), 1.0)
         return bool(events) and self.stopped is None
 
     def _unfit(self) -> bool:
@@ -109,6 +120,6 @@ class Replay:
         log.error("%s: %s", self.point.name, reason)
 
 
-def _fold(point: Point, events: list[Stored]) -> None:
+def _fold(point: Point, events: list[Event]) -> None:
     for event in events:
         point.fold(event)

@@ -1,47 +1,56 @@
 """The engine: decisions and rewards of all points, each on disk before it is answered."""
 
 import asyncio
+import logging
 import math
+import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lexbandit.chooser import Proposal
 from lexbandit.chooser.explaining import Explanation
 from lexbandit.chooser.summary import Summary
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine import start as opening
+from lexbandit.service.durations import Times
+from lexbandit.service.engine import start as starting
 from lexbandit.service.engine.arms import check_added, check_retired
 from lexbandit.service.engine.background_replay import Replay
-from lexbandit.service.engine.core import EngineCore
-from lexbandit.service.engine.id_locks import Turns
-from lexbandit.service.engine.journal import Appended
-from lexbandit.service.engine.point import Point, Prepared
+from lexbandit.service.engine.id_locks import IdLocks
+from lexbandit.service.engine.journal import Appended, Journal
+from lexbandit.service.engine.point import Outcome, Point
 from lexbandit.service.engine.rows import (
     COLUMNS,
     SLICE,
-    Decided,
-    DecidedMany,
-    DecisionRow,
-    Found,
-    Rewarded,
+    ColumnsReply,
+    DecisionReply,
+    DecisionRequest,
+    FoundDecision,
+    RewardReply,
     at_row,
     fingerprint,
     fresh_ids,
     one_request_an_id,
     own_id,
+    rewards_by_id,
     slices,
-    told_by_id,
-    written_fingerprint,
 )
-from lexbandit.service.engine.text_limits import check_columns, check_texts
-from lexbandit.service.events import Stored
-from lexbandit.service.storage import Storage
+from lexbandit.service.engine.snapshots import Snapshots
+from lexbandit.service.engine.text_limits import check_columns, check_context
+from lexbandit.service.events import CorruptLog, Event, Kind, body_of, new_event
+from lexbandit.service.maintenance.compact import compact
+from lexbandit.service.storage import Storage, StorageFailed
+
+log = logging.getLogger("lexbandit.service")
+
+_TICK = 1.0
+# How often to look for events that are older than `retain`, in seconds, at most.
+_RETAIN = 3600.0
 
 
-class Engine(EngineCore):
+class Engine:
     """Serves decision points from one log. All of it runs in one event loop.
 
     A request is checked against the state, written to the log, folded into the state, and only then
@@ -51,10 +60,23 @@ class Engine(EngineCore):
     def __init__(
         self, points: Mapping[str, Point], storage: Storage, *, seq: int, snapshot_every: int
     ) -> None:
-        super().__init__(points, storage, seq=seq, snapshot_every=snapshot_every)
+        self.points = dict(points)
+        self.definitions = {name: point.definition for name, point in points.items()}
+        """As the configuration has them; a point may serve an earlier one while it is replayed."""
+        self.replays: dict[str, Replay] = {}
+        """By point, the replays that have not ended."""
+        self.replay_progress: dict[str, float] = {}
+        """By point, the share of its log that was replayed so far under a changed definition."""
+        self.storage = storage
+        self.replica = secrets.token_hex(4)
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
-        self._turns = Turns()
+        self.draining = False
+        """The process is about to end: it is not ready, and still serves."""
+        self._journal = Journal(storage, self._fold, seq)
+        self._snapshots = Snapshots(self.points, storage, self._journal, snapshot_every)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._id_locks = IdLocks()
         self._slicing = asyncio.Lock()
         self._ids = fresh_ids()
 
@@ -82,65 +104,238 @@ class Engine(EngineCore):
         await storage.open()
         try:
             if not accept_clock:
-                opening.check_clock(await storage.clock_ahead())
-            states, behind = await opening.restored(points, storage)
+                starting.check_clock(await storage.clock_ahead())
+            states, behind = await starting.restored(points, storage)
             seq = min((point.seq for point in states.values()), default=0)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             engine.definitions = dict(points)
-            async with opening.telling(lambda: engine.seq):
+            async with starting.reporting(lambda: engine.seq):
                 await engine._journal.catch_up()
             if not skip_untaken:
-                opening.check_taken(engine.points)
-            opening.report(engine.points)
+                starting.check_taken(engine.points)
+            starting.report(engine.points)
             for definition in points.values():
-                opening.warn_of_log(definition)
+                starting.warn_of_log(definition)
             engine._journal.start()
-            await opening.begin(engine)
+            await engine._begin()
             if skip_untaken:  # the next start goes on from here, and need not be told again
                 await engine._snapshots.take()
         except BaseException:
             await storage.close()
             raise
-        for name, point in behind.items():
-            engine.replays[name] = Replay(point, skip_untaken=skip_untaken)
-            engine.replay_progress[name] = 0.0
-            engine._go_on(engine.replays[name].run(engine))
-        engine._go_on(engine._tick())
-        engine._go_on(engine._journal.recover())
-        engine._go_on(engine._snapshots.now_and_then())
+        for point in behind.values():
+            engine._replay(point, skip_untaken=skip_untaken)
+        engine._run(engine._tick())
+        engine._run(engine._journal.recover())
+        engine._run(engine._snapshots.now_and_then())
         if retain is not None:
-            engine._go_on(engine._retain(retain, archive))
+            engine._run(engine._retain(retain, archive))
         if storage.shared:
-            engine._go_on(engine._journal.follow(poll))
+            engine._run(engine._journal.follow(poll))
         return engine
+
+    async def _begin(self) -> None:
+        """Write what a point's log begins with, and the arms that only its definition has."""
+        for name, point in self.points.items():
+            definition = point.definition
+            if not point.begun:
+                body = {"arms": list(definition.arms), "definition": definition.plain()}
+                await self.append(name, "begin", body)
+            chooser = point.chooser
+            for arm in self.definitions[name].arms:
+                if arm not in chooser.arms and arm not in chooser.retired:
+                    await self.add_arm(name, arm)
+            if chooser.due is not None:  # the log's time may have passed it while nobody served
+                await self.append(name, "tick", {})
+
+    def _replay(self, point: Point, *, skip_untaken: bool) -> None:
+        """Begin to replay a point's log under its changed definition, beside the requests."""
+        self.replays[point.name] = Replay(
+            point,
+            self.storage,
+            self._journal,
+            progress=self.replay_progress,
+            switch=self._switch,
+            skip_untaken=skip_untaken,
+        )
+        self._run(self.replays[point.name].run())
+
+    def _switch(self, point: Point) -> None:
+        """Let a point serve in place of the one of its name, at the same event."""
+        self.points[point.name] = point
+        del self.replays[point.name], self.replay_progress[point.name]
+        self._snapshots.forget(point.name)
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let work go on beside the requests; if it ends by an error, nothing more is written."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._journal.fail(error)
+
+    async def stop(self) -> None:
+        """Answer what is under way, save last snapshots, and close the storage."""
+        await self._journal.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.trouble is None:
+            for replay in self.replays.values():
+                await replay.save()
+            await self._snapshots.take()
+        await self.storage.close()
+
+    async def save_snapshots(self) -> None:
+        """Save a snapshot of every point that changed since its last one."""
+        await self._snapshots.take()
+
+    async def save_two_snapshots(self) -> None:
+        """Save two snapshots of every point, which both hold all events so far."""
+        for _ in range(2):
+            for point in self.points:
+                await self.append(point, "tick", {})
+            await self.save_snapshots()
+
+    # --- how it is -------------------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing is taken now; None if all is well."""
+        return self._journal.trouble or self._journal.stalled
+
+    @property
+    def commit_seconds(self) -> float:
+        """How long the storage takes to write, at its best of late."""
+        return min(self._journal.last_commits)
+
+    @property
+    def snapshot_seconds(self) -> float:
+        """How long the last snapshots took."""
+        return self._snapshots.seconds
+
+    @property
+    def snapshot_age(self) -> float:
+        """How many seconds ago the last snapshots were kept; 0 if nothing happened since."""
+        return self._snapshots.age
+
+    @property
+    def queued(self) -> int:
+        """How many events wait to be written."""
+        return self._journal.queued
+
+    @property
+    def commits(self) -> Times:
+        """How long groups of events took to be written."""
+        return self._journal.commits
+
+    @property
+    def seq(self) -> int:
+        """The last event of the log that was folded."""
+        return self._journal.seq
+
+    def point(self, name: str) -> Point:
+        """Return a decision point."""
+        try:
+            return self.points[name]
+        except KeyError:
+            raise unknown_name("decision point", name, self.points) from None
+
+    # --- the log ---------------------------------------------------------------------------------
+
+    def _fold(
+        self, event: Event, body: dict[str, Any] | None = None, proposals: Any = None
+    ) -> Sequence[Outcome]:
+        point = self.points.get(event.point)
+        if point is None or event.seq <= point.seq:  # not served here, or in its snapshot already
+            return ()
+        outcome = point.fold(event, body, proposals)
+        self._snapshots.folded += len(outcome)
+        return outcome
+
+    def append(
+        self, name: str, kind: Kind, body: dict[str, Any], made: tuple[Point, Any] | None = None
+    ) -> Appended:
+        """Have an event written and folded; to be awaited.
+
+        `made` has the proposals of a decisions event and the point that made them. They are of no
+        use to another one, which serves in its place since a changed definition was replayed.
+        """
+
+        def fold(event: Event) -> Sequence[Outcome]:
+            proposals = made[1] if made is not None and self.points[name] is made[0] else None
+            return self._fold(event, body, proposals)
+
+        return self._journal.append(new_event(name, kind, body_of(body)), fold)
+
+    async def _retain(self, seconds: float, archive: Path | None) -> None:
+        """Remove events from the log now and then that are older than so many seconds."""
+        reported: tuple[str, ...] = ()
+        while True:
+            await asyncio.sleep(min(_RETAIN, seconds / 10))
+            if self.replays:
+                continue  # they still read what is old
+            definitions = {name: point.definition for name, point in self.points.items()}
+            before = self._journal.now() - seconds
+            try:
+                done = await compact(self.storage, definitions, before=before, archive=archive)
+            except (StorageFailed, CorruptLog, InvalidInput, OSError) as error:
+                log.warning("no events were removed from the log: %s", error)
+                continue
+            if done.events:
+                log.info("events=%d were removed, up to event %d", done.events, done.removed)
+            if done.blocked != reported:
+                reported = done.blocked
+                log.warning(
+                    "events stay in the log for points that are not served: %s. "
+                    "`lexbandit compact --forget` removes them.",
+                    ", ".join(reported),
+                )
+
+    async def _tick(self) -> None:
+        """Let time pass in the log where something waits for it and nothing else happens."""
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self._journal.now()
+            for point in self.points.values():
+                due = point.chooser.due
+                if due is not None and due <= now:
+                    try:
+                        await self.append(point.name, "tick", {})
+                    except StorageFailed as error:
+                        log.warning("%s: time cannot pass: %s", point.name, error)
+                        if error.final:
+                            return
 
     # --- decisions -------------------------------------------------------------------------------
 
     async def decide(
         self,
         point: str,
-        context: Mapping[str, Any],
-        allowed: Sequence[str] | None = None,
+        context: dict[str, Any],
+        allowed: list[str] | None = None,
         id: str | None = None,
-    ) -> Decided:
+    ) -> DecisionReply:
         """Decide, and keep the decision for its rewards.
 
         The same `id` again, with the same context and allowed arms, gives the first answer again.
         """
         if id is not None:
-            return (await self.decide_many(point, [DecisionRow(context, allowed, id)]))[0]
-        state = self.point(point)  # by far the most come so: without a turn, and one row
+            return (await self.decide_many(point, [DecisionRequest(context, allowed, id)]))[0]
+        state = self.point(point)  # the usual case: no id to lock, and one row
         proposal = _proposed(state, context, allowed)
         row = _row(next(self._ids), context, allowed, proposal)
         outcomes = await self._append_decisions(state, [row], [proposal])
-        decided: Decided = _answer(outcomes[0])
+        decided: DecisionReply = _answer(outcomes[0])
         return decided
 
-    async def decide_many(self, point: str, rows: Sequence[DecisionRow]) -> list[Decided]:
+    async def decide_many(self, point: str, rows: Sequence[DecisionRequest]) -> list[DecisionReply]:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
         state = self.point(point)
         one_request_an_id(rows)
-        async with self._turns.about({(point, row.id) for row in rows if row.id is not None}):
+        async with self._id_locks.hold({(point, row.id) for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
     async def _pause(self) -> None:
@@ -148,13 +343,14 @@ class Engine(EngineCore):
         async with self._slicing:
             await asyncio.sleep(0)
 
-    async def _decide(self, point: Point, rows: Sequence[DecisionRow]) -> list[Decided]:
+    async def _decide(self, point: Point, rows: Sequence[DecisionRequest]) -> list[DecisionReply]:
         """Write the rows that were not answered before; a caller's id counts once."""
         names = [(row.id, n if row.id is None else None) for n, row in enumerate(rows)]
-        answers: dict[Any, Decided] = {}
+        answers: dict[Any, DecisionReply] = {}
         fresh: dict[Any, dict[str, Any]] = {}
         proposals: list[Proposal] = []
-        for n, (name, (context, allowed, id)) in enumerate(zip(names, rows, strict=True)):
+        for n, (name, row) in enumerate(zip(names, rows, strict=True)):
+            context, allowed, id = row.context, row.allowed, row.id
             if n % SLICE == SLICE - 1:
                 await self._pause()
             if name in answers or name in fresh:
@@ -164,7 +360,7 @@ class Engine(EngineCore):
                 if id is not None:
                     key = fingerprint(context, allowed)
                     if own_id(id) in point.chooser:
-                        before = point.answered(id, key, written_fingerprint(context, allowed))
+                        before = point.answered(id, key)
                 if before is not None:
                     answers[name] = before
                 else:
@@ -189,72 +385,70 @@ class Engine(EngineCore):
         body: dict[str, Any] = {"by": self.replica, "version": point.version, "rows": rows}
         if any("key" in row for row in rows):  # the service's own ids never come again
             body["seen"] = self.seq
-        return self.append(point.name, "decisions", body, Prepared(body, proposals, point.chooser))
+        return self.append(point.name, "decisions", body, (point, proposals))
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
-    ) -> DecidedMany:
+    ) -> ColumnsReply:
         """Decide many, given by columns: the quick way; ids are the service's own."""
         state = self.point(point)
         lengths = {len(values) for values in contexts.values()}
         count = max(lengths, default=0)
-        each = (
-            COLUMNS if len(lengths) == 1 else max(count, 1)
-        )  # unequal ones are refused as a whole
+        each = COLUMNS if len(lengths) == 1 else max(count, 1)  # unequal ones: refused as a whole
         for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
-        made: list[Prepared] = []
+        bodies: list[dict[str, Any]] = []
+        made: list[Any] = []
         for a, b in slices(count, each) or [(0, 0)]:
             part = {name: values[a:b] for name, values in contexts.items()}
+            own = allowed if for_all else allowed[a:b]
             try:
-                made.append(self._columns(state, part, allowed if for_all else allowed[a:b]))
+                made.append(_proposed_columns(state, part, own))
             except InvalidInput:
                 state.chooser.propose_many(contexts, allowed)  # names the row among all
                 raise
+            bodies.append(self._columns(state, part, own, made[-1]))
             await self._pause()
         if count:
-            told = [self.append(point, "decisions", one.body, one) for one in made]
-            for outcome in await _all(told):
+            pairs = zip(bodies, made, strict=True)
+            appended = [self.append(point, "decisions", b, (state, m)) for b, m in pairs]
+            for outcome in await _all(appended):
                 _answer(outcome)
-        ids, arms = ([one for part in made for one in part.body[name]] for name in ("ids", "arms"))
-        propensities = [float(p) for part in made for p in part.proposals.propensities]
-        return DecidedMany(ids, arms, propensities, made[0].body["version"])
+        ids, arms = ([one for body in bodies for one in body[name]] for name in ("ids", "arms"))
+        propensities = [float(p) for proposals in made for p in proposals.propensities]
+        return ColumnsReply(ids, arms, [*propensities], bodies[0]["version"])
 
     def _columns(
-        self, point: Point, contexts: Mapping[str, Sequence[Any]], allowed: Any
-    ) -> Prepared:
-        """Return the event of decisions in columns, to be written."""
-        proposals = point.chooser.propose_many(contexts, allowed)
-        if proposals.notes:
-            check_columns(point.definition.context, contexts)
-        body = {
+        self, point: Point, contexts: Mapping[str, Sequence[Any]], allowed: Any, made: Any
+    ) -> dict[str, Any]:
+        """Return the body of the event of decisions in columns."""
+        return {
             "by": self.replica,
             "version": point.version,
-            "ids": [next(self._ids) for _ in proposals.arms],
-            "arms": proposals.arms,
-            "propensities": [_number(float(p)) for p in proposals.propensities],
+            "ids": [next(self._ids) for _ in made.arms],
+            "arms": made.arms,
+            "propensities": [_number(float(p)) for p in made.propensities],
             "contexts": contexts,
             "allowed": allowed,
         }
-        return Prepared(body, proposals, point.chooser)
 
     # --- rewards ---------------------------------------------------------------------------------
 
-    async def reward(self, point: str, id: str, values: Mapping[str, float]) -> Rewarded:
-        """Tell rewards of a decision, all or some of them."""
+    async def reward(self, point: str, id: str, values: Mapping[str, float]) -> RewardReply:
+        """Learn rewards of a decision, all or some of them."""
         return (await self.reward_many(point, [(id, values)]))[0]
 
     async def reward_many(
         self, point: str, rows: Sequence[tuple[str, Mapping[str, float]]]
-    ) -> list[Rewarded]:
-        """Tell rewards of many decisions; if one cannot be taken, none is."""
+    ) -> list[RewardReply]:
+        """Learn rewards of many decisions; if one cannot be taken, none is."""
         state = self.point(point)
-        told = told_by_id(rows)
-        async with self._turns.about((point, id) for id in told):
-            if self.storage.shared and not all(map(state.knows, told)):
+        rewards = rewards_by_id(rows)
+        async with self._id_locks.hold((point, id) for id in rewards):
+            if self.storage.shared and not all(map(state.knows, rewards)):
                 await self._journal.catch_up()  # another process may have decided just now
-            answers: dict[str, Rewarded] = {}
+            answers: dict[str, RewardReply] = {}
             fresh: list[dict[str, Any]] = []
-            for id, (n, values) in told.items():
+            for id, (n, values) in rewards.items():
                 if n % SLICE == SLICE - 1:
                     await self._pause()
                 try:
@@ -276,7 +470,7 @@ class Engine(EngineCore):
                     answers[row["id"]] = _answer(outcome)
         return [answers[id] for id, _ in rows]
 
-    async def decision(self, point: str, id: str) -> Found:
+    async def decision(self, point: str, id: str) -> FoundDecision:
         """Look a decision up: one that is kept, or was until its time was over."""
         state = self.point(point)
         if self.storage.shared and not state.knows(id):
@@ -314,14 +508,14 @@ class Engine(EngineCore):
     ) -> Explanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
         state = self.point(point)
-        check_texts(state.definition.context, context)
+        check_context(state.definition.context, context)
         return state.chooser.explain(context, allowed)
 
     def summary(self, point: str) -> Summary:
         """Say what a point learned so far."""
         return self.point(point).chooser.summary()
 
-    async def read_log(self, point: str, since: int, limit: int) -> list[Stored]:
+    async def read_log(self, point: str, since: int, limit: int) -> list[Event]:
         """Return the events of a point after `since`, at most `limit`."""
         self.point(point)
         return await self.storage.read_since(since, limit, point)
@@ -331,8 +525,16 @@ def _proposed(point: Point, context: Mapping[str, Any], allowed: Sequence[str] |
     """Return a proposal for what a request asked."""
     proposal = point.chooser.propose(context, allowed)
     if proposal.notes:  # only what is unknown can be too long
-        check_texts(point.definition.context, context)
+        check_context(point.definition.context, context)
     return proposal
+
+
+def _proposed_columns(point: Point, contexts: Mapping[str, Sequence[Any]], allowed: Any) -> Any:
+    """Return proposals for what a request asked in columns."""
+    proposals = point.chooser.propose_many(contexts, allowed)
+    if proposals.notes:
+        check_columns(point.definition.context, contexts)
+    return proposals
 
 
 def _row(

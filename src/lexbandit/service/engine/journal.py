@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from lexbandit.service.durations import Times
-from lexbandit.service.engine.point import Outcome, Prepared
-from lexbandit.service.events import CorruptLog, Event, Stored
+from lexbandit.service.engine.point import Outcome
+from lexbandit.service.events import CorruptLog, Event
 from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
@@ -23,7 +23,8 @@ _AT_ONCE = 0.01
 # A storage that takes longer than this, in seconds, is one that does not answer.
 _STALLED = 1.0
 
-Fold = Callable[[Stored, Prepared | None], Sequence[Outcome]]
+# Takes an event of the log; returns what became of each of its rows.
+Fold = Callable[[Event], Sequence[Outcome]]
 
 
 # When it is done, the event is on disk and folded.
@@ -49,7 +50,7 @@ class Journal:
         self._fold = fold
         self._time = 0.0  # of the last event
         self._heard = 0.0  # when the log was last heard of, by the monotonic clock
-        self._waiting: list[tuple[Event, Prepared | None, Appended]] = []
+        self._waiting: list[tuple[Event, Fold, Appended]] = []
         self._wake = asyncio.Event()
         self._order = asyncio.Lock()  # one at a time folds, so that the order is the log's
         self._began: float | None = None  # when the storage was asked what it did not answer yet
@@ -89,13 +90,13 @@ class Journal:
         """How many events wait to be written."""
         return len(self._waiting)
 
-    def append(self, event: Event, prepared: Prepared | None = None) -> Appended:
-        """Have an event written and folded; to be awaited."""
+    def append(self, event: Event, fold: Fold | None = None) -> Appended:
+        """Have an event written and folded, by `fold` if it is given; to be awaited."""
         self._check_open()
         if self._closing:
             raise StorageFailed("the service is stopping.")
         done: Appended = asyncio.get_running_loop().create_future()
-        self._waiting.append((event, prepared, done))
+        self._waiting.append((event, fold or self._fold, done))
         self._wake.set()
         return done
 
@@ -116,7 +117,7 @@ class Journal:
                 async with self.ordered():
                     await self._write(group)
 
-    async def _write(self, group: list[tuple[Event, Prepared | None, Appended]]) -> None:
+    async def _write(self, group: list[tuple[Event, Fold, Appended]]) -> None:
         """Write a group; each who waits gets an answer or an error, never silence."""
         try:
             self._check_open()  # it may have broken since they came
@@ -129,8 +130,8 @@ class Journal:
             if self.seq != stored[0].seq - 1:
                 raise CorruptLog(f"event {self.seq + 1} of the log is missing.")
             began = time.monotonic()
-            for (_, prepared, done), kept in zip(group, stored, strict=True):
-                outcome = self._take(kept, prepared)
+            for (_, fold, done), event in zip(group, stored, strict=True):
+                outcome = self._take(event, fold)
                 if not done.done():
                     done.set_result(outcome)
                 if time.monotonic() > began + _AT_ONCE:
@@ -164,14 +165,14 @@ class Journal:
             log.info("the log is written and read again")
             self.trouble = None
 
-    def _take(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
-        if stored.time < self._time:
+    def _take(self, event: Event, fold: Fold) -> Sequence[Outcome]:
+        if event.time < self._time:
             raise CorruptLog(
-                f"event {stored.seq} of the log was damaged: its time lies before the one before. "
+                f"event {event.seq} of the log was damaged: its time lies before the one before. "
                 "Restore the log from a backup."
             )
-        outcome = self._fold(stored, prepared)
-        self.seq, self._time = stored.seq, stored.time
+        outcome = fold(event)
+        self.seq, self._time = event.seq, event.time
         return outcome
 
     async def _catch_up(self, last: int | None = None) -> int:
@@ -187,8 +188,8 @@ class Journal:
                     f"event {self.seq + 1} of the log was removed by `lexbandit compact` or "
                     "`retain` before this process took it. Start again."
                 )
-            for stored in events:
-                self._take(stored)
+            for event in events:
+                self._take(event, self._fold)
             self._heard = time.monotonic()
             taken += len(events)
         return taken

@@ -1,82 +1,212 @@
 """One decision point: how events, one after the other, change what is known of it."""
 
+import hashlib
+import json
 import math
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
-
-from lexbandit.chooser import Proposal
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision
+from lexbandit.chooser import Chooser, Proposal
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine.history import RECENT
-from lexbandit.service.engine.point_state import Key, Past, PointState, Prior
-from lexbandit.service.engine.rows import Decided, Rewarded, at_row
-from lexbandit.service.events import CorruptLog, Stored, read_body
-
-# Makes a named tuple in half the time.
-_tuple = tuple.__new__
+from lexbandit.service.engine.history import RECENT, History
+from lexbandit.service.engine.rows import DecisionReply, FoundDecision, RewardReply, at_row
+from lexbandit.service.events import CorruptLog, Event, read_body
 
 # What became of one row of an event: an answer, or the error that its sender gets.
-Outcome = Decided | Rewarded | InvalidInput | bool | None
+Outcome = DecisionReply | RewardReply | InvalidInput | bool | None
 
 
-class Prepared(msgspec.Struct):
-    """What was worked out of a decisions event when it was made: it is not worked out again.
+class AnsweredRequest(NamedTuple):
+    """What a caller's own id stands for: the request, and the version that answered it."""
 
-    A proposal holds for the arms that are there when it is recorded, so those may have changed.
-    `proposals` are a list, one a row, or `Proposals` of columns; None: to be made of the body.
-    `chooser` made them: one of another definition has no use for them.
-    """
-
-    body: dict[str, Any]
-    proposals: Any = None
-    chooser: Any = None
+    request: str
+    version: int
 
 
-class Point(PointState):
-    """A decision point.
+class PastDecision(NamedTuple):
+    """A decision whose time is over, and its rewards: those in time, and those too late."""
+
+    arm: str
+    propensity: float
+    since: float
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
+class Prior(NamedTuple):
+    """What an arm began with: means, and how many rewards they stand for."""
+
+    means: Mapping[str, float]
+    weight: int
+
+
+class Point:
+    """A decision point: what is known of it after the events so far.
 
     `fold` takes the events of the log in their order and is the only way to change the state:
     nothing here depends on the clock on the wall, on chance, or on which process is asked. So every
     process that took the same events is in the same state.
+
+    seq        the last event that was taken
+    version    the last event that changed what the policy knows
+    counts     how often what happened
+    keys       the callers' own ids, as long as their decisions are kept
+    past       the decisions whose time was over, the last `keep` of them
+    priors     of the arms that began with one
     """
 
     def __init__(self, definition: Definition) -> None:
-        super().__init__(definition)
+        self.definition = definition
+        self.name = definition.name
+        self.time = 0.0  # a chooser looks at its clock when it is made
+        self.chooser: Chooser = definition.chooser(definition.arms, self.clock)
+        self._objectives = {one.name: one for one in self.chooser.objectives}
+        self.begun = False
+        self.seq = self.version = 0
+        self.counts: Counter[str] = Counter()
+        self.keys: OrderedDict[str, AnsweredRequest] = OrderedDict()
+        self.past: OrderedDict[str, PastDecision] = OrderedDict()
+        self.priors: dict[str, Prior] = {}
+        self.history = History()
+        self.last_untaken: int | None = None
+        """The last event of which something could not be taken."""
+        self.unfit = 0
+        """How many rows this process read that the definition cannot take."""
+        self.first_unfit = ""
+        """Why the first of them could not be taken."""
         self._at = 0  # the event that is being taken
         # No decision's time is over before.
         self._look_at = math.inf if definition.wait is None else -math.inf
 
-    def fold(self, stored: Stored, prepared: Prepared | None = None) -> Sequence[Outcome]:
-        """Take an event; returns what became of each of its rows: all are taken, or none."""
-        if not self.begun and stored.kind != "begin":
-            raise CorruptLog(f"event {stored.seq} of {self.name!r} comes before its beginning.")
-        self._at = stored.seq
-        self.counts["events"] += 1
-        self.time = stored.time
-        if stored.time >= self._look_at:
-            self._pass_time(stored.time)
-        if stored.kind == "decisions":
-            outcomes = self._decisions(stored, prepared)
+    def clock(self) -> float:
+        """Return the time of the event that is taken: the chooser's clock."""
+        return self.time
+
+    def digest(self) -> str:
+        """Return a short text that is the same for states that are the same bit for bit."""
+        told = [
+            self.chooser.digest(),
+            self.version,
+            self.time,
+            sorted(self.counts.items()),
+            self.priors,
+            list(self.keys.items()),
+            list(self.past.items()),
+            self.history.plain(),
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    def answered(self, id: str, request: str | None) -> DecisionReply | None:
+        """Return the answer that an id had before, if it had one; only callers' own come again.
+
+        `request` is the fingerprint of what is asked now.
+        """
+        if id not in self.chooser:
+            return None
+        key = self.keys.get(id)
+        if key is None or key.request != request:
+            raise Contradiction(
+                f"decision {id!r} was asked for before, with another context or other allowed arms."
+            )
+        kept = self.chooser.decision(id)
+        return DecisionReply(id, kept.arm, kept.propensity, key.version)
+
+    def check_prior(self, arm: str, means: Mapping[str, float] | None, weight: int | None) -> None:
+        """Refuse a prior for an arm that is there and began with another one, or with none."""
+        if means is None or weight is None or arm not in self.chooser.arms:
+            return
+        before = self.priors.get(arm)
+        if before != (means, weight):
+            began = (
+                "without a prior" if before is None else f"with {before.means!r}, {before.weight}"
+            )
+            raise Contradiction(
+                f"arm {arm!r} is there and began {began}; it cannot begin again with {means!r}, "
+                f"{weight}. Add it under another name."
+            )
+
+    def found(self, id: str) -> FoundDecision:
+        """Return a decision that is kept, or was until its time was over."""
+        past = self.past.get(id)
+        if past is not None:
+            return FoundDecision(
+                id, past.arm, past.propensity, past.since, False, past.rewards, past.late
+            )
+        kept = self.chooser.decision(id)
+        return FoundDecision(id, kept.arm, kept.propensity, kept.since, True, kept.rewards, {})
+
+    def knows(self, id: str) -> bool:
+        """Tell whether a decision is kept, or was until its time was over."""
+        return id in self.chooser or id in self.past
+
+    def rewarded(self, id: str, values: Mapping[str, Any]) -> RewardReply | None:
+        """Return the answer to rewards that were told before; None if there is something new.
+
+        Values that cannot be taken, or contradict earlier ones, are refused.
+        """
+        if not values:
+            raise InvalidInput(f"there is no reward for decision {id!r}: name one or more.")
+        past = self.past.get(id)
+        if past is None:
+            told: Mapping[str, float] = self.chooser.decision(id).rewards
         else:
-            outcomes = self._take(stored, read_body(stored))
-        self.seq = stored.seq
+            told = {**past.rewards, **past.late}
+        new = [name for name, value in values.items() if self._is_new(id, name, value, told)]
+        if new:
+            return None
+        late = past is not None and any(name in past.late for name in values)
+        return RewardReply(id, learned=not late, late=late)
+
+    def _is_new(self, id: str, name: str, value: Any, told: Mapping[str, float]) -> bool:
+        objective = self._objectives.get(name)
+        if objective is None:
+            raise unknown_name("objective", name, self._objectives)
+        number = objective.checked(value)
+        before = told.get(name)
+        if before is not None and before != number:
+            raise Contradiction(
+                f"{name} of decision {id!r} was told as {before!r} before, now as {number!r}."
+            )
+        return before is None
+
+    def fold(
+        self, event: Event, body: dict[str, Any] | None = None, proposals: Any = None
+    ) -> Sequence[Outcome]:
+        """Take an event; returns what became of each of its rows: all are taken, or none.
+
+        `body` is what the event says, if that is known already. `proposals` are those of a
+        decisions event that this point's chooser made itself: a list, one a row, or `Proposals` of
+        columns. They hold for the arms that are there when they are recorded.
+        """
+        if not self.begun and event.kind != "begin":
+            raise CorruptLog(f"event {event.seq} of {self.name!r} comes before its beginning.")
+        self._at = event.seq
+        self.counts["events"] += 1
+        self.time = event.time
+        if event.time >= self._look_at:
+            self._pass_time(event.time)
+        if event.kind == "decisions":
+            outcomes = self._decisions(body or read_body(event), proposals)
+        else:
+            outcomes = self._take(event, body or read_body(event))
+        self.seq = event.seq
         return outcomes
 
-    def _take(self, stored: Stored, body: dict[str, Any]) -> Sequence[Outcome]:
-        if stored.kind == "rewards":
+    def _take(self, event: Event, body: dict[str, Any]) -> Sequence[Outcome]:
+        if event.kind == "rewards":
             return self._rewards(body["rows"])
-        if stored.kind == "arm":
+        if event.kind == "arm":
             return [self._arm(body)]
-        if stored.kind == "begin":
+        if event.kind == "begin":
             self._begin(body["arms"])
-        elif stored.kind == "erase":
+        elif event.kind == "erase":
             self._erase(body["ids"])
-        elif stored.kind != "tick":
+        elif event.kind != "tick":
             raise CorruptLog(
-                f"event {stored.seq} is of a kind that this version does not know, "
-                f"{stored.kind!r}: install the one that wrote it."
+                f"event {event.seq} is of a kind that this version does not know, "
+                f"{event.kind!r}: install the one that wrote it."
             )
         return [None]
 
@@ -89,13 +219,15 @@ class Point(PointState):
     def _erase(self, ids: Sequence[str]) -> None:
         """Forget the contexts of decisions; they are over, and what they taught stays."""
         for kept in self.chooser.forget(ids):
-            self._keep_past(kept.id, Past(kept.arm, kept.propensity, kept.since, kept.rewards, {}))
+            self._keep_past(
+                kept.id, PastDecision(kept.arm, kept.propensity, kept.since, kept.rewards, {})
+            )
         for id in ids:
             self.keys.pop(id, None)
         self.history.forget(ids)
         self.version = self._at
 
-    def _keep_past(self, id: str, past: Past) -> None:
+    def _keep_past(self, id: str, past: PastDecision) -> None:
         self.past[id] = past
         while len(self.past) > self.definition.keep:
             self.past.popitem(last=False)
@@ -104,7 +236,9 @@ class Point(PointState):
         """Let decisions go whose time is over."""
         gone = self.chooser.overdue(time)
         for kept in gone:
-            self.past[kept.id] = Past(kept.arm, kept.propensity, kept.since, kept.rewards, {})
+            self.past[kept.id] = PastDecision(
+                kept.arm, kept.propensity, kept.since, kept.rewards, {}
+            )
             self.keys.pop(kept.id, None)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in kept.rewards:
@@ -118,16 +252,12 @@ class Point(PointState):
             self.history.expired(time, len(gone))
         self._look_at = self.chooser.due or time + (self.definition.wait or math.inf)
 
-    def _decisions(self, stored: Stored, prepared: Prepared | None) -> Sequence[Outcome]:
+    def _decisions(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep decisions, one a row or in columns."""
-        if prepared is None:
-            prepared = Prepared(read_body(stored))
-        body = prepared.body
-        proposals = prepared.proposals if prepared.chooser is self.chooser else None
         if "rows" not in body:
             return self._columns(body, proposals)
         rows, version = body["rows"], body["version"]
-        made: list[Proposal | Decided | None] = []  # None: its context was erased
+        made: list[Proposal | DecisionReply | None] = []  # None: its context was erased
         for n, row in enumerate(rows):
             try:
                 if row["context"] is None:
@@ -152,30 +282,30 @@ class Point(PointState):
         return [self._refuse(error, len(rows), unfit=unfit)] * len(rows)
 
     def _decision(
-        self, row: dict[str, Any], version: int, made: Proposal | Decided | None
-    ) -> Decided:
+        self, row: dict[str, Any], version: int, made: Proposal | DecisionReply | None
+    ) -> DecisionReply:
         """Keep a decision that can be kept; one without a context is over at once."""
         if made is None:
             propensity = math.nan if row["propensity"] is None else row["propensity"]
-            self._keep_past(row["id"], Past(row["arm"], propensity, self.time, {}, {}))
+            self._keep_past(row["id"], PastDecision(row["arm"], propensity, self.time, {}, {}))
             self.counts["decisions"] += 1
             self.history.decided(self.time, (row["arm"],))
-            return _tuple(Decided, (row["id"], row["arm"], propensity, version))
-        if isinstance(made, Decided):
+            return DecisionReply(row["id"], row["arm"], propensity, version)
+        if isinstance(made, DecisionReply):
             self.counts["repeated"] += 1
             return made
         id = row["id"]
         self.chooser.record(id, made)
         if "key" in row:
-            self._keep_key(id, Key(row["key"], version))
+            self._keep_key(id, AnsweredRequest(row["key"], version))
         if self.past:  # an id may be used again when its first decision is over
             self.past.pop(id, None)
         self.counts["decisions"] += 1
         self.history.decided(self.time, (made.arm,))
         self.history.keep(self.time, row)
-        return _tuple(Decided, (id, made.arm, made.propensity, version))
+        return DecisionReply(id, made.arm, made.propensity, version)
 
-    def _keep_key(self, id: str, key: Key) -> None:
+    def _keep_key(self, id: str, key: AnsweredRequest) -> None:
         self.keys[id] = key
         self.keys.move_to_end(id)
         if len(self.keys) > self.definition.keep:
@@ -217,18 +347,18 @@ class Point(PointState):
             for row, before in zip(rows, known, strict=True)
         ]
 
-    def _again(self, before: Rewarded) -> Rewarded:
+    def _again(self, before: RewardReply) -> RewardReply:
         self.counts["repeated"] += 1
         return before
 
-    def _reward(self, id: str, values: Mapping[str, Any]) -> Rewarded:
+    def _reward(self, id: str, values: Mapping[str, Any]) -> RewardReply:
         """Learn rewards of a decision that is kept; note those of one whose time is over."""
         past = self.past.get(id)
         if past is not None:
-            past.late.update({n: v for n, v in values.items() if n not in past.told})
+            past.late.update({n: v for n, v in values.items() if n not in past.rewards})
             self.counts["late"] += 1
             self.history.late(self.time)
-            return Rewarded(id, learned=False, late=True)
+            return RewardReply(id, learned=False, late=True)
         told = self.chooser.decision(id).rewards
         self.chooser.reward(id, values)
         for name, value in values.items():
@@ -236,7 +366,7 @@ class Point(PointState):
                 self.counts["rewards"] += 1
                 self.history.rewarded(self.time, name, value, id)
         self.version = self._at
-        return Rewarded(id, learned=True, late=False)
+        return RewardReply(id, learned=True, late=False)
 
     def _refuse(self, error: InvalidInput, rows: int = 1, *, unfit: bool = False) -> InvalidInput:
         """Note rows that were not taken: a replica was quicker, or the definition is new.

@@ -1,12 +1,13 @@
-"""What is asked and answered: one row a decision or a reward."""
+"""What a request asks of the engine and what it is answered: one row a decision or a reward."""
 
 import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta, Struct
 
 from lexbandit.errors import Contradiction, InvalidInput
 
@@ -29,52 +30,75 @@ def slices(count: int, each: int = SLICE) -> list[tuple[int, int]]:
     return [(a, min(a + each, count)) for a in range(0, count, each)]
 
 
-class DecisionRow(NamedTuple):
-    """A decision that is asked for; `id` is the caller's own, to ask again by."""
+# A feature's value: a number, a category, a flag, a vector, or nothing.
+Value = None | bool | int | float | str | list[float]
+Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
+Allowed = Annotated[
+    Annotated[list[str], Meta(min_length=1)] | None,
+    Meta(description="The arms that may be chosen; all, if it is left out."),
+]
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern="^[0-9A-Za-z][!-~]*$",
+        description="Begins with a letter or digit; visible ASCII characters, no spaces.",
+    ),
+]
+# None where the policy knows no closed form of it; NaN is written as null.
+Propensity = float | None
 
-    context: Mapping[str, Any]
-    allowed: Sequence[str] | None = None
-    id: str | None = None
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """A body in which every field is known."""
 
 
-class Decided(NamedTuple):
-    """A decision that was made: it is on disk.
+class DecisionRequest(Strict):
+    """Asks for a decision; `id` is the caller's own, to ask again by."""
+
+    context: Context
+    allowed: Allowed = None
+    id: Id | None = None
+
+
+class DecisionReply(Struct, frozen=True):
+    """A decision that was made; it is on disk.
 
     `policy_version` is the last event that had changed what the policy knows.
     """
 
     id: str
     arm: str
-    propensity: float
+    propensity: Propensity
     policy_version: int
 
 
-class Found(NamedTuple):
-    """A decision that was looked up: when it was made, and what was told of it.
+class FoundDecision(Struct):
+    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
 
-    `kept`: it still learns from rewards. If not, its time is over, and `late` has those that came
-    after that.
+    `rewards` came in time, `late` after it. `time` is when it was made, in seconds since 1970.
     """
 
     id: str
     arm: str
-    propensity: float
+    propensity: Propensity
     time: float
     kept: bool
     rewards: dict[str, float]
     late: dict[str, float]
 
 
-class DecidedMany(NamedTuple):
-    """Many decisions that were made, by columns."""
+class ColumnsReply(Struct):
+    """Many decisions by columns, in the order asked for."""
 
     ids: list[str]
     arms: list[str]
-    propensities: list[float]
+    propensities: list[Propensity]
     policy_version: int
 
 
-class Rewarded(NamedTuple):
+class RewardReply(Struct, frozen=True):
     """What became of a reward: it is on disk, and learned unless it came too late."""
 
     id: str
@@ -98,12 +122,7 @@ def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> st
         name: value if value.__class__ in _WRITTEN_ONCE else _one(value)
         for name, value in context.items()
     }
-    return written_fingerprint(same, allowed)
-
-
-def written_fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
-    """Return the fingerprint of earlier versions: 900 and 900.0 differ. Their logs have it."""
-    text = _encode((context, None if allowed is None else sorted(allowed)))
+    text = _encode((same, None if allowed is None else sorted(allowed)))
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
@@ -138,31 +157,36 @@ def at_row(error: InvalidInput, row: int, rows: int) -> InvalidInput:
     return error if rows == 1 else type(error)(f"row {row}: {error}")
 
 
-def one_request_an_id(rows: Sequence[DecisionRow]) -> None:
+def one_request_an_id(rows: Sequence[DecisionRequest]) -> None:
     """Refuse a batch that asks for two different decisions by one id."""
-    asked: dict[str, DecisionRow] = {}
+    asked: dict[str, DecisionRequest] = {}
     for n, row in enumerate(rows):
         if row.id is None:
             continue
         first = asked.setdefault(row.id, row)
-        if first is not row and fingerprint(*first[:2]) != fingerprint(*row[:2]):
+        same = first is row or (
+            fingerprint(first.context, first.allowed) == fingerprint(row.context, row.allowed)
+        )
+        if not same:
             raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
 
 
-class Told(NamedTuple):
-    """What is told of a decision, and the first row that tells of it."""
+class RewardsOfOne(NamedTuple):
+    """The rewards that a batch has for one decision, and the first row that has any."""
 
     row: int
     values: dict[str, float]
 
 
-def told_by_id(rows: Sequence[tuple[str, Mapping[str, float]]]) -> dict[str, Told]:
-    """Return what is told of each decision; rows of one decision are taken together."""
-    told: dict[str, Told] = {}
+def rewards_by_id(
+    rows: Sequence[tuple[str, Mapping[str, float]]],
+) -> dict[str, RewardsOfOne]:
+    """Return the rewards of each decision; rows of one decision are taken together."""
+    found: dict[str, RewardsOfOne] = {}
     for n, (id, values) in enumerate(rows):
-        before = told.setdefault(id, Told(n, {})).values
+        before = found.setdefault(id, RewardsOfOne(n, {})).values
         for name, value in values.items():
             if name in before and before[name] != value:
                 raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
             before[name] = value
-    return told
+    return found

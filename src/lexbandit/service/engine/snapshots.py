@@ -1,6 +1,6 @@
 """A decision point's state as bytes, and back.
 
-lexbandit.point 5\n        the format and its version
+lexbandit.point 1\n        the format and its version
 8 bytes                    the length of the next part, the low byte first
 JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
@@ -12,25 +12,22 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import History
-from lexbandit.service.engine.point import Point
-from lexbandit.service.engine.point_state import Key, Past, Prior
+from lexbandit.service.engine.journal import Journal
+from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point, Prior
 from lexbandit.service.events import Snapshot
-from lexbandit.service.storage import StorageFailed
-
-if TYPE_CHECKING:
-    from lexbandit.service.engine.core import EngineCore
+from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
-_HEAD = b"lexbandit.point 5\n"
+_HEAD = b"lexbandit.point 1\n"
 _SIZE = 8
 
 
@@ -64,14 +61,15 @@ def packer(point: Point) -> Callable[[], bytes]:
 
 def unpack(definition: Definition, data: bytes) -> Point:
     """Return the point whose state was packed, with the tolerances that its definition has now."""
-    told, chooser = _parts(definition.name, data)
-    return _point(definition, told, chooser)
+    document, chooser = _parts(definition.name, data)
+    return _point(definition, document, chooser)
 
 
 def unpack_as_it_was(name: str, data: bytes) -> Point:
     """Return the point whose state was packed, under the definition that it had then."""
-    told, chooser = _parts(name, data)
-    return _point(Definition.from_plain(name, told["arms"], told["definition"]), told, chooser)
+    document, chooser = _parts(name, data)
+    definition = Definition.from_plain(name, document["arms"], document["definition"])
+    return _point(definition, document, chooser)
 
 
 def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
@@ -83,28 +81,32 @@ def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[start : start + size]), data[start + size :]
 
 
-def _point(definition: Definition, told: Mapping[str, Any], chooser: bytes) -> Point:
+def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) -> Point:
     point = Point(definition)
     point.chooser = Chooser.from_bytes(chooser, clock=point.clock)
     point.chooser.set_tolerances([one.tolerance for one in definition.objectives])
     point.begun = True
     for name in ("seq", "version", "time"):
-        setattr(point, name, told[name])
-    point.counts = Counter(told["counts"])
-    point.priors = {arm: Prior(*prior) for arm, prior in told["priors"].items()}
-    point.history = History.from_plain(told["history"])
-    point.keys = OrderedDict((id, Key(*key)) for id, *key in told["keys"])
-    point.past = OrderedDict((id, Past(*one)) for id, *one in told["past"])
+        setattr(point, name, document[name])
+    point.counts = Counter(document["counts"])
+    point.priors = {arm: Prior(*prior) for arm, prior in document["priors"].items()}
+    point.history = History.from_plain(document["history"])
+    point.keys = OrderedDict((id, AnsweredRequest(*key)) for id, *key in document["keys"])
+    point.past = OrderedDict((id, PastDecision(*one)) for id, *one in document["past"])
     return point
 
 
 class Snapshots:
-    """Keeps a snapshot of each point now and then, so that a start need not read the whole log."""
+    """Saves a snapshot of each point now and then, so that a start need not read the whole log."""
 
-    def __init__(self, engine: "EngineCore", every: int) -> None:
-        self._engine = engine
+    def __init__(
+        self, points: Mapping[str, Point], storage: Storage, journal: Journal, every: int
+    ) -> None:
+        self._points = points
+        self._storage = storage
+        self._journal = journal
         self._every = every
-        self._kept: dict[str, int] = {name: point.seq for name, point in engine.points.items()}
+        self._saved: dict[str, int] = {name: point.seq for name, point in points.items()}
         self.folded = 0
         """How many rows of events were folded since the last snapshot."""
         self.seconds = 0.0
@@ -113,42 +115,43 @@ class Snapshots:
 
     @property
     def age(self) -> float:
-        """How many seconds ago the last snapshots were kept; 0 if nothing happened since."""
+        """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
         return time.monotonic() - self._last if self.folded else 0.0
 
     async def now_and_then(self) -> None:
-        """Keep snapshots when they are due, until cancelled."""
+        """Save snapshots when they are due, until cancelled."""
         last = time.monotonic()
         while True:
             await asyncio.sleep(_LOOK)
             due = self.folded >= self._every or time.monotonic() - last > _LONGEST
-            if self.folded and due and self._engine.trouble is None:
+            well = self._journal.trouble is None and self._journal.stalled is None
+            if self.folded and due and well:
                 last = time.monotonic()
                 try:
                     await self.take()
                 except StorageFailed as error:
-                    log.warning("no snapshot was kept: %s", error)
+                    log.warning("no snapshot was saved: %s", error)
 
     def forget(self, name: str) -> None:
-        """Keep a snapshot of a point the next time, whatever was kept of it before."""
-        self._kept[name] = 0
+        """Save a snapshot of a point the next time, whatever was saved of it before."""
+        self._saved[name] = 0
         self.folded += 1
 
     async def take(self) -> None:
-        """Keep a snapshot of every point that changed since its last one, or whose last is old."""
+        """Save a snapshot of every point that changed since its last one, or whose last is old."""
         begin = time.monotonic()
         self.folded = 0
-        for name, point in self._engine.points.items():
-            # One that did not change is kept anew now and then, so that a start reads little.
-            changed = point.seq > self._kept[name]
-            far = self._engine.seq - self._kept[name] >= self._every
+        for name, point in list(self._points.items()):
+            # One that did not change is saved anew now and then, so that a start reads little.
+            changed = point.seq > self._saved[name]
+            far = self._journal.seq - self._saved[name] >= self._every
             if not point.begun or not (changed or far):
                 continue
-            seq, pack = self._engine.seq, packer(point)
+            seq, pack = self._journal.seq, packer(point)
             data = await asyncio.to_thread(pack)
-            await self._engine.storage.save_snapshot(
+            await self._storage.save_snapshot(
                 name, point.definition.fingerprint, Snapshot(seq, data)
             )
-            self._kept[name] = seq
+            self._saved[name] = seq
         self._last = time.monotonic()
         self.seconds = self._last - begin

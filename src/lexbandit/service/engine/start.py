@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,13 +16,10 @@ from lexbandit.service.engine.snapshots import unpack, unpack_as_it_was
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.storage import Storage
 
-if TYPE_CHECKING:
-    from lexbandit.service.engine.engine import Engine
-
 log = logging.getLogger("lexbandit.service")
 
 # How often to say how far it is, in seconds.
-_TELL = 2.0
+_REPORT = 2.0
 _YEAR = 365.25 * 86_400.0
 # A changed definition learns so many events before it serves, more of them while another serves.
 _BEHIND = 20_000
@@ -159,20 +155,20 @@ def draws(definition: Definition) -> bool:
 def found_in(point: Point) -> str:
     """Say what the log has of a point."""
     counts = point.counts
-    told = [counted(counts[f"{what}s"], what) for what in ("event", "decision", "reward")]
-    return f"{point.name}: {', '.join(told)}"
+    found = [counted(counts[f"{what}s"], what) for what in ("event", "decision", "reward")]
+    return f"{point.name}: {', '.join(found)}"
 
 
 @asynccontextmanager
-async def telling(folded: Callable[[], int]) -> AsyncIterator[None]:
+async def reporting(folded: Callable[[], int]) -> AsyncIterator[None]:
     """Say now and then how far the log was read: of a long one that takes a while."""
 
-    async def tell() -> None:
+    async def report_on() -> None:
         while True:
-            await asyncio.sleep(_TELL)
+            await asyncio.sleep(_REPORT)
             log.info("reading the log: %s so far", counted(folded(), "event"))
 
-    task = asyncio.create_task(tell())
+    task = asyncio.create_task(report_on())
     try:
         yield
     finally:
@@ -202,18 +198,3 @@ def check_taken(points: Mapping[str, Point]) -> None:
                 "Put the definition back, or give the changed point a new name, or start once with "
                 "--skip-untaken to go on without them; they stay in the log."
             )
-
-
-async def begin(engine: "Engine") -> None:
-    """Write what a point's log begins with, and the arms that its definition has and it has not."""
-    for name, point in engine.points.items():
-        definition = point.definition
-        if not point.begun:
-            body = {"arms": list(definition.arms), "definition": definition.plain()}
-            await engine.append(name, "begin", body)
-        chooser = point.chooser
-        for arm in engine.definitions[name].arms:
-            if arm not in chooser.arms and arm not in chooser.retired:
-                await engine.add_arm(name, arm)
-        if chooser.due is not None:  # the log's time may have passed it while nobody served
-            await engine.append(name, "tick", {})

@@ -14,7 +14,7 @@ def longest_text(feature: Category) -> int:
     return max(LONGEST_TEXT, *map(len, feature.values))
 
 
-def check_texts(features: Sequence[Feature], context: Mapping[str, Any]) -> None:
+def check_context(features: Sequence[Feature], context: Mapping[str, Any]) -> None:
     """Refuse a context with a text that is too long.
 
     Only what a request brings is checked: a log may have longer ones, of earlier versions.

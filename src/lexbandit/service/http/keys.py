@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from lexbandit import checks
+from lexbandit._internal.toml_file import TomlFile
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.config.toml_file import TomlFile
 from lexbandit.service.events import point_name
 
 Role = Literal["decide", "reward", "read", "admin"]

@@ -8,8 +8,8 @@ import msgspec
 
 from lexbandit.errors import InvalidInput, UnknownName
 from lexbandit.service.engine.arms import arms_ever, check_allowed
-from lexbandit.service.engine.rows import LARGEST_BODY, DecisionRow, at_row
-from lexbandit.service.events import Stored
+from lexbandit.service.engine.rows import LARGEST_BODY, at_row
+from lexbandit.service.events import Event
 from lexbandit.service.http import schemas as s
 from lexbandit.service.http.json_body import convert
 from lexbandit.service.http.keys import Role
@@ -73,12 +73,12 @@ class Operation:
         return (self.handler.__doc__ or "").partition("\n")[0]
 
 
-async def decide(engine: "Engine", request: Request) -> s.Decision:
+async def decide(engine: "Engine", request: Request) -> s.DecisionReply:
     """Decide: returns the arm to play. The same id and context again give the same answer."""
     asked: s.DecisionRequest = request.body
     if asked.allowed is not None:
         check_allowed(asked.allowed, arms_ever(engine.points[request.point].chooser))
-    return s.Decision(*await engine.decide(request.point, asked.context, asked.allowed, asked.id))
+    return await engine.decide(request.point, asked.context, asked.allowed, asked.id)
 
 
 async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | s.ColumnsReply:
@@ -87,16 +87,13 @@ async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | 
     most = arms_ever(engine.points[request.point].chooser)
     if isinstance(asked, s.DecisionColumns):
         check_allowed(asked.allowed, most)
-        many = await engine.decide_columns(request.point, asked.contexts, asked.allowed)
-        return s.ColumnsReply(many.ids, many.arms, [*many.propensities], many.policy_version)
+        return await engine.decide_columns(request.point, asked.contexts, asked.allowed)
     for n, row in enumerate(asked.decisions):
         try:
             check_allowed(row.allowed, most)
         except InvalidInput as error:
             raise at_row(error, n, len(asked.decisions)) from None
-    rows = [DecisionRow(row.context, row.allowed, row.id) for row in asked.decisions]
-    made = await engine.decide_many(request.point, rows)
-    return s.DecisionsReply([s.Decision(*one) for one in made])
+    return s.DecisionsReply(await engine.decide_many(request.point, asked.decisions))
 
 
 def rows_in(batch: Any) -> int:
@@ -108,19 +105,18 @@ def rows_in(batch: Any) -> int:
 
 async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
     """Look a decision up: its arm, and the rewards that were told."""
-    return s.FoundDecision(*await engine.decision(request.point, request.named["id"]))
+    return await engine.decision(request.point, request.named["id"])
 
 
 async def reward(engine: "Engine", request: Request) -> s.RewardReply:
     """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
-    return s.RewardReply(*await engine.reward(request.point, request.named["id"], request.body))
+    return await engine.reward(request.point, request.named["id"], request.body)
 
 
 async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
     """Tell rewards of many decisions: all of them, or none."""
     rows = [(row.id, row.values) for row in request.body.rewards]
-    told = await engine.reward_many(request.point, rows)
-    return s.RewardsReply([s.RewardReply(*one) for one in told])
+    return s.RewardsReply(await engine.reward_many(request.point, rows))
 
 
 async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
@@ -191,7 +187,7 @@ async def log(engine: "Engine", request: Request) -> Reply:
     return Reply(200, b"".join(lines), LINES, (*SAFE, (NEXT, str(since).encode())))
 
 
-def line_of(event: Stored) -> bytes:
+def line_of(event: Event) -> bytes:
     """Return an event as a line of JSON: its place, time and kind, then what it says."""
     head = encode({"seq": event.seq, "time": event.time, "kind": event.kind})
     rest = event.body[1:]
@@ -228,7 +224,7 @@ encode = msgspec.json.Encoder().encode
 
 OPERATIONS = (
     Operation("POST", "/v1/{point}/decisions", "decide", decide,
-        {200: s.Decision}, (s.DecisionRequest,), problems=(409,)),
+        {200: s.DecisionReply}, (s.DecisionRequest,), problems=(409,)),
     Operation("POST", "/v1/{point}/decisions:batch", "decide", decide_many,
         {200: (s.DecisionsReply, s.ColumnsReply)}, (s.DecisionRows, s.DecisionColumns),
         problems=(409,)),

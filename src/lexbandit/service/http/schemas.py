@@ -6,27 +6,25 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.engine.rows import LONGEST_ID
+from lexbandit.service.engine.rows import (
+    LONGEST_ID,
+    Allowed,
+    ColumnsReply,
+    Context,
+    DecisionReply,
+    DecisionRequest,
+    FoundDecision,
+    Propensity,
+    RewardReply,
+    Strict,
+    Value,
+)
+
+__all__ = ["ColumnsReply", "DecisionReply", "DecisionRequest", "FoundDecision", "RewardReply"]
 
 MOST_ROWS = 10_000
 LONGEST_ARM = 200
 
-# A feature's value: a number, a category, a flag, a vector, or nothing.
-Value = None | bool | int | float | str | list[float]
-Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
-Allowed = Annotated[
-    Annotated[list[str], Meta(min_length=1)] | None,
-    Meta(description="The arms that may be chosen; all, if it is left out."),
-]
-Id = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=LONGEST_ID,
-        pattern="^[0-9A-Za-z][!-~]*$",
-        description="Begins with a letter or digit; visible ASCII characters, no spaces.",
-    ),
-]
 KnownId = Annotated[
     str,
     Meta(min_length=1, max_length=LONGEST_ID, description="The id of a decision that was made."),
@@ -35,8 +33,6 @@ Rewards = Annotated[
     dict[str, float],
     Meta(min_length=1, description="Objectives and their values, in their own units."),
 ]
-# None where the policy knows no closed form of it.
-Propensity = float | None
 
 
 # Control and format characters, and ends of lines: a name that has any is not what it looks like.
@@ -65,42 +61,6 @@ def arm_name(arm: str) -> str:
     return arm
 
 
-class Strict(Struct, forbid_unknown_fields=True):
-    """A body in which every field is known."""
-
-
-class DecisionRequest(Strict):
-    """Asks for a decision; `id` is the caller's own, to ask again by."""
-
-    context: Context
-    allowed: Allowed = None
-    id: Id | None = None
-
-
-class Decision(Struct):
-    """A decision that was made; it is on disk."""
-
-    id: str
-    arm: str
-    propensity: Propensity
-    policy_version: int
-
-
-class FoundDecision(Struct):
-    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
-
-    `rewards` were told in time, `late` after it. `time` is when it was made, in seconds since 1970.
-    """
-
-    id: str
-    arm: str
-    propensity: Propensity
-    time: float
-    kept: bool
-    rewards: dict[str, float]
-    late: dict[str, float]
-
-
 class DecisionRows(Strict):
     """Asks for many decisions, one a row."""
 
@@ -120,24 +80,7 @@ class DecisionColumns(Strict):
 class DecisionsReply(Struct):
     """Many decisions, in the order asked for."""
 
-    decisions: list[Decision]
-
-
-class ColumnsReply(Struct):
-    """Many decisions by columns, in the order asked for."""
-
-    ids: list[str]
-    arms: list[str]
-    propensities: list[Propensity]
-    policy_version: int
-
-
-class RewardReply(Struct):
-    """What became of a reward: it is on disk, and learned unless it came too late."""
-
-    id: str
-    learned: bool
-    late: bool
+    decisions: list[DecisionReply]
 
 
 class RewardRow(Strict):

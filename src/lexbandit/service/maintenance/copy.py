@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lexbandit.errors import InvalidInput, counted
-from lexbandit.service.events import Snapshot, Stored
+from lexbandit.service.events import Event, Snapshot
 from lexbandit.service.storage import Storage
 from lexbandit.service.storage.base import LARGEST_PAGE, SnapshotKey
 
@@ -60,9 +60,9 @@ async def _snapshots(source: Storage) -> list[tuple[SnapshotKey, Snapshot]]:
     return [(key, snapshot) for key, snapshot in loaded if snapshot is not None]
 
 
-def _parts(page: Sequence[Stored]) -> Iterator[list[Stored]]:
+def _parts(page: Sequence[Event]) -> Iterator[list[Event]]:
     """Split a page, so that a slow connection takes each part in time."""
-    part: list[Stored] = []
+    part: list[Event] = []
     size = 0
     for event in page:
         part.append(event)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from typing import Any
 
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.events import Stored, body_of, read_body
+from lexbandit.service.events import Event, body_of, read_body
 from lexbandit.service.maintenance.export import rows_of
 
 _PAGE = 200
@@ -41,7 +41,7 @@ async def erase(
         return 0
     await engine.append(point, "erase", {"ids": ids})
     seq = engine.seq
-    await engine.keep_snapshots()
+    await engine.save_snapshots()
     async for event, rows in _matching(engine, point, match):
         await engine.storage.rewrite([_without(event, {row["id"] for row in rows}, replacing)])
     await engine.storage.remove_snapshots(point, seq)
@@ -51,7 +51,7 @@ async def erase(
 
 async def _matching(
     engine: Engine, point: str, match: Match
-) -> AsyncIterator[tuple[Stored, list[dict[str, Any]]]]:
+) -> AsyncIterator[tuple[Event, list[dict[str, Any]]]]:
     """Yield events of decisions that match, and these."""
     seq = 0
     while page := await engine.storage.read_since(seq, _PAGE, point):
@@ -63,7 +63,7 @@ async def _matching(
                     yield event, rows
 
 
-def _without(event: Stored, ids: set[str], replacing: Mapping[str, Any] | None) -> Stored:
+def _without(event: Event, ids: set[str], replacing: Mapping[str, Any] | None) -> Event:
     """Return an event of decisions without the contexts of some of them."""
     body = read_body(event)
     rows = [_erased(row, replacing) if row["id"] in ids else row for row in rows_of(body)]

@@ -5,7 +5,6 @@ are written out in their order. Neither step holds more than a page of it in mem
 """
 
 import json
-import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -14,9 +13,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from lexbandit._internal.files import placing
+from lexbandit._internal.files import placing, written_whole
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.events import Stored, read_body
+from lexbandit.service.events import Event, read_body
 from lexbandit.service.storage import Storage
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -74,7 +73,11 @@ async def export(
     `since`, those after this event.
     """
     format = format_of(path)
-    with placing(path) as place, tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made:
+    with (
+        placing(path) as place,
+        tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made,
+        written_whole(path) as whole,
+    ):
         folder = Path(made)
         sorted_log = _SortedLog(folder / "sorted.db")
         try:
@@ -82,11 +85,9 @@ async def export(
             if point not in points:
                 raise unknown_name("decision point", point, points)
             await _sort(storage, point, sorted_log, last, since)
-            whole = folder / f"whole.{format}"
             rows = _write(sorted_log, format, folder, whole)
         finally:
             sorted_log.connection.close()
-        os.replace(whole, path)
     return Exported(rows, sorted_log.repeated)
 
 
@@ -120,7 +121,7 @@ class _SortedLog:
         self.objectives: list[str] = []
         self.repeated = 0
 
-    def take(self, event: Stored) -> None:
+    def take(self, event: Event) -> None:
         """Take the decisions and rewards of an event."""
         if event.kind == "decisions":
             self._decisions(event)
@@ -141,7 +142,7 @@ class _SortedLog:
         if name not in self.objectives:
             self.objectives.append(name)
 
-    def _decisions(self, event: Stored) -> None:
+    def _decisions(self, event: Event) -> None:
         body = read_body(event)
         version = body["version"]
         # Without "seen" the log is of before: what had been learned from had been seen at least.

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lexbandit.service.events import Event, Snapshot, Stored
+from lexbandit.service.events import Event, Snapshot
 
 LARGEST_PAGE = 16 * 2**20
 """A page of events that is read ends when their bodies have so many bytes."""
@@ -33,7 +33,7 @@ def _not_supported(what: str) -> StorageFailed:
     return StorageFailed(f"a log in this storage cannot be {what}.", final=True)
 
 
-def not_next(place: str, event: Stored) -> StorageFailed:
+def not_next(place: str, event: Event) -> StorageFailed:
     """Return the error for an event of another log that does not follow on this one."""
     return StorageFailed(
         f"{place}: its log does not end right before event {event.seq}, which was to be copied "
@@ -60,7 +60,7 @@ class Storage(ABC):
 
     @abstractmethod
     async def open(self) -> None:
-        """Make ready: create or migrate what is missing. `StorageInUse` if it is another's."""
+        """Make ready: create what is missing. `StorageInUse` if it is another's."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class Storage(ABC):
         await self.read_since(0, 1)
 
     @abstractmethod
-    async def append(self, events: Sequence[Event]) -> list[Stored]:
+    async def append(self, events: Sequence[Event]) -> list[Event]:
         """Append events at the end, all or none, and return them as stored.
 
         When this returns they are on disk and survive a loss of power. They follow each other
@@ -90,7 +90,7 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged).
 
         Those of one point if it is named. They are fewer where they are large: a page ends with the
@@ -121,7 +121,7 @@ class Storage(ABC):
         """Return the last event that was removed from the log's beginning; 0 if none was."""
         return 0
 
-    async def first_events(self) -> list[Stored]:
+    async def first_events(self) -> list[Event]:
         """Return those of the removed events that say which arms a point has, in their order."""
         return []
 
@@ -137,7 +137,7 @@ class Storage(ABC):
         """
         raise _not_supported("removed")
 
-    async def rewrite(self, events: Sequence[Stored]) -> None:
+    async def rewrite(self, events: Sequence[Event]) -> None:
         """Replace the bodies of events, in the log or among `first_events`: all or none."""
         raise _not_supported("changed")
 
@@ -147,7 +147,7 @@ class Storage(ABC):
     async def check_rest(self) -> None:  # noqa: B027 - nothing to do is right too
         """Raise `CorruptLog` for damage that reading all events does not show."""
 
-    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+    async def begin_at(self, removed: int, first: Sequence[Event]) -> None:
         """Let an empty log begin as another one whose beginning was removed. See `restore`."""
         raise _not_supported("copied to")
 
@@ -155,7 +155,7 @@ class Storage(ABC):
         """Return a storage on the same log that only reads, for another thread."""
         raise _not_supported("read by another thread")
 
-    async def restore(self, events: Sequence[Stored]) -> None:
+    async def restore(self, events: Sequence[Event]) -> None:
         """Append events of another log as they are there, with their places and times.
 
         All or none, and none unless this log ends right before them. Only a log that others can be

@@ -20,13 +20,12 @@ from lexbandit.service.events import (
     CorruptLog,
     Event,
     Snapshot,
-    Stored,
     checksum,
     content_checksum,
     in_order,
 )
-from lexbandit.service.storage import _postgresql_statements as sql
 from lexbandit.service.storage.base import (
+    LARGEST_PAGE,
     SnapshotKey,
     Storage,
     StorageFailed,
@@ -63,6 +62,210 @@ _URL = re.compile(
 )
 
 
+# Replicas that start at once create the tables one after the other; any number would do.
+_CREATING = 6_042_195_347
+
+# The version of the tables. Those of a later version are refused.
+VERSION = 1
+_TABLES = f"""
+CREATE TABLE lexbandit_schema (version integer NOT NULL);
+INSERT INTO lexbandit_schema VALUES ({VERSION});
+CREATE TABLE lexbandit_clock (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    seq bigint NOT NULL,
+    time double precision NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO lexbandit_clock (seq, time) VALUES (0, 0);
+CREATE TABLE lexbandit_log (
+    seq bigint PRIMARY KEY,
+    time double precision NOT NULL,
+    point text NOT NULL,
+    kind text NOT NULL,
+    body bytea NOT NULL,
+    checksum bigint NOT NULL
+);
+CREATE INDEX lexbandit_log_by_point ON lexbandit_log (point, seq);
+CREATE TABLE lexbandit_first_events (LIKE lexbandit_log INCLUDING ALL);
+CREATE TABLE lexbandit_removed (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    seq bigint NOT NULL
+);
+INSERT INTO lexbandit_removed (seq) VALUES (0);
+CREATE TABLE lexbandit_snapshots (
+    point text NOT NULL,
+    definition text NOT NULL,
+    seq bigint NOT NULL,
+    data bytea NOT NULL,
+    sha256 bytea NOT NULL,
+    PRIMARY KEY (point, definition, seq)
+);
+"""
+
+# Not by to_regclass: it may remember that there was none while another replica made it.
+_EXISTS = """
+SELECT count(*) FROM pg_class WHERE relname = 'lexbandit_schema' AND pg_table_is_visible(oid)
+"""
+
+# Both in one statement, so that no batch comes between them.
+_ENDS = """
+SELECT clock.seq, coalesce(log.seq, removed.seq), clock.time = coalesce(log.time, 0),
+    extract(epoch FROM clock_timestamp())::double precision - clock.time
+FROM lexbandit_removed AS removed, lexbandit_clock AS clock
+LEFT JOIN (SELECT seq, time FROM lexbandit_log ORDER BY seq DESC LIMIT 1) AS log ON true
+"""
+
+# Writes to the disk, and changes nothing.
+_PROBE = "UPDATE lexbandit_clock SET seq = seq"
+
+# The client's checksum covers the content; place and time are known here only.
+_APPEND = """
+WITH clock AS (
+    UPDATE lexbandit_clock SET
+        seq = seq + cardinality($1::text[]),
+        time = greatest(time, extract(epoch FROM clock_timestamp())::double precision)
+    RETURNING seq - cardinality($1::text[]) AS before, time
+), appended AS (
+    INSERT INTO lexbandit_log
+    SELECT clock.before + batch.place, clock.time, point, kind, body,
+        checksum # (clock.before + batch.place)
+            # ('x' || encode(float8send(clock.time), 'hex'))::bit(64)::bigint
+    FROM clock, unnest($1::text[], $2::text[], $3::bytea[], $4::bigint[]) WITH ORDINALITY
+        AS batch (point, kind, body, checksum, place)
+)
+SELECT before, time FROM clock
+"""
+
+# Events of another log with their places and times; $1 comes before the first, $2 is the last.
+_RESTORE = """
+WITH clock AS (
+    UPDATE lexbandit_clock SET seq = $2, time = $3 WHERE seq = $1 RETURNING seq
+), restored AS (
+    INSERT INTO lexbandit_log
+    SELECT batch.* FROM clock, unnest(
+        $4::bigint[], $5::double precision[], $6::text[], $7::text[], $8::bytea[], $9::bigint[]
+    ) AS batch
+)
+SELECT seq FROM clock
+"""
+
+_PAGE = f"""
+SELECT seq, time, point, kind, body, checksum, removed FROM (
+    SELECT *, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
+    FROM ({{page}}) AS page
+) AS sized WHERE before < {LARGEST_PAGE} ORDER BY seq
+"""
+
+# `before` is how much of the page comes before an event. Each row ends with the last event that was
+# removed: one statement sees one state of the log.
+_READ = _PAGE.format(
+    page="""
+    SELECT *, (SELECT seq FROM lexbandit_removed) AS removed FROM lexbandit_log
+    WHERE seq > greatest($1, (SELECT seq FROM lexbandit_removed)) ORDER BY seq LIMIT $2
+    """
+)
+_READ_POINT = _PAGE.format(
+    page="""
+    SELECT *, 0 AS removed FROM lexbandit_log WHERE point = $3 AND seq > $1 ORDER BY seq LIMIT $2
+    """
+)
+
+_REMOVED = "SELECT seq FROM lexbandit_removed"
+_SIZE = """
+SELECT pg_total_relation_size('lexbandit_log') + pg_total_relation_size('lexbandit_snapshots')
+"""
+_FIRST_EVENTS = """
+SELECT seq, time, point, kind, body, checksum FROM lexbandit_first_events ORDER BY seq
+"""
+# By the index, from each point to the next.
+_POINTS = """
+WITH RECURSIVE points (name) AS (
+    (SELECT point FROM lexbandit_log ORDER BY point LIMIT 1)
+    UNION ALL
+    SELECT (SELECT point FROM lexbandit_log WHERE point > name ORDER BY point LIMIT 1)
+    FROM points WHERE name IS NOT NULL
+) SELECT name FROM points WHERE name IS NOT NULL
+"""
+# At most $2 events, none after $1 and not the last one; those stay that say which arms a point has.
+_REMOVE = """
+WITH clock AS (
+    SELECT seq FROM lexbandit_clock
+), mark AS (
+    UPDATE lexbandit_removed AS mark
+    SET seq = greatest(mark.seq, least($1, mark.seq + $2, clock.seq - 1))
+    FROM clock RETURNING mark.seq
+), gone AS (
+    DELETE FROM lexbandit_log USING mark WHERE lexbandit_log.seq <= mark.seq
+    RETURNING lexbandit_log.*
+), kept AS (
+    INSERT INTO lexbandit_first_events SELECT * FROM gone WHERE kind IN ('begin', 'arm')
+)
+SELECT seq FROM mark
+"""
+# For an empty log only.
+_BEGIN_AT = """
+WITH clock AS (
+    UPDATE lexbandit_clock SET seq = $1 WHERE seq = 0 RETURNING seq
+), mark AS (
+    UPDATE lexbandit_removed SET seq = $1 FROM clock
+), kept AS (
+    INSERT INTO lexbandit_first_events
+    SELECT batch.* FROM clock, unnest(
+        $2::bigint[], $3::double precision[], $4::text[], $5::text[], $6::bytea[], $7::bigint[]
+    ) AS batch
+)
+SELECT seq FROM clock
+"""
+_REWRITE = tuple(
+    f"""
+    UPDATE {table} SET body = batch.body, checksum = batch.checksum
+    FROM unnest($1::bigint[], $2::bytea[], $3::bigint[]) AS batch (seq, body, checksum)
+    WHERE {table}.seq = batch.seq
+    """
+    for table in ("lexbandit_log", "lexbandit_first_events")
+)
+
+_SNAPSHOTS = "SELECT point, definition, seq FROM lexbandit_snapshots ORDER BY point, seq DESC"
+_REMOVE_SNAPSHOTS = "DELETE FROM lexbandit_snapshots WHERE point = $1 AND seq < $2"
+_DAMAGED_SNAPSHOT = """
+SELECT point, seq FROM lexbandit_snapshots WHERE sha256(data) <> sha256 ORDER BY seq LIMIT 1
+"""
+
+_SAVE = """
+INSERT INTO lexbandit_snapshots (point, definition, seq, data, sha256) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (point, definition, seq) DO UPDATE SET data = $4, sha256 = $5
+"""
+
+_FORGET = """
+DELETE FROM lexbandit_snapshots WHERE point = $1 AND definition = $2 AND seq < (
+    SELECT seq FROM lexbandit_snapshots WHERE point = $1 AND definition = $2
+    ORDER BY seq DESC OFFSET 1 LIMIT 1
+)
+"""
+
+_LOAD = """
+SELECT seq, data, sha256 FROM lexbandit_snapshots
+WHERE point = $1 AND definition = $2 AND ($3::bigint IS NULL OR seq < $3)
+ORDER BY seq DESC LIMIT 1
+"""
+
+# Who is asking, where tables are made, and whether this user may make them and write to them.
+_CREATES = """
+SELECT current_user, current_schema(),
+    coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), true
+"""
+_WRITES = """
+SELECT current_user, current_schema(), true,
+    has_table_privilege('lexbandit_log', 'INSERT')
+    AND has_table_privilege('lexbandit_clock', 'UPDATE')
+    AND has_table_privilege('lexbandit_removed', 'UPDATE')
+    AND has_table_privilege('lexbandit_first_events', 'INSERT')
+    AND has_table_privilege('lexbandit_log', 'DELETE')
+    AND has_table_privilege('lexbandit_snapshots', 'INSERT')
+    AND has_table_privilege('lexbandit_snapshots', 'UPDATE')
+    AND has_table_privilege('lexbandit_snapshots', 'DELETE')
+"""
+
+
 class PostgresStorage(Storage):
     """A log in a PostgreSQL database; `patience` is how long an answer may take, in seconds.
 
@@ -82,7 +285,7 @@ class PostgresStorage(Storage):
         self._others = asyncio.Semaphore(CONNECTIONS - 1)
 
     async def open(self) -> None:
-        """Connect; create or migrate the tables."""
+        """Connect; create the tables if they are missing."""
         self._pool = await asyncpg.create_pool(
             self._url,
             min_size=0,
@@ -116,30 +319,30 @@ class PostgresStorage(Storage):
     async def size(self) -> int | None:
         """Return the size of the tables and their indexes."""
         async with self._connection("did not tell its size") as connection:
-            return int(await connection.fetchval(sql.SIZE))
+            return int(await connection.fetchval(_SIZE))
 
     async def probe(self) -> None:
         """Have the server write to its disk what changes nothing."""
         async with self._connection("did not write") as connection:
-            await connection.execute(sql.PROBE)
+            await connection.execute(_PROBE)
 
-    async def append(self, events: Sequence[Event]) -> list[Stored]:
+    async def append(self, events: Sequence[Event]) -> list[Event]:
         """Append events in one statement, which is one transaction."""
         if not events:
             return []
-        points, kinds, bodies = zip(*events, strict=True)
+        _, _, points, kinds, bodies = zip(*events, strict=True)
         sums = [content_checksum(event) for event in events]
         async with self._connection("did not take events", first=True) as connection:
-            row = await connection.fetchrow(sql.APPEND, points, kinds, bodies, sums)
+            row = await connection.fetchrow(_APPEND, points, kinds, bodies, sums)
         if row is None:
             raise StorageFailed(
                 f"PostgreSQL at {self._place}: the table lexbandit_clock has lost its row, so "
                 "nothing can be appended. Restore the log from a backup."
             )
         before, time = row
-        return [Stored(seq, time, *event) for seq, event in enumerate(events, before + 1)]
+        return [Event(seq, time, *event[2:]) for seq, event in enumerate(events, before + 1)]
 
-    async def restore(self, events: Sequence[Stored]) -> None:
+    async def restore(self, events: Sequence[Event]) -> None:
         """Append events of another log in one statement, which is one transaction."""
         if not events:
             return
@@ -147,52 +350,50 @@ class PostgresStorage(Storage):
         async with self._connection("did not take events", first=True) as connection:
             ends = (events[0].seq - 1, events[-1].seq, events[-1].time)
             columns = zip(*events, strict=True)
-            taken = await connection.fetchval(sql.RESTORE, *ends, *columns, sums)
+            taken = await connection.fetchval(_RESTORE, *ends, *columns, sums)
         if taken is None:
             raise not_next(f"PostgreSQL at {self._place}", events[0])
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return the events after `seq`, each one checked."""
         async with self._connection("did not read the log") as connection:
             if point is not None:
-                rows = await connection.fetch(sql.READ_POINT, seq, limit, point)
+                rows = await connection.fetch(_READ_POINT, seq, limit, point)
             else:
-                rows = await connection.fetch(sql.READ, seq, limit)
+                rows = await connection.fetch(_READ, seq, limit)
         first = max(seq, rows[0]["removed"]) if rows and point is None else None
         return in_order([tuple(row)[:-1] for row in rows], first)
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
         async with self._connection("did not read the log") as connection:
-            return int(await connection.fetchval(sql.REMOVED))
+            return int(await connection.fetchval(_REMOVED))
 
-    async def first_events(self) -> list[Stored]:
+    async def first_events(self) -> list[Event]:
         """Return the removed events that say which arms a point has."""
         async with self._connection("did not read the log") as connection:
-            return in_order(await connection.fetch(sql.FIRST_EVENTS))
+            return in_order(await connection.fetch(_FIRST_EVENTS))
 
     async def points(self) -> list[str]:
         """Return the points in the log."""
         async with self._connection("did not read the log") as connection:
-            return [name for (name,) in await connection.fetch(sql.POINTS)]
+            return [name for (name,) in await connection.fetch(_POINTS)]
 
     async def remove_until(self, seq: int) -> int:
         """Remove the log's first events, some at a time."""
         async with self._connection("did not remove events") as connection:
-            return int(await connection.fetchval(sql.REMOVE, seq, _REMOVED_TOGETHER))
+            return int(await connection.fetchval(_REMOVE, seq, _REMOVED_TOGETHER))
 
-    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+    async def begin_at(self, removed: int, first: Sequence[Event]) -> None:
         """Let an empty log begin after an event."""
         columns = list(zip(*first, strict=True)) or [()] * 5
         sums = [checksum(event) for event in first]
         async with self._connection("did not take events") as connection:
-            taken = await connection.fetchval(sql.BEGIN_AT, removed, *columns, sums)
+            taken = await connection.fetchval(_BEGIN_AT, removed, *columns, sums)
         if taken is None:
-            raise not_next(
-                f"PostgreSQL at {self._place}", Stored(removed + 1, 0.0, "", "tick", b"")
-            )
+            raise not_next(f"PostgreSQL at {self._place}", Event(removed + 1, 0.0, "", "tick", b""))
 
-    async def rewrite(self, events: Sequence[Stored]) -> None:
+    async def rewrite(self, events: Sequence[Event]) -> None:
         """Replace the bodies of events."""
         columns = (
             [event.seq for event in events],
@@ -201,7 +402,7 @@ class PostgresStorage(Storage):
         )
         trouble = "did not change events"
         async with self._connection(trouble) as connection, connection.transaction():
-            for statement in sql.REWRITE:
+            for statement in _REWRITE:
                 await connection.execute(statement, *columns)
 
     def reader(self) -> Storage:
@@ -215,7 +416,7 @@ class PostgresStorage(Storage):
         """Check the first events and the snapshots."""
         await self.first_events()
         async with self._connection("did not read a snapshot") as connection:
-            found = await connection.fetchrow(sql.DAMAGED_SNAPSHOT)
+            found = await connection.fetchrow(_DAMAGED_SNAPSHOT)
         if found is not None:
             point, seq = found
             raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
@@ -223,26 +424,26 @@ class PostgresStorage(Storage):
     async def snapshots(self) -> list[SnapshotKey]:
         """Return which snapshots there are."""
         async with self._connection("did not read a snapshot") as connection:
-            return [SnapshotKey(*row) for row in await connection.fetch(sql.SNAPSHOTS)]
+            return [SnapshotKey(*row) for row in await connection.fetch(_SNAPSHOTS)]
 
     async def remove_snapshots(self, point: str, before: int) -> None:
         """Remove older snapshots."""
         async with self._connection("did not remove snapshots") as connection:
-            await connection.execute(sql.REMOVE_SNAPSHOTS, point, before)
+            await connection.execute(_REMOVE_SNAPSHOTS, point, before)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot, and forget all but the last two of its point and definition."""
         digest = hashlib.sha256(snapshot.data).digest()
         trouble = "did not take a snapshot"
         async with self._connection(trouble) as connection, connection.transaction():
-            await connection.execute(sql.SAVE, point, definition, *snapshot, digest)
-            await connection.execute(sql.FORGET, point, definition)
+            await connection.execute(_SAVE, point, definition, *snapshot, digest)
+            await connection.execute(_FORGET, point, definition)
 
     async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
         """Return the newest snapshot that is whole."""
         before = None
         async with self._connection("did not read a snapshot") as connection:
-            while row := await connection.fetchrow(sql.LOAD, point, definition, before):
+            while row := await connection.fetchrow(_LOAD, point, definition, before):
                 before, data, digest = row
                 if hashlib.sha256(data).digest() == digest:
                     return Snapshot(before, data)
@@ -284,24 +485,21 @@ class PostgresStorage(Storage):
             )
 
     async def _make_ready(self, connection: Any) -> None:
-        await self._migrate(connection)
+        await self._create_tables(connection)
         await self._check_end(connection)
 
-    async def _migrate(self, connection: Any) -> None:
-        # A user who may not create tables can still use those that are up to date.
-        if await self._version(connection) == len(sql.MIGRATIONS):
+    async def _create_tables(self, connection: Any) -> None:
+        # A user who may not create tables can still use those that are there.
+        if await self._version(connection):
             return
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", sql.MIGRATING)
-            for script in sql.MIGRATIONS[await self._version(connection) :]:
-                await connection.execute(script)
-            await connection.execute(
-                "UPDATE lexbandit_schema SET version = $1", len(sql.MIGRATIONS)
-            )
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _CREATING)
+            if not await self._version(connection):  # another replica may have been quicker
+                await connection.execute(_TABLES)
 
     async def _check_end(self, connection: Any) -> None:
         """Refuse a log that lost its end."""
-        found = await connection.fetchrow(sql.ENDS)
+        found = await connection.fetchrow(_ENDS)
         written, last, same_time, ahead = found or (None, None, False, None)
         if written != last or written is None:
             raise CorruptLog(
@@ -317,13 +515,13 @@ class PostgresStorage(Storage):
 
     async def _version(self, connection: Any) -> int:
         """Return the version of the tables, 0 if there are none; refuse those of later versions."""
-        if not await connection.fetchval(sql.EXISTS):
+        if not await connection.fetchval(_EXISTS):
             return 0
         version = int(await connection.fetchval("SELECT version FROM lexbandit_schema"))
-        if version > len(sql.MIGRATIONS):
+        if version > VERSION:
             raise StorageFailed(
                 f"PostgreSQL at {self._place} has tables of version {version}, made by a newer "
-                f"lexbandit; this one knows versions up to {len(sql.MIGRATIONS)}. Upgrade "
+                f"lexbandit; this one knows versions up to {VERSION}. Upgrade "
                 "lexbandit, or use another database.",
                 final=True,
             )
@@ -341,7 +539,7 @@ class PostgresReader(PostgresStorage):
         if self._there:
             await self._check_end(connection)
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return the events after `seq`, each one checked."""
         return await super().read_since(seq, limit, point) if self._there else []
 
@@ -353,7 +551,7 @@ class PostgresReader(PostgresStorage):
         """Return the points in the log."""
         return await super().points() if self._there else []
 
-    async def first_events(self) -> list[Stored]:
+    async def first_events(self) -> list[Event]:
         """Return the removed events that say which arms a point has."""
         return await super().first_events() if self._there else []
 
@@ -373,7 +571,7 @@ class PostgresChecker(PostgresReader):
     async def _make_ready(self, connection: Any) -> None:
         await super()._make_ready(connection)
         user, schema, create, write = await connection.fetchrow(
-            sql.WRITES if self._there else sql.CREATES
+            _WRITES if self._there else _CREATES
         )
         if not create:
             raise self._refused(f"{user} may not create tables in the schema {schema!r}.")

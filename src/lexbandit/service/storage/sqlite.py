@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,36 +14,8 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from lexbandit.errors import InvalidInput
-from lexbandit.service.engine.log_clock import LogClock
-from lexbandit.service.events import (
-    CorruptLog,
-    Event,
-    Snapshot,
-    Stored,
-    checksum,
-    in_order,
-)
-from lexbandit.service.storage._sqlite_file import (
-    BEGIN_AT,
-    FIRST_EVENTS,
-    POINTS,
-    READ,
-    READ_POINT,
-    REMOVE,
-    TOUCH,
-    UNREADABLE,
-    check_ours,
-    check_structure,
-    check_writable,
-    end,
-    identity,
-    migrate,
-    removed,
-    touch,
-    unreadable,
-    version,
-)
-from lexbandit.service.storage._sqlite_wal import wal_of
+from lexbandit.service.events import CorruptLog, Event, Snapshot, checksum, in_order
+from lexbandit.service.storage._sqlite_wal import wal_damage, wal_of
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
     SnapshotKey,
@@ -68,6 +41,121 @@ _Statement = tuple[str, Sequence[Any]]
 _tuple = tuple.__new__
 
 
+# The version of the tables. A file of a later version is refused.
+VERSION = 1
+# AUTOINCREMENT has SQLite keep the last place in a table of its own, by which a log that lost its
+# end is noticed.
+_TABLES = """
+CREATE TABLE log (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    time REAL NOT NULL,
+    point TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE INDEX log_by_point ON log (point, seq);
+CREATE TABLE first_events (
+    seq INTEGER PRIMARY KEY,
+    time REAL NOT NULL,
+    point TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+);
+CREATE TABLE removed (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL);
+INSERT INTO removed VALUES (1, 0);
+CREATE TABLE snapshots (
+    point TEXT NOT NULL,
+    definition TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    checksum BLOB NOT NULL,
+    PRIMARY KEY (point, definition, seq)
+);
+"""
+
+# The last event that is there, and the last place written; in one statement, so that no batch of
+# another process comes between them.
+_END = """
+SELECT coalesce(last.seq, removed.seq), coalesce(last.time, 0.0), written
+FROM removed, (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHERE name = 'log')
+LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
+"""
+
+# Writes to the disk, and changes nothing.
+_TOUCH = ("UPDATE removed SET seq = seq", ())
+
+_COLUMNS = "log.seq, time, point, kind, body, checksum"
+# Each row ends with the last event that was removed: one statement sees one state of the file.
+READ = f"""
+SELECT {_COLUMNS}, (SELECT seq FROM removed) FROM log
+WHERE seq > max(?, (SELECT seq FROM removed)) ORDER BY seq LIMIT ?
+"""
+READ_POINT = f"SELECT {_COLUMNS} FROM log WHERE point = ? AND seq > ? ORDER BY seq LIMIT ?"
+_FIRST_EVENTS = "SELECT * FROM first_events ORDER BY seq"
+# By the index, from each point to the next.
+_POINTS = """
+WITH RECURSIVE points (name) AS (
+    SELECT min(point) FROM log
+    UNION ALL
+    SELECT (SELECT min(point) FROM log WHERE point > name) FROM points WHERE name IS NOT NULL
+) SELECT name FROM points WHERE name IS NOT NULL
+"""
+# Of the events after ?1 and up to ?2, those stay that say which arms a point has.
+_REMOVE = (
+    "INSERT INTO first_events SELECT * FROM log "
+    "WHERE seq > ?1 AND seq <= ?2 AND kind IN ('begin', 'arm')",
+    "DELETE FROM log WHERE seq > ?1 AND seq <= ?2",
+    "UPDATE removed SET seq = ?2 WHERE seq = ?1",
+)
+_BEGIN_AT = (
+    "UPDATE removed SET seq = ?1",
+    "DELETE FROM sqlite_sequence WHERE name = 'log' AND seq < ?1",
+    "INSERT INTO sqlite_sequence (name, seq) VALUES ('log', ?1)",
+)
+
+# In a damaged file, also SQLite's messages may be no text.
+_UNREADABLE = (sqlite3.Error, UnicodeError)
+# With these the file may be as good as ever.
+_NOT_ALLOWED = (
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+)
+
+
+class LogClock:
+    """Seconds since 1970 at its start, moved on by the monotonic clock.
+
+    The wall clock is read once: if it is set while the process runs, nothing happens here. If it
+    was set back between two runs, time stands where the log ended and goes on from there.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._monotonic = monotonic
+        self._offset = wall() - monotonic()
+        self._last = 0.0
+
+    def not_before(self, last: float) -> None:
+        """Go on from the time of the log's last event if the wall clock was behind it."""
+        self._last = max(self._last, last)
+        self._offset = max(self._offset, last - self._monotonic())
+
+    def now(self) -> float:
+        """Return the time, never less than before."""
+        self._last = max(self._last, self._monotonic() + self._offset)
+        return self._last
+
+
 class SqliteStorage(Storage):
     """A file in write-ahead mode with synchronous=FULL: what is appended survives a loss of power.
 
@@ -91,7 +179,7 @@ class SqliteStorage(Storage):
         self._reading = ThreadPoolExecutor(1, "lexbandit-read")
 
     async def open(self) -> None:
-        """Open or create the file, migrate it, and keep other processes out."""
+        """Open the file, with its tables if it is new, and keep other processes out."""
         await self._in(self._writing, self._open)
 
     def _open(self) -> None:
@@ -108,7 +196,7 @@ class SqliteStorage(Storage):
             undo.callback(self._let_others_in)
             try:
                 self._connect(undo)
-            except UNREADABLE as error:
+            except _UNREADABLE as error:
                 raise StorageFailed(
                     f"{self.path} cannot be opened: {error}.", final=True
                 ) from error
@@ -117,17 +205,17 @@ class SqliteStorage(Storage):
     def _connect(self, undo: ExitStack) -> None:
         self._writer = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         undo.callback(self._writer.close)
-        check_ours(self._writer, self.path)
+        _check_ours(self._writer, self.path)
         self._writer.execute("PRAGMA journal_mode = WAL")
         self._writer.execute("PRAGMA synchronous = FULL")
         self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
-        migrate(self._writer, self.path)
-        touch(self._writer)  # from here on there is a write-ahead log
-        self._seq, time = end(self._writer, self.path)
-        self._ahead = self._clock.now() - time if self._seq else None
-        self._clock.not_before(time)
+        _create_tables(self._writer, self.path)
+        _touch(self._writer)  # from here on there is a write-ahead log
+        self._seq, last = _end(self._writer, self.path)
+        self._ahead = self._clock.now() - last if self._seq else None
+        self._clock.not_before(last)
         wal = wal_of(self.path)
-        self._identities = {place: identity(place) for place in (self.path, wal)}
+        self._identities = {place: _identity(place) for place in (self.path, wal)}
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
         )
@@ -179,26 +267,26 @@ class SqliteStorage(Storage):
 
     async def probe(self) -> None:
         """Write to the disk what changes nothing."""
-        await self._in(self._writing, lambda: self._write([TOUCH]))
+        await self._in(self._writing, lambda: self._write([_TOUCH]))
 
-    async def append(self, events: Sequence[Event]) -> list[Stored]:
+    async def append(self, events: Sequence[Event]) -> list[Event]:
         """Append events in one transaction."""
         return await self._in(self._writing, lambda: self._append(events))
 
-    def _append(self, events: Sequence[Event]) -> list[Stored]:
-        time = self._clock.now()
+    def _append(self, events: Sequence[Event]) -> list[Event]:
+        now = self._clock.now()
         stored = [
-            _tuple(Stored, (seq, time, *event)) for seq, event in enumerate(events, self._seq + 1)
+            _tuple(Event, (seq, now, *event[2:])) for seq, event in enumerate(events, self._seq + 1)
         ]
         self._insert(stored)
         return stored
 
-    def _insert(self, stored: Sequence[Stored]) -> None:
+    def _insert(self, stored: Sequence[Event]) -> None:
         groups = range(0, len(stored), _TOGETHER)
         self._write([_insertion(stored[first : first + _TOGETHER]) for first in groups])
         self._seq += len(stored)
 
-    async def restore(self, events: Sequence[Stored]) -> None:
+    async def restore(self, events: Sequence[Event]) -> None:
         """Append events of another log in one transaction."""
 
         def work() -> None:
@@ -229,7 +317,7 @@ class SqliteStorage(Storage):
             try:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-                if end(self._writer, self.path)[0] == self._seq:
+                if _end(self._writer, self.path)[0] == self._seq:
                     return StorageFailed(
                         f"{self.path} could not be written: {error}. It is written again as soon "
                         "as there is room."
@@ -249,16 +337,16 @@ class SqliteStorage(Storage):
         """Refuse to acknowledge what was written to a file that nobody will find again."""
         for place, opened in self._identities.items():
             try:
-                found = identity(place)
+                found = _identity(place)
             except OSError as error:
                 raise self._fail(f"is not safe: {place} is gone ({error.strerror})") from None
             if found != opened:
                 raise self._fail(f"is not safe: {place} was replaced by another file")
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Stored]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return the events after `seq`."""
 
-        def read() -> list[Stored]:
+        def read() -> list[Event]:
             if point is not None:
                 return in_order(_page(self._reader.execute(READ_POINT, (point, seq, limit))))
             rows = self._reader.execute(READ, (seq, limit))
@@ -269,42 +357,42 @@ class SqliteStorage(Storage):
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
-        return await self._read("the log", lambda: removed(self._reader))
+        return await self._read("the log", lambda: _removed(self._reader))
 
-    async def first_events(self) -> list[Stored]:
+    async def first_events(self) -> list[Event]:
         """Return the removed events that say which arms a point has."""
-        return await self._read("the log", lambda: in_order(self._reader.execute(FIRST_EVENTS)))
+        return await self._read("the log", lambda: in_order(self._reader.execute(_FIRST_EVENTS)))
 
     async def points(self) -> list[str]:
         """Return the points in the log."""
-        rows = await self._read("the log", lambda: self._reader.execute(POINTS).fetchall())
+        rows = await self._read("the log", lambda: self._reader.execute(_POINTS).fetchall())
         return [name for (name,) in rows]
 
     async def remove_until(self, seq: int) -> int:
         """Remove the log's first events, some at a time."""
 
         def work() -> int:
-            begun = removed(self._writer)
+            begun = _removed(self._writer)
             last = min(begun + _REMOVED_TOGETHER, seq, self._seq - 1)
             if last > begun:
-                self._write([(sql, (begun, last)) for sql in REMOVE])
+                self._write([(sql, (begun, last)) for sql in _REMOVE])
             return max(begun, last)
 
         return await self._in(self._writing, work)
 
-    async def begin_at(self, removed: int, first: Sequence[Stored]) -> None:
+    async def begin_at(self, removed: int, first: Sequence[Event]) -> None:
         """Let an empty log begin after an event."""
 
         def work() -> None:
             if self._seq:
-                raise not_next(str(self.path), Stored(removed + 1, 0.0, "", "tick", b""))
+                raise not_next(str(self.path), Event(removed + 1, 0.0, "", "tick", b""))
             kept = [_insertion([event], "first_events") for event in first]
-            self._write([*kept, *((sql, (removed,)) for sql in BEGIN_AT)])
+            self._write([*kept, *((sql, (removed,)) for sql in _BEGIN_AT)])
             self._seq = removed
 
         await self._in(self._writing, work)
 
-    async def rewrite(self, events: Sequence[Stored]) -> None:
+    async def rewrite(self, events: Sequence[Event]) -> None:
         """Replace the bodies of events; `shrink` removes what was there from the file."""
         changes = [
             (f"UPDATE {table} SET body = ?, checksum = ? WHERE seq = ?", values)
@@ -330,8 +418,8 @@ class SqliteStorage(Storage):
         """Check the structure of the file, the snapshots and the write-ahead log."""
 
         def check() -> None:
-            check_structure(self._reader, self.path)
-            in_order(self._reader.execute(FIRST_EVENTS))
+            _check_structure(self._reader, self.path)
+            in_order(self._reader.execute(_FIRST_EVENTS))
             for point, seq, data, kept in self._reader.execute(
                 "SELECT point, seq, data, checksum FROM snapshots"
             ):
@@ -387,14 +475,14 @@ class SqliteStorage(Storage):
         """Read; what SQLite cannot make sense of is damage."""
         try:
             return await self._in(self._reading, read)
-        except UNREADABLE as error:
+        except _UNREADABLE as error:
             raise unreadable(self.path, what, error) from error
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
 
 
-def _insertion(rows: Sequence[Stored], table: str = "log") -> _Statement:
+def _insertion(rows: Sequence[Event], table: str = "log") -> _Statement:
     values: list[Any] = []
     for one in rows:
         values += one
@@ -436,10 +524,10 @@ class SqliteReader(SqliteStorage):
         with ExitStack() as undo:
             self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
             undo.callback(self._reader.close)
-            if not version(self._reader, self.path):
-                check_structure(self._reader, self.path)  # or it is there, and cannot be read
+            if not _version(self._reader, self.path):
+                _check_structure(self._reader, self.path)  # or it is there, and cannot be read
                 raise StorageFailed(f"{self.path} has no log of lexbandit in it.", final=True)
-            end(self._reader, self.path)
+            _end(self._reader, self.path)
             undo.pop_all()
 
     async def close(self) -> None:
@@ -447,6 +535,113 @@ class SqliteReader(SqliteStorage):
         await self._in(self._reading, self._reader.close)
         self._reading.shutdown()
         self._writing.shutdown()
+
+
+def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is another program's."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and not _version(connection, path):
+        raise StorageFailed(
+            f"{path} has tables that are not lexbandit's. Name another file.", final=True
+        )
+
+
+def _create_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Create the tables in a new file, all or none."""
+    if not _version(connection, path):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {_TABLES}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a file's tables, 0 if there are none; refuse those of later ones."""
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    if found > VERSION:
+        raise StorageFailed(
+            f"{path} has tables of version {found}, made by a newer lexbandit; this one knows "
+            f"versions up to {VERSION}. Upgrade lexbandit, or use another file.",
+            final=True,
+        )
+    return int(found)
+
+
+def _end(connection: sqlite3.Connection, path: Path) -> tuple[int, float]:
+    """Return the place and the time of a log's last event; refuse a log that lost its end."""
+    seq, time, written = connection.execute(_END).fetchone()
+    if seq != written or not isinstance(time, float):
+        raise CorruptLog(
+            f"{path} is damaged: its log ends with event {seq}, and event {written} was the last "
+            "one written. Restore it from a backup."
+        )
+    return seq, time
+
+
+def _removed(connection: sqlite3.Connection) -> int:
+    """Return the last event that was removed from the log's beginning."""
+    return int(connection.execute("SELECT seq FROM removed").fetchone()[0])
+
+
+def _check_structure(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file whose pages do not fit together, or whose write-ahead log is damaged."""
+    for (found,) in connection.execute("PRAGMA integrity_check(1)"):
+        if found != "ok":
+            raise CorruptLog(f"{path} is damaged: {found}. Restore it from a backup.")
+    damage = wal_damage(path)
+    if damage is not None and not damage.at_end:
+        damage = wal_damage(path)  # a process may have written while it was read
+    if damage is None:
+        return
+    last = _end(connection, path)[0] if _version(connection, path) else 0
+    reason = f"{path}-wal is damaged: {damage.reason}. So event {last} is the last that can be read"
+    if damage.at_end:
+        raise CorruptLog(
+            f"{reason}. If the power was lost, nobody was told of what came after it: start the "
+            "service once, and check again. Otherwise restore the file from a backup."
+        )
+    raise CorruptLog(
+        f"{reason}, and the first damaged one is event {last + 1} or later. Restore the file from "
+        "a backup."
+    )
+
+
+def unreadable(path: Path, what: str, error: Exception) -> CorruptLog | StorageFailed:
+    """Return what it means that `what` could not be read: the file is damaged, or out of reach."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if code in _NOT_ALLOWED:
+        return StorageFailed(
+            f"{path} cannot be read: {error}. This process must be allowed to read it, and to "
+            "write in its folder, where SQLite keeps what belongs to it.",
+            final=True,
+        )
+    if code == sqlite3.SQLITE_NOTADB:
+        return CorruptLog(
+            f"{path} is not a SQLite file. If that is its right name, restore it from a backup."
+        )
+    return CorruptLog(f"{path} is damaged where {what} is: {error}. Restore it from a backup.")
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    """Write to the disk what changes nothing; a write-ahead log that is missing is made."""
+    connection.execute(*_TOUCH)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Return what tells a file from another one that has its name."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a place that this process may not write at."""
+    folder = path.absolute().parent
+    while not folder.exists():  # those that are missing will be made
+        folder = folder.parent
+    if not folder.is_dir():
+        raise StorageFailed(f"{path} cannot be made: {folder} is no folder.", final=True)
+    for place in (path, folder):
+        if place.exists() and not os.access(place, os.W_OK):
+            raise StorageFailed(f"{path}: this process may not write to {place}.", final=True)
 
 
 def _path(url: str) -> Path:
@@ -466,6 +661,6 @@ def storage_at(url: str, *, reading: bool = False) -> Storage:
 async def check(url: str) -> None:
     """Look at the file, if it is there, and whether it may be written."""
     path = _path(url)
-    check_writable(path)
+    _check_writable(path)
     if path.exists() and path.stat().st_size:
         await read_one(SqliteReader(path))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit._internal.toml_lines import line_of, table_of
+from lexbandit._internal.toml_file import line_of, table_of
 from lexbandit.errors import InvalidInput
 
 TEXT = """\

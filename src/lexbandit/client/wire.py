@@ -42,7 +42,7 @@ class Rewarded(NamedTuple):
     """What became of a reward.
 
     `learned`: the policy learned from it. `late`: the decision's wait time was over; the reward is
-    in the log and was not learned. Neither: it had been told before, with the same value.
+    in the log and was not learned. The same reward again has the same answer.
     """
 
     id: str

@@ -289,17 +289,3 @@ def test_equal_policies_differ_by_nothing() -> None:
     log["baseline"] = log["candidate"]
     found: tuple[Difference, ...] = differences(summed(log), [Objective("a"), Objective("b")])
     assert [(one.low, one.difference, one.high) for one in found] == [(0.0, 0.0, 0.0)] * 2
-
-
-def test_bootstrap_resamples_units() -> None:
-    """With ten equal rows a unit the interval is as wide as with one row a unit."""
-    random = np.random.default_rng(71)
-    values = random.normal(size=400)
-    one = sequences.bootstrap_interval(values, seed=1)
-    ten = sequences.bootstrap_interval(np.repeat(values, 10), np.repeat(np.arange(400), 10), seed=1)
-    naive = sequences.bootstrap_interval(np.repeat(values, 10), seed=1)
-    assert ten == pytest.approx(one, abs=1e-12)
-    assert one[1] - one[0] == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.1)
-    assert naive[1] - naive[0] < 0.5 * (ten[1] - ten[0])
-    with pytest.raises(InvalidInput, match="two units"):
-        sequences.bootstrap_interval(np.ones(3), np.zeros(3), seed=1)

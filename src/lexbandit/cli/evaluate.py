@@ -1,5 +1,6 @@
 """`lexbandit evaluate LOG...`: would another policy have been better?"""
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ from lexbandit.cli import options
 from lexbandit.cli.conducting import progress_bar, stages
 from lexbandit.cli.console import Voice, print_json
 from lexbandit.cli.extras import needs
-from lexbandit.cli.log_options import cluster_of, definition_of, log_options, read_log
+from lexbandit.cli.log_options import LogOptions, log_options
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.logs.differences import ESTIMATORS
+from lexbandit.logs.differences import ESTIMATORS, INTERVALS
 from lexbandit.logs.evaluate import evaluate
 
 # The exit status where a verdict is one of those named by --fail-on.
@@ -36,7 +37,6 @@ def _kinds(text: str) -> set[str]:
 
 
 @click.command("evaluate")
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--candidate",
     "candidates",
@@ -63,10 +63,11 @@ def _kinds(text: str) -> set[str]:
 )
 @click.option(
     "--interval",
-    type=click.Choice(["anytime", "asymptotic"]),
+    type=click.Choice(INTERVALS),
     default="anytime",
     show_default=True,
-    help="anytime holds on the log of a policy that learned, and at every look.",
+    help="anytime holds on the log of a policy that learned, and at every look; bootstrap is by "
+    "unit and needs --not-adaptive.",
 )
 @click.option("--not-adaptive", is_flag=True, help="What decided did not learn as it went.")
 @click.option(
@@ -84,24 +85,15 @@ def _kinds(text: str) -> set[str]:
 @options.quiet
 @options.json_output
 def command(
-    logs: tuple[str, ...],
+    source: LogOptions,
     candidates: tuple[str, ...],
     against: str,
-    alpha: float,
-    train_until: str | None,
-    estimator: Any,
-    interval: Any,
     not_adaptive: bool,
     fail_on: str,
     out: Path | None,
-    like: str | None,
-    point: str | None,
-    columns: tuple[str, ...],
-    explore: float | None,
-    wait: float | None,
-    cluster: str | None,
     quiet: bool,
     as_json: bool,
+    **settings: Any,
 ) -> int:
     """Say for each candidate whether it would have been better than what was logged.
 
@@ -112,38 +104,18 @@ def command(
     not understood, 3 a verdict is one of those named by --fail-on.
     """
     failing = _kinds(fail_on)
-    if not 0.0 < alpha < 1.0:
-        raise InvalidInput(f"--alpha must lie between 0 and 1, got {alpha:g}.")
+    if not 0.0 < settings["alpha"] < 1.0:
+        raise InvalidInput(f"--alpha must lie between 0 and 1, got {settings['alpha']:g}.")
     voice = Voice(quiet=quiet, as_json=as_json)
-    log = read_log(
-        logs,
-        like=definition_of(like, point),
-        point=point,
-        columns=columns,
-        explore=explore,
-        wait=wait,
-        adaptive=not not_adaptive,
-    )
+    log = source.read(source.chooser(), adaptive=not not_adaptive)
+    settings["train_until"] = _share_or_time(settings["train_until"])
     found = []
-    with cluster_of(cluster) as executor, progress_bar(voice, unit="rows") as bar:
+    with source.executor() as executor, progress_bar(voice, unit="rows") as bar:
         shown = stages(bar)
         for candidate in candidates:
-
-            def tell(done: int, total: int, name: str = candidate) -> None:
-                shown(name, done, total)
-
+            tell = functools.partial(shown, candidate)
             found.append(
-                evaluate(
-                    log,
-                    candidate,
-                    against,
-                    alpha=alpha,
-                    train_until=_share_or_time(train_until),
-                    estimator=estimator,
-                    interval=interval,
-                    executor=executor,
-                    progress=tell,
-                )
+                evaluate(log, candidate, against, executor=executor, progress=tell, **settings)
             )
     for one in found:
         voice.say(f"{one}\n", through=voice.output)

@@ -6,13 +6,12 @@ import click
 
 from lexbandit.cli import options
 from lexbandit.cli.console import Voice, print_json
-from lexbandit.cli.log_options import cluster_of, definition_of, log_options, read_log
+from lexbandit.cli.log_options import LogOptions, log_options
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
 
 
 @click.command("learn")
-@click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @click.option(
     "--to",
     "path",
@@ -28,33 +27,21 @@ from lexbandit.logs.learning import WEIGHTS
 @log_options
 @options.quiet
 @options.json_output
-def command(
-    logs: tuple[str, ...],
-    path: Path,
-    weigh: str | None,
-    like: str | None,
-    point: str | None,
-    columns: tuple[str, ...],
-    explore: float | None,
-    wait: float | None,
-    cluster: str | None,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_json: bool) -> None:
     """Let a chooser learn from a log, and save it; --like says what it is.
 
     LOG is one or more Parquet, CSV or JSON-lines files, a pattern such as 'logs/*.parquet', or the
     storage of a service. A saved chooser learns in addition to what it knows; the file it was in
     stays as it is unless --to names it.
     """
-    chooser = definition_of(like, point)
+    chooser = source.chooser()
     if chooser is None:
         raise InvalidInput(
             "--like FILE says which chooser learns: a saved one (.lexbandit) or a decision point "
             "of a service's configuration (.toml)."
         )
-    log = read_log(logs, like=chooser, point=point, columns=columns, explore=explore, wait=wait)
-    with cluster_of(cluster) as executor:
+    log = source.read(chooser)
+    with source.executor() as executor:
         rows = chooser.learn(log, weigh=weigh, executor=executor)
     chooser.save(path)
     if as_json:

@@ -1,11 +1,12 @@
 """Options of the verbs that read a log, and the `Log` that they describe."""
 
+import functools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,11 +16,10 @@ from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log
 from lexbandit.logs.sources import opener_of
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 ROLES = ("arm", "propensity", "allowed", "time", "id", "unit", "group")
 
 _OPTIONS = [
+    click.argument("logs", nargs=-1, required=True, metavar="LOG..."),
     click.option(
         "--like",
         metavar="FILE",
@@ -45,73 +45,83 @@ _OPTIONS = [
 ]
 
 
-def log_options(function: F) -> F:
-    """Add the options of a verb that reads a log."""
+class LogOptions(NamedTuple):
+    """What the arguments of a verb say of a log."""
+
+    logs: tuple[str, ...]
+    like: str | None
+    point: str | None
+    columns: tuple[str, ...]
+    explore: float | None
+    wait: float | None
+    cluster: str | None
+
+    def chooser(self) -> Chooser | None:
+        """Return a chooser as --like describes it: a saved one, or a new one of a configuration."""
+        if self.like is None:
+            return None
+        if not self.like.endswith(".toml"):
+            return Chooser.load(self.like)
+        with needs("service"):
+            from lexbandit.service.config.file import read_points  # noqa: PLC0415
+        points = read_points(Path(self.like))
+        if self.point is None and len(points) > 1:
+            raise InvalidInput(
+                f"{self.like} has the decision points {', '.join(points)}: say which one by "
+                "--point."
+            )
+        name = self.point or next(iter(points))
+        if name not in points:
+            raise unknown_name("decision point", name, points)
+        definition = points[name]
+        return definition.chooser(definition.arms, time.time)
+
+    def read(self, like: Chooser | None, *, adaptive: bool = True) -> Log:
+        """Return the log."""
+        named: dict[str, str] = {}
+        for pair in self.columns:
+            name, equals, column = pair.partition("=")
+            if not (name and equals and column):
+                raise InvalidInput(
+                    f"--column takes NAME=COLUMN, such as quality=score, got {pair!r}."
+                )
+            named[name] = column
+        roles = {role: named.pop(role) for role in ROLES if role in named}
+        storage = len(self.logs) == 1 and opener_of(self.logs[0]) is not None
+        if like is None and not storage:
+            raise InvalidInput(
+                "what decided? Give --like FILE, a saved chooser or a service's configuration: a "
+                "table does not say what the objectives are, nor which of them comes first."
+            )
+        return Log(
+            self.logs[0] if len(self.logs) == 1 else list(self.logs),
+            like=like,
+            point=self.point if storage else None,
+            columns=named,
+            explore=self.explore,
+            wait=self.wait,
+            adaptive=adaptive,
+            **roles,  # type: ignore[arg-type]
+        )
+
+    def executor(self) -> AbstractContextManager[Any]:
+        """Return what parts of the log run on: a cluster's executor, or None for threads."""
+        if self.cluster is None:
+            return nullcontext(None)
+        from lexbandit.bench.dask_cluster import executor  # noqa: PLC0415
+
+        return executor(self.cluster, os.cpu_count() or 1)
+
+
+def log_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments of a verb that reads a log; the function is given them as `source`."""
+
+    @functools.wraps(function)
+    def verb(**given: Any) -> Any:
+        source = LogOptions(**{name: given.pop(name) for name in LogOptions._fields})
+        return function(source=source, **given)
+
+    wrapped: Callable[..., Any] = verb
     for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-def definition_of(like: str | None, point: str | None) -> Chooser | None:
-    """Return a chooser as `--like` describes it: a saved one, or a new one of a configuration."""
-    if like is None:
-        return None
-    if not like.endswith(".toml"):
-        return Chooser.load(like)
-    with needs("service"):
-        from lexbandit.service.config.file import read_points  # noqa: PLC0415
-    points = read_points(Path(like))
-    if point is None and len(points) > 1:
-        raise InvalidInput(
-            f"{like} has the decision points {', '.join(points)}: say which one by --point."
-        )
-    name = point or next(iter(points))
-    if name not in points:
-        raise unknown_name("decision point", name, points)
-    definition = points[name]
-    return definition.chooser(definition.arms, time.time)
-
-
-def read_log(
-    sources: Sequence[str],
-    *,
-    like: Chooser | None,
-    point: str | None,
-    columns: Sequence[str],
-    explore: float | None,
-    wait: float | None,
-    adaptive: bool = True,
-) -> Log:
-    """Return the log that the arguments of a verb describe."""
-    named: dict[str, str] = {}
-    for pair in columns:
-        name, equals, column = pair.partition("=")
-        if not (name and equals and column):
-            raise InvalidInput(f"--column takes NAME=COLUMN, such as quality=score, got {pair!r}.")
-        named[name] = column
-    roles = {role: named.pop(role) for role in ROLES if role in named}
-    storage = len(sources) == 1 and opener_of(sources[0]) is not None
-    if like is None and not storage:
-        raise InvalidInput(
-            "what decided? Give --like FILE, a saved chooser or a service's configuration: a table "
-            "does not say what the objectives are, nor which of them comes first."
-        )
-    return Log(
-        sources[0] if len(sources) == 1 else list(sources),
-        like=like,
-        point=point if storage else None,
-        columns=named,
-        explore=explore,
-        wait=wait,
-        adaptive=adaptive,
-        **roles,  # type: ignore[arg-type]
-    )
-
-
-def cluster_of(address: str | None) -> AbstractContextManager[Any]:
-    """Return what parts of a log run on: a cluster's executor, or None for threads."""
-    if address is None:
-        return nullcontext(None)
-    from lexbandit.bench.dask_cluster import executor  # noqa: PLC0415
-
-    return executor(address, os.cpu_count() or 1)
+        wrapped = option(wrapped)
+    return wrapped

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import estimation as kernel
-from lexbandit.logs import sequences
+from lexbandit.logs import bootstrap, sequences
 from lexbandit.logs.sums import EXPLORES, Sums
 from lexbandit.objectives import Objective
 
 Estimator = Literal["dm", "ips", "snips", "dr", "sndr", "switch_dr", "dr_shrinkage", "clipped_ips"]
 ESTIMATORS = ("dm", "ips", "snips", "dr", "sndr", "switch_dr", "dr_shrinkage", "clipped_ips")
+Interval = Literal["anytime", "asymptotic", "bootstrap"]
+INTERVALS = ("anytime", "asymptotic", "bootstrap")
 
 _LOWER = [
     kernel.COUNT,
@@ -47,7 +49,8 @@ class Difference:
     low, high   the ends of the interval
     level       1 − alpha: how often it covers the true difference, at least
     estimator   "dr" unless asked otherwise
-    interval    "anytime" (holds on logs of a learning policy and at every look) or "asymptotic"
+    interval    "anytime" (holds on logs of a learning policy and at every look), "asymptotic" or
+                "bootstrap"
     candidate   the estimated mean reward of the candidate, in the objective's own units
     baseline    that of the baseline
     rows        rows with a reward in this objective
@@ -75,88 +78,149 @@ class Difference:
     variances: Mapping[float | None, tuple[float, float]] = field(default_factory=dict, repr=False)
 
 
+class _Levels(NamedTuple):
+    """How often each end may be wrong: of the interval, and those that verdicts are judged by."""
+
+    end: float
+    better: float
+    worse: float
+
+
+class _Ends(NamedTuple):
+    """The ends of an interval, and those that "better" and "worse" are judged by, as shares."""
+
+    low: float = -1.0
+    high: float = 1.0
+    better: float = -1.0
+    worse: float = 1.0
+
+
+def check_interval(interval: str, estimator: str) -> None:
+    """Refuse names that there are none of, and estimators without an interval of this kind."""
+    checks.one_of("estimator", estimator, ESTIMATORS)
+    checks.one_of("interval", interval, INTERVALS)
+    if interval == "anytime" and estimator not in ("dr", "ips"):
+        raise InvalidInput(
+            f"anytime intervals are for the estimators 'dr' and 'ips', which are unbiased; for "
+            f"{estimator!r} ask for interval='asymptotic'."
+        )
+
+
 def differences(
     sums: Sums,
     objectives: Sequence[Objective],
     *,
     alpha: float = 0.05,
     estimator: Estimator = "dr",
-    interval: Literal["anytime", "asymptotic"] = "anytime",
+    interval: Interval = "anytime",
     least_propensity: float = 0.0,
+    units: Floats | None = None,
 ) -> tuple[Difference, ...]:
     """Return the difference in each objective.
 
     `least_propensity` is a promise about the policy that wrote the log: it gave every allowed arm
-    at least this probability (`explore` divided by the number of arms). 0 promises nothing. An
-    estimate outside of its interval is moved to the nearer end.
+    at least this probability (`explore` divided by the number of arms). 0 promises nothing.
+    `units` are the sums of groups of units that a bootstrap draws (`logs.bootstrap`). An estimate
+    outside of its interval is moved to the nearer end.
     """
     count = sums.objectives.shape[1]
     if len(objectives) != count:
         raise InvalidInput(f"the sums have {count} objectives, got {len(objectives)}.")
-    checks.one_of("estimator", estimator, ESTIMATORS)
-    checks.one_of("interval", interval, ("anytime", "asymptotic"))
-    if interval == "anytime" and estimator not in ("dr", "ips"):
-        raise InvalidInput(
-            f"anytime intervals are for the estimators 'dr' and 'ips', which are unbiased; for "
-            f"{estimator!r} ask for interval='asymptotic'."
-        )
+    check_interval(interval, estimator)
     if not 0.0 < alpha < 1.0:
         raise InvalidInput(f"alpha must lie between 0 and 1, got {alpha!r}.")
     _check_promise(sums, least_propensity)
-    # The levels of the ends that "better" and "worse" are judged by (see `logs.verdict`).
-    ahead = [alpha / 2.0 if i == count - 1 else alpha / (2.0 * (count - 1)) for i in range(count)]
-    behind = alpha / max(2, count)
+    every = round(float(sums.policies[:, 0, kernel.ROWS].sum()))
     found = []
     for i, objective in enumerate(objectives):
         blocks = sums.objectives[:, i]
-        one = _Found(blocks, sums)
-        ends = (-1.0, 1.0, -1.0, 1.0)
-        if one.rows and one.same:
-            ends = (0.0, 0.0, 0.0, 0.0)
-        elif one.rows and interval == "anytime":
-            # IPS is the score without a model: no promise is used.
-            least = least_propensity if estimator == "dr" else 0.0
-            ends = tuple(
-                sign
-                * sequences.lower_bound(
-                    blocks[:, fields] * flip, alpha=level, least_propensity=least
-                ).bound
-                for sign, fields, flip, level in (
-                    (1.0, _LOWER, 1.0, alpha / 2.0),
-                    (-1.0, _UPPER, _MIRRORED, alpha / 2.0),
-                    (1.0, _LOWER, 1.0, ahead[i]),
-                    (-1.0, _UPPER, _MIRRORED, behind),
-                )
-            )  # type: ignore[assignment]
-        elif one.rows:
-            mean, variance = one.difference(estimator), one.variance(estimator)
-            low, high = sequences.normal_interval(mean, variance, one.rows, alpha)
-            better = sequences.normal_interval(mean, variance, one.rows, 2.0 * ahead[i])[0]
-            worse = sequences.normal_interval(mean, variance, one.rows, 2.0 * behind)[1]
-            ends = (low, high, better, worse)
-        low, high, better, worse = ends
-        value = one.difference(estimator) if one.rows else math.nan
-        candidate, baseline = one.values(estimator) if one.rows else (math.nan, math.nan)
-        span = objective.span
+        one = Estimates(blocks.sum(axis=0), sums)
+        groups = None if units is None else units[:, i]
+        levels = _levels(alpha, last=i == count - 1, count=count)
+        ends = _ends(one, blocks, groups, sums, levels, estimator, interval, least_propensity)
+        candidate, baseline = one.values(estimator)
+        value = min(max(candidate - baseline, ends.low), ends.high) if one.rows else math.nan
         found.append(
             Difference(
                 objective=objective.name,
-                difference=span * min(max(value, low), high) if one.rows else math.nan,
-                low=span * low,
-                high=span * high,
+                difference=objective.span * value,
+                low=objective.span * ends.low,
+                high=objective.span * ends.high,
                 level=1.0 - alpha,
                 estimator=estimator,
                 interval=interval,
                 candidate=objective.value(candidate),
                 baseline=objective.value(baseline),
                 rows=one.rows,
-                missing=round(float(sums.policies[:, 0, kernel.ROWS].sum())) - one.rows,
-                better_low=span * better,
-                worse_high=span * worse,
+                missing=every - one.rows,
+                better_low=objective.span * ends.better,
+                worse_high=objective.span * ends.worse,
                 variances=one.variances(blocks, alpha, least_propensity) if one.rows else {},
             )
         )
     return tuple(found)
+
+
+def _levels(alpha: float, *, last: bool, count: int) -> _Levels:
+    """Return how often the ends of an objective may be wrong (see `logs.verdict`)."""
+    better = alpha / 2.0 if last else alpha / (2.0 * (count - 1))
+    return _Levels(end=alpha / 2.0, better=better, worse=alpha / max(2, count))
+
+
+def _ends(
+    one: "Estimates",
+    blocks: Floats,
+    units: Floats | None,
+    sums: Sums,
+    levels: _Levels,
+    estimator: str,
+    interval: str,
+    least_propensity: float,
+) -> _Ends:
+    """Return the ends of an objective's interval; the whole range where there is no reward."""
+    if not one.rows:
+        return _Ends()
+    if one.same:
+        return _Ends(0.0, 0.0, 0.0, 0.0)
+    if interval == "asymptotic":
+        return _asymptotic(one, estimator, levels)
+    if interval == "anytime":
+        # IPS is the score without a model: no promise is used.
+        return _anytime(blocks, levels, least_propensity if estimator == "dr" else 0.0)
+    if units is None:
+        raise InvalidInput("interval='bootstrap' needs the sums of units.")
+    return _bootstrapped(units, sums, estimator, levels)
+
+
+def _anytime(blocks: Floats, levels: _Levels, least_propensity: float) -> _Ends:
+    def low(level: float) -> float:
+        found = sequences.lower_bound(
+            blocks[:, _LOWER], alpha=level, least_propensity=least_propensity
+        )
+        return found.bound
+
+    def high(level: float) -> float:
+        mirrored = blocks[:, _UPPER] * _MIRRORED
+        found = sequences.lower_bound(mirrored, alpha=level, least_propensity=least_propensity)
+        return -found.bound
+
+    return _Ends(low(levels.end), high(levels.end), low(levels.better), high(levels.worse))
+
+
+def _asymptotic(one: "Estimates", estimator: str, levels: _Levels) -> _Ends:
+    mean, variance = one.difference(estimator), one.variance(estimator)
+
+    def ends(level: float) -> tuple[float, float]:
+        return sequences.normal_interval(mean, variance, one.rows, 2.0 * level)
+
+    return _Ends(*ends(levels.end), ends(levels.better)[0], ends(levels.worse)[1])
+
+
+def _bootstrapped(units: Floats, sums: Sums, estimator: str, levels: _Levels) -> _Ends:
+    drawn = [Estimates(one, sums) for one in bootstrap.draws(units, kernel.COUNT)]
+    values = [one.difference(estimator) for one in drawn]
+    quantiles = [levels.end, 1.0 - levels.end, levels.better, 1.0 - levels.worse]
+    return _Ends(*np.quantile(values, quantiles).tolist())
 
 
 def _check_promise(sums: Sums, least_propensity: float) -> None:
@@ -168,21 +232,24 @@ def _check_promise(sums: Sums, least_propensity: float) -> None:
         )
 
 
-class _Found:
-    """All estimates of one objective from the sums of its blocks, as shares of the range."""
+class Estimates:
+    """All estimates of one objective from its sums over rows, as shares of the range."""
 
-    def __init__(self, blocks: Floats, sums: Sums) -> None:
-        self.sums: Floats = blocks.sum(axis=0)
+    def __init__(self, fields: Floats, sums: Sums) -> None:
+        self.sums = fields
         self.rows = round(float(self.sums[kernel.COUNT]))
         moved = float(sums.policies[:, 0, kernel.MOVED].sum())
         self.logged = math.isnan(moved)
         self.same = moved == 0.0
 
     def mean(self, name: int) -> float:
+        """Return the mean of a field over rows."""
         return float(self.sums[name]) / self.rows
 
     def values(self, estimator: str) -> tuple[float, float]:
-        """Return the values of the candidate and of the baseline by an estimator."""
+        """Return the values of candidate and baseline by an estimator; NaN if there are no rows."""
+        if not self.rows:
+            return math.nan, math.nan
         value, base = self.mean(kernel.VALUE), self.mean(kernel.BASE_VALUE)
         if estimator == "ips":
             return self.mean(kernel.EARNED), self.mean(kernel.BASE_EARNED)
@@ -212,6 +279,7 @@ class _Found:
         return float(self.sums[one]) / below if below > 0.0 else 0.0
 
     def difference(self, estimator: str) -> float:
+        """Return the candidate's value less the baseline's, by an estimator."""
         candidate, baseline = self.values(estimator)
         return candidate - baseline
 

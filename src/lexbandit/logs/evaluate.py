@@ -1,31 +1,38 @@
 """`evaluate`: what would another policy have done, by a log.
 
-The log is read once, in blocks. The first rows are read in order, since the reward model learns
-from them; the rest is read in parts, by threads or by other machines. The sums of blocks do not
-depend on how they are shared out, so the result does not either.
+The log is read in blocks. The first rows are read in order, since the reward model learns from
+them; the rest is read in parts, by threads or by other machines. The sums of blocks do not depend
+on how they are shared out, so the result does not either.
+
+On the log of a policy that did not learn, with an interval for such logs, the model is
+cross-fitted: it learns from the first rows before anything is summed, and each row is predicted by
+a model that learned from the rows of other units.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats
+from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.kernels.estimation import LEAST
-from lexbandit.logs import replay  # noqa: F401  (it adds kinds of candidates)
+from lexbandit.logs import (
+    bootstrap,
+    replay,  # noqa: F401  (it adds kinds of candidates)
+)
 from lexbandit.logs.candidates import Candidate, candidate_of, checked
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
-from lexbandit.logs.differences import Estimator, differences
+from lexbandit.logs.differences import Estimator, Interval, check_interval, differences
 from lexbandit.logs.evaluation import Evaluation, Segment
 from lexbandit.logs.log import Log
 from lexbandit.logs.parts import mapped
-from lexbandit.logs.reward_model import RewardModel
+from lexbandit.logs.reward_model import FOLDS, CrossFitted, RewardModel
 from lexbandit.logs.rows import Rows
 from lexbandit.logs.segments import Split, splits
-from lexbandit.logs.sums import BLOCK, Sums, merge, sum_block
+from lexbandit.logs.sums import BLOCK, FIELDS, Sums, merge, sum_block
 from lexbandit.logs.tables import pl
 from lexbandit.logs.verdict import decide
 
@@ -45,7 +52,7 @@ def evaluate(
     alpha: float = 0.05,
     train_until: Any = None,
     estimator: Estimator = "dr",
-    interval: Literal["anytime", "asymptotic"] = "anytime",
+    interval: Interval = "anytime",
     segments: Sequence[str] | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
@@ -61,7 +68,8 @@ def evaluate(
                  this share of them, and is evaluated on the others
     estimator    of the differences, such as "dr" or "ips"
     interval     "anytime" holds on logs of policies that learn, and at every look; "asymptotic"
-                 is narrower and holds for neither
+                 and "bootstrap" are narrower, and hold for one look at the log of a policy that
+                 did not learn. The bootstrap, by unit, is for logs declared so: adaptive=False
     segments     names of context features to look at apart; by default all
     executor     runs the parts of the log, such as Dask's Client.get_executor(); by default threads
     progress     is told rows done, and rows in all
@@ -69,74 +77,108 @@ def evaluate(
     if not isinstance(log, Log):
         raise InvalidInput(f"evaluate takes a Log, got {type(log).__name__}: lb.Log(frame, ...).")
     level = checks.probability("alpha", alpha)
+    check_interval(interval, estimator)
+    if interval == "bootstrap" and log.adaptive:
+        raise InvalidInput(
+            "interval='bootstrap' holds only on the log of a policy that did not learn as it went: "
+            "declare such a log with Log(..., adaptive=False), or ask for interval='anytime'."
+        )
     log.span  # noqa: B018  (refuses an empty log, repeated ids and rows out of order)
     policy, baseline = (candidate_of(one, log, train_until) for one in (candidate, against))
     origin = max(policy.trained, baseline.trained)
     log = log.reading((*policy.features, *baseline.features))
-    work = _Work(log, policy, baseline, origin, _splits(log, origin, segments), log.reward_model())
+    crossed = not log.adaptive and interval != "anytime"
+    work = _Work(
+        log,
+        policy,
+        baseline,
+        origin,
+        _splits(log, origin, segments),
+        None if crossed else log.reward_model(),
+        log.cross_fitted_model() if crossed else None,
+        interval == "bootstrap",
+    )
     found = _sum_log(work, executor, progress)
+    return _concluded(work, found, alpha=level, estimator=estimator, interval=interval)
+
+
+def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
+    """Return what follows from the sums of a log."""
+    log, policy = work.log, work.candidate
     total = merge(found.total)
     diagnostics = diagnose(total, policy.arms or log.arms)
     _refuse_no_overlap(diagnostics, policy)
-    settings: dict[str, Any] = {
-        "alpha": level,
-        "estimator": estimator,
-        "interval": interval,
-        "least_propensity": 0.0 if policy.arms else _promise(log, total),
-    }
-    each = differences(total, log.objectives, **settings)
+    settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
+    each = differences(total, log.objectives, units=found.units, **settings)
+    if settings["interval"] == "bootstrap":  # the units of a segment are not kept
+        settings["interval"] = "asymptotic"
+    segments = [
+        Segment(
+            split.feature,
+            split.labels[n],
+            rows,
+            {one.objective: one for one in differences(merge(parts), log.objectives, **settings)},
+        )
+        for split, segment in zip(work.splits, found.segments, strict=True)
+        for n, (rows, parts) in sorted(segment.items())
+    ]
     return Evaluation(
         candidate=policy.name,
-        against=baseline.name,
+        against=work.baseline.name,
         objectives=log.objectives,
-        rows=log.rows - origin,
-        trained=origin,
+        rows=log.rows - work.origin,
+        trained=work.origin,
         differences={one.objective: one for one in each},
         decision=decide(each, log.objectives, diagnostics),
         diagnostics=diagnostics,
-        segments=tuple(
-            Segment(
-                split.feature,
-                split.labels[n],
-                rows,
-                {
-                    one.objective: one
-                    for one in differences(merge(parts), log.objectives, **settings)
-                },
-            )
-            for split, segment in zip(work.splits, found.segments, strict=True)
-            for n, (rows, parts) in sorted(segment.items())
-        ),
+        segments=tuple(segments),
         adaptive=log.adaptive,
     )
 
 
 class _Work(NamedTuple):
-    """What every part of the log needs: it is sent to whoever sums one."""
+    """What every part of the log needs: it is sent to whoever sums one.
+
+    Of `model`, which learns from earlier rows, and `crossed`, which learns from other rows, there
+    is one. `by_unit`: keep the sums of groups of units, for a bootstrap.
+    """
 
     log: Log
     candidate: Candidate
     baseline: Candidate
     origin: int
     splits: tuple[Split, ...]
-    model: RewardModel
+    model: RewardModel | None
+    crossed: CrossFitted | None
+    by_unit: bool
 
     def part(self, start: int, stop: int) -> Iterator[Rows]:
         features = (*self.log.contexts.names, *self.candidate.features, *self.baseline.features)
         extra = [*self.candidate.extra, *self.baseline.extra, *(s.column for s in self.splits)]
+        unit = self.log.columns.unit
+        if self.crossed is not None and unit is not None:
+            extra.append(unit)
         return self.log.batches(start, stop, origin=self.origin, features=features, extra=extra)
 
 
 class _Summed(NamedTuple):
-    """Sums of blocks: of all rows, and of each segment of each split, with its rows."""
+    """Sums of blocks: of all rows, and of each segment of each split, with its rows.
+
+    `units` has the sums of groups of units over all blocks, float[groups, D, fields], if they are
+    asked for.
+    """
 
     total: list[Sums]
     segments: tuple[dict[int, tuple[int, list[Sums]]], ...]
+    units: Floats | None
 
     @classmethod
-    def none(cls, splits: tuple[Split, ...]) -> "_Summed":
+    def none(cls, work: _Work) -> "_Summed":
         """Return the sums of no rows."""
-        return cls([], tuple({} for _ in splits))
+        units = None
+        if work.by_unit:
+            units = np.zeros((bootstrap.GROUPS, len(work.log.objectives), FIELDS))
+        return cls([], tuple({} for _ in work.splits), units)
 
     def add(self, other: "_Summed") -> None:
         """Add the sums of other blocks."""
@@ -146,40 +188,75 @@ class _Summed(NamedTuple):
                 before, kept = mine.get(n, (0, []))
                 kept.extend(parts)
                 mine[n] = (before + rows, kept)
+        if self.units is not None and other.units is not None:
+            np.add(self.units, other.units, out=self.units)
 
 
 def _sum_log(work: _Work, executor: Executor | None, progress: Progress | None) -> _Summed:
     """Sum the log: in order while something learns from it, then in parts."""
-    log, origin, model = work.log, work.origin, work.model
-    done, every = origin, log.rows - origin
-    learns = work.candidate.learns or work.baseline.learns
-    found = _Summed.none(work.splits)
-    for rows in work.part(origin, log.rows):
-        points = rows.points(log.contexts)
-        shares = _shares(log, rows.rewards)
-        found.add(_sum_rows(work, rows, shares, model.predict(points)))
-        model.learn(points, rows.arms, shares)
-        done = rows.start + len(rows)
+    log, origin = work.log, work.origin
+    found = _Summed.none(work)
+    done = origin
+    if work.crossed is not None:
+        _cross_fit(work, work.crossed)
+
+    def tell(row: int) -> None:
         if progress is not None:
-            progress(done - origin, every)
-        if model.done and not learns:
-            break
+            progress(row - origin, log.rows - origin)
+
+    learns = work.candidate.learns or work.baseline.learns
+    if learns or work.model is not None:
+        for rows in work.part(origin, log.rows):
+            found.add(_sum_and_learn(work, rows))
+            done = rows.start + len(rows)
+            tell(done)
+            if not learns and (work.model is None or work.model.done):
+                break
     size = _BLOCKS * BLOCK
     parts = [(first, min(first + size, log.rows)) for first in range(done, log.rows, size)]
     for (_, last), part in zip(parts, mapped(_sum_part, work, parts, executor), strict=True):
         found.add(part)
-        if progress is not None:
-            progress(last - origin, every)
+        tell(last)
     return found
 
 
 def _sum_part(work: _Work, part: tuple[int, int]) -> _Summed:
     """Sum the rows between two edges, with a reward model that learns no more."""
-    found = _Summed.none(work.splits)
+    found = _Summed.none(work)
     for rows in work.part(*part):
-        predicted = work.model.predict(rows.points(work.log.contexts))
-        found.add(_sum_rows(work, rows, _shares(work.log, rows.rewards), predicted))
+        points, shares = rows.points(work.log.contexts), _shares(work.log, rows.rewards)
+        found.add(_sum_rows(work, rows, shares, _predicted(work, rows, points)))
     return found
+
+
+def _sum_and_learn(work: _Work, rows: Rows) -> _Summed:
+    """Sum one block, then let the reward model learn it."""
+    points, shares = rows.points(work.log.contexts), _shares(work.log, rows.rewards)
+    found = _sum_rows(work, rows, shares, _predicted(work, rows, points))
+    if work.model is not None:
+        work.model.learn(points, rows.arms, shares)
+    return found
+
+
+def _predicted(work: _Work, rows: Rows, points: Floats) -> Floats:
+    if work.crossed is not None:
+        return work.crossed.predict(points, _folds(rows))
+    assert work.model is not None
+    return work.model.predict(points)
+
+
+def _cross_fit(work: _Work, model: CrossFitted) -> None:
+    """Let a model learn from the first rows, before any of them is summed."""
+    for rows in work.part(work.origin, work.log.rows):
+        shares = _shares(work.log, rows.rewards)
+        model.learn(rows.points(work.log.contexts), rows.arms, shares, _folds(rows))
+        if model.done:
+            return
+
+
+def _folds(rows: Rows) -> Integers:
+    """Return the part of each row in a cross-fit: rows of one unit are in one part."""
+    return np.asarray(bootstrap.groups_of(rows) % FOLDS)
 
 
 def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Summed:
@@ -196,16 +273,25 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     }
     arrays = work.candidate.rewritten(arrays)
     start = rows.start - work.origin
-    found = _Summed([sum_block(start, **arrays)], tuple({} for _ in work.splits))
+
+    def some(places: Integers, n: int) -> tuple[int, Sums]:
+        inside = np.flatnonzero(places == n)
+        chosen: dict[str, Any] = {
+            name: None if array is None else array[inside] for name, array in arrays.items()
+        }
+        return len(inside), sum_block(start, tail=0, **chosen)
+
+    found = _Summed.none(work)
+    found.total.append(sum_block(start, **arrays))
     for split, segments in zip(work.splits, found.segments, strict=True):
         places = split.of(rows)
         for n in np.unique(places[places >= 0]).tolist():
-            inside = np.flatnonzero(places == n)
-            some: dict[str, Any] = {
-                name: None if array is None else array[inside] for name, array in arrays.items()
-            }
-            sums = sum_block(start, **some)
-            segments[n] = (len(inside), [sums._replace(tails=sums.tails[:, :0])])
+            count, sums = some(places, n)
+            segments[n] = (count, [sums])
+    if found.units is not None:
+        groups = bootstrap.groups_of(rows)
+        for n in np.unique(groups).tolist():
+            found.units[n] = some(groups, n)[1].objectives[0]
     return found
 
 

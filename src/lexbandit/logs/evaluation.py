@@ -18,6 +18,14 @@ EXPLORATORY = (
     "verdict is about the average."
 )
 
+# What intervals are, in a report.
+_KINDS = {
+    "anytime": "valid at every look, also where the policy learned as it went",
+    "asymptotic": "asymptotic: approximate, for one look, and not for a policy that learned",
+    "bootstrap": "by a bootstrap of units: approximate, for one look, and not for a policy that "
+    "learned (asymptotic in segments)",
+}
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -95,11 +103,7 @@ class Evaluation:
 
     def _about(self) -> str:
         one = next(iter(self.differences.values()))
-        kind = (
-            "valid at every look, also where the policy learned as it went"
-            if one.interval == "anytime"
-            else "asymptotic: approximate, for one look, and not for a policy that learned"
-        )
+        kind = _KINDS[one.interval]
         return (
             f"Positive differences are better. Estimator: {one.estimator}; intervals of "
             f"{one.level:.0%}, {kind}."

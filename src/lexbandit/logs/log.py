@@ -19,7 +19,7 @@ from lexbandit.features import features_for
 from lexbandit.logs import learning
 from lexbandit.logs.description import Description, described
 from lexbandit.logs.ids import refuse_duplicates
-from lexbandit.logs.reward_model import RewardModel
+from lexbandit.logs.reward_model import CrossFitted, RewardModel
 from lexbandit.logs.rows import Columns, Rows, check_propensities, rows_of, times_of
 from lexbandit.logs.sources import Source, opener_of, source_of
 from lexbandit.logs.sums import blocks
@@ -242,12 +242,19 @@ class Log:
 
     def reward_model(self) -> RewardModel:
         """Return a model of the rewards that knows nothing yet."""
+        return RewardModel(**self._model_settings())
+
+    def cross_fitted_model(self) -> CrossFitted:
+        """Return models of the rewards, by parts of the rows, that know nothing yet."""
+        return CrossFitted(**self._model_settings())
+
+    def _model_settings(self) -> dict[str, Any]:
         features = {"name": "mixed", "layout": self.contexts.layout}
-        return RewardModel(
-            arms=len(self.arms),
-            objectives=len(self.objectives),
-            features=features_for(features, dimension=self.contexts.dimension),
-        )
+        return {
+            "arms": len(self.arms),
+            "objectives": len(self.objectives),
+            "features": features_for(features, dimension=self.contexts.dimension),
+        }
 
     def part(self, start: int, stop: int) -> "Part":
         """Return the rows from `start` to before `stop`, for a chooser to learn from."""

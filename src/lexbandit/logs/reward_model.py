@@ -3,6 +3,10 @@
 It is the model of `kernels.pooled`, the one that the default policy decides by: a linear model an
 arm and objective on features of the context, drawn towards what all arms have in common, with
 learned noise. A model that fits badly makes intervals wider; it never makes them wrong.
+
+A row must not be predicted by a model that learned from it. `RewardModel` learns from earlier rows
+only, as the log of a policy that learns needs it. `CrossFitted` learns from other rows, earlier and
+later ones: it is for logs of policies that did not learn, and predicts the first rows better.
 """
 
 import numpy as np
@@ -75,3 +79,40 @@ class RewardModel:
         From there on blocks may be predicted in any order, on many machines.
         """
         return self.rows >= ROWS
+
+
+# Parts of the rows; each is predicted by a model that learned from the other parts.
+FOLDS = 5
+
+
+class CrossFitted:
+    """A model for each of FOLDS parts of the rows, which learned from all other parts.
+
+    Chernozhukov et al., 2018, Econometrics Journal 21, "Double/debiased machine learning". `learn`
+    the rows first, then `predict` any of them.
+    """
+
+    def __init__(self, *, arms: int, objectives: int, features: FeatureMap) -> None:
+        self._models = [
+            RewardModel(arms=arms, objectives=objectives, features=features) for _ in range(FOLDS)
+        ]
+        self._shape = (arms, objectives)
+
+    def learn(self, contexts: Floats, action: Integers, reward: Floats, folds: Integers) -> None:
+        """Learn a block of rows; folds[n] is the part of each, from 0 to below FOLDS."""
+        for fold, model in enumerate(self._models):
+            others = folds != fold
+            model.learn(contexts[others], action[others], reward[others])
+
+    def predict(self, contexts: Floats, folds: Integers) -> Floats:
+        """Return float[n, K, D] in [0, 1], by the models that did not learn from a row's part."""
+        predicted = np.empty((len(contexts), *self._shape))
+        for fold, model in enumerate(self._models):
+            mine = folds == fold
+            predicted[mine] = model.predict(contexts[mine])
+        return predicted
+
+    @property
+    def done(self) -> bool:
+        """Whether no model learns any more."""
+        return all(model.done for model in self._models)

@@ -179,34 +179,3 @@ def normal_interval(mean: float, variance: float, rows: float, alpha: float) -> 
     """Return mean ± z·sqrt(variance/rows): about valid, for one look at independent rows."""
     half = NormalDist().inv_cdf(1.0 - alpha / 2.0) * math.sqrt(max(variance, 0.0) / rows)
     return mean - half, mean + half
-
-
-def bootstrap_interval(
-    scores: Floats,
-    units: Floats | None = None,
-    *,
-    alpha: float = 0.05,
-    draws: int = 1_000,
-    seed: int,
-) -> tuple[float, float]:
-    """Return the percentile interval of the mean score when units are drawn with replacement.
-
-    Only for logs of a policy that did not learn: rows of different units must be independent.
-    `units` has the number of each row's unit (a user, a session); None: every row is a unit of its
-    own. NaN scores are rows without a reward (Efron and Tibshirani, 1993, chapter 13).
-    """
-    values = checks.floats("scores", scores, (None,))
-    seen = ~np.isnan(values)
-    of = np.arange(len(values)) if units is None else np.unique(units, return_inverse=True)[1]
-    totals = np.bincount(of[seen], values[seen])
-    rows = np.bincount(of[seen]).astype(float)
-    totals, rows = totals[rows > 0], rows[rows > 0]
-    if len(rows) < 2:
-        raise InvalidInput(f"a bootstrap needs at least two units with a reward, got {len(rows)}.")
-    random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    means = np.empty(checks.whole("draws", draws, least=100))
-    for draw in range(len(means)):
-        picked = np.bincount(random.integers(0, len(rows), len(rows)), minlength=len(rows))
-        means[draw] = picked @ totals / (picked @ rows)
-    low, high = np.quantile(means, [alpha / 2.0, 1.0 - alpha / 2.0])
-    return float(low), float(high)

@@ -38,6 +38,8 @@ FIRST = 64
 TAIL = 1_024
 # The values of `explore` that a projection of needed rows is made for.
 EXPLORES = (0.05, 0.1, 0.2, 0.5)
+# The sums of an objective.
+FIELDS = kernel.EXPLORED + 2 * len(EXPLORES)
 
 _PROBLEMS = {
     kernel.BAD_ACTION: "action[{row}] is {action}; arms go from 0 to {last}",
@@ -117,6 +119,7 @@ def sum_block(
     threshold: float = 10.0,
     shrinkage: float = 100.0,
     clip: float = 10.0,
+    tail: int = TAIL,
 ) -> Sums:
     """Sum one block that begins at row `start`.
 
@@ -133,20 +136,61 @@ def sum_block(
         threshold: the weight from which on Switch-DR trusts the model.
         shrinkage: λ of DR with optimistic shrinkage.
         clip: the largest weight of clipped IPS.
+        tail: how many of the largest weights are kept.
 
     Rows of a block may be left out (a segment): pass those that stay, with the same `start`.
     """
     first = _edge(start)
-    values = checks.floats("reward", reward, (None, None))
-    rows, count = values.shape
+    given = _checked(reward, action, propensity, candidate, baseline, predicted, allowed)
+    rows, count = given["reward"].shape
     if rows > _next_edge(first) - first:
         raise InvalidInput(
             f"the block at row {first} has at most {_next_edge(first) - first} rows, got {rows}: "
             "split rows by `blocks`."
         )
+    settings = np.array(
+        [
+            checks.positive("threshold", threshold),
+            checks.positive("shrinkage", shrinkage),
+            checks.positive("clip", clip),
+        ]
+    )
+    size = given["candidate"].shape[1]
+    objectives = np.zeros((1, count, FIELDS))
+    policies = np.zeros((1, 2, kernel.POLICY_FIELDS))
+    arms = np.zeros((1, size, kernel.ARM_FIELDS + count))
+    arms[:, :, kernel.LEAST] = math.inf
+    shared = np.zeros((kernel.SHARED, rows))
+    reward, action, propensity, candidate, baseline, predicted, allowed = given.values()
+    problem, row = kernel.weigh(
+        action, propensity, candidate, baseline, allowed, policies[0], arms[0], shared
+    )
+    if problem == kernel.FINE:
+        explores = np.array(EXPLORES)
+        played = action, propensity, candidate, baseline, predicted
+        problem, row = kernel.sum_rewards(
+            reward, *played, shared, settings, explores, objectives[0], arms[0]
+        )
+    if problem != kernel.FINE:
+        raise BadRow(problem, row, given)
+    return Sums(np.array([first]), objectives, policies, arms, _largest(shared[0], tail))
+
+
+def _checked(
+    reward: Any,
+    action: Any,
+    propensity: Any,
+    candidate: Any,
+    baseline: Any,
+    predicted: Any,
+    allowed: Any,
+) -> dict[str, Any]:
+    """Return the arrays of a block as the kernel takes them: no rows for what there is none of."""
+    values = checks.floats("reward", reward, (None, None))
+    rows, count = values.shape
     probabilities = checks.floats("candidate", candidate, (rows, None))
     size = probabilities.shape[1]
-    given: dict[str, Any] = {
+    return {
         "reward": values,
         "action": _integers(action, rows),
         "propensity": checks.floats("propensity", propensity, (rows,)),
@@ -161,50 +205,15 @@ def sum_block(
         if allowed is None
         else checks.booleans("allowed", allowed, (rows, size)),
     }
-    settings = np.array(
-        [
-            checks.positive("threshold", threshold),
-            checks.positive("shrinkage", shrinkage),
-            checks.positive("clip", clip),
-        ]
-    )
-    objectives = np.zeros((1, count, kernel.EXPLORED + 2 * len(EXPLORES)))
-    policies = np.zeros((1, 2, kernel.POLICY_FIELDS))
-    arms = np.zeros((1, size, kernel.ARM_FIELDS + count))
-    arms[:, :, kernel.LEAST] = math.inf
-    shared = np.zeros((kernel.SHARED, rows))
-    problem, row = kernel.weigh(
-        given["action"],
-        given["propensity"],
-        given["candidate"],
-        given["baseline"],
-        given["allowed"],
-        policies[0],
-        arms[0],
-        shared,
-    )
-    if problem == kernel.FINE:
-        problem, row = kernel.sum_rewards(
-            given["reward"],
-            given["action"],
-            given["propensity"],
-            given["candidate"],
-            given["baseline"],
-            given["predicted"],
-            shared,
-            settings,
-            np.array(EXPLORES),
-            objectives[0],
-            arms[0],
-        )
-    if problem != kernel.FINE:
-        raise BadRow(problem, row, given)
-    tails = np.zeros((1, TAIL))
-    weights = shared[0]
-    kept = min(rows, TAIL)
+
+
+def _largest(weights: Floats, size: int) -> Floats:
+    """Return the largest weights, descending, then zeros: float[1, size]."""
+    found = np.zeros((1, size))
+    kept = min(len(weights), size)
     if kept:
-        tails[0, :kept] = np.sort(np.partition(weights, rows - kept)[rows - kept :])[::-1]
-    return Sums(np.array([first]), objectives, policies, arms, tails)
+        found[0, :kept] = np.sort(np.partition(weights, len(weights) - kept)[-kept:])[::-1]
+    return found
 
 
 class BadRow(InvalidInput):

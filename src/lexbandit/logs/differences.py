@@ -138,7 +138,7 @@ def differences(
         groups = None if units is None else units[:, i]
         levels = _levels(alpha, last=i == count - 1, count=count)
         ends = _ends(one, blocks, groups, sums, levels, estimator, interval, least_propensity)
-        candidate, baseline = one.values(estimator)
+        candidate, baseline = one.values(estimator) if one.rows else (math.nan, math.nan)
         value = min(max(candidate - baseline, ends.low), ends.high) if one.rows else math.nan
         found.append(
             Difference(
@@ -247,9 +247,7 @@ class Estimates:
         return float(self.sums[name]) / self.rows
 
     def values(self, estimator: str) -> tuple[float, float]:
-        """Return the values of candidate and baseline by an estimator; NaN if there are no rows."""
-        if not self.rows:
-            return math.nan, math.nan
+        """Return the values of the candidate and of the baseline by an estimator."""
         value, base = self.mean(kernel.VALUE), self.mean(kernel.BASE_VALUE)
         if estimator == "ips":
             return self.mean(kernel.EARNED), self.mean(kernel.BASE_EARNED)

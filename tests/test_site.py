@@ -1,7 +1,9 @@
 """The site builds without a broken link, its pages fetch nothing, and its pictures are current."""
 
+import html
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -90,6 +92,30 @@ def test_pictures_are_what_their_scripts_draw(script: str, tmp_path: Path) -> No
     for name in DRAWN[script]:
         assert (tmp_path / name).read_text("utf-8") == (PICTURES / name).read_text("utf-8"), name
         assert (tmp_path / name).stat().st_size < 10_000, name
+
+
+def test_the_readme_fits_and_says_what_its_picture_shows() -> None:
+    """`python -m docs.pictures.gain` writes both."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert len(readme.splitlines()) <= 80
+    found = re.search("<!-- gain -->(.+)<!-- end -->", readme)
+    assert found
+    assert found[0] in (ROOT / "docs" / "index.md").read_text("utf-8")
+    drawn = (PICTURES / "gain.svg").read_text("utf-8")
+    assert found[1] in html.unescape(drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_the_picture_of_the_readme_is_what_its_command_draws(tmp_path: Path) -> None:
+    for folder in ("docs/pictures", "examples"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    for page in ("README.md", "docs/index.md"):
+        shutil.copy(ROOT / page, tmp_path / page)
+    command = [sys.executable, "-m", "docs.pictures.gain"]
+    subprocess.run(command, check=True, timeout=600, cwd=tmp_path)
+    for made in ("README.md", "docs/index.md", "docs/pictures/gain.svg"):
+        assert (tmp_path / made).read_text("utf-8") == (ROOT / made).read_text("utf-8"), made
 
 
 @pytest.mark.compiled

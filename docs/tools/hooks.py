@@ -1,8 +1,8 @@
 """What the site adds to MkDocs: folders in the navigation, pages from outside docs/, their links.
 
-A line of the navigation may be a pattern such as policies/*.md: every page that fits it is listed,
-so a new page is found by being there. On disk, links lead to files (../CONTRIBUTING.md); on the
-site, to the pages made of them.
+A line of the navigation may be a pattern such as policies/*.md: every page that fits it and is not
+named elsewhere in the navigation is listed, so a new page is found by being there. On disk, links
+lead to files (../CONTRIBUTING.md); on the site, to the pages made of them.
 """
 
 import re
@@ -24,20 +24,26 @@ def title_of(page: Path) -> str:
     return page.read_text("utf-8").split("\n", 1)[0].removeprefix("# ").strip()
 
 
-def expanded(item: Any, docs: Path) -> list[Any]:
+def named(item: Any) -> set[str]:
+    """Return the pages that an entry of the navigation names, and the patterns."""
+    if isinstance(item, str):
+        return {item}
+    inner = item if isinstance(item, list) else item.values()
+    return {page for one in inner for page in named(one)}
+
+
+def expanded(item: Any, docs: Path, elsewhere: set[str]) -> list[Any]:
     """Return an entry of the navigation with its patterns replaced by the pages that fit."""
     if isinstance(item, str):
         return [item]
     (name, value), *_ = item.items()
     if isinstance(value, list):
-        inner = [entry for one in value for entry in expanded(one, docs)]
+        inner = [entry for one in value for entry in expanded(one, docs, elsewhere)]
         return [{name: inner}] if inner else []
     if "*" not in value:
         return [{name: value}]
-    found = sorted(
-        (page.relative_to(docs).as_posix() for page in docs.glob(value)),
-        key=lambda page: (not page.endswith("index.md"), page),
-    )
+    pages = {page.relative_to(docs).as_posix() for page in docs.glob(value)}
+    found = sorted(pages - elsewhere, key=lambda page: (not page.endswith("index.md"), page))
     if value == "decisions/*.md" and DECISIONS not in found:
         found.insert(0, DECISIONS)
     if not found:
@@ -48,7 +54,8 @@ def expanded(item: Any, docs: Path) -> list[Any]:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Replace the patterns of the navigation."""
     docs = Path(config.docs_dir)
-    config.nav = [entry for item in config.nav or [] for entry in expanded(item, docs)]
+    nav = config.nav or []
+    config.nav = [entry for item in nav for entry in expanded(item, docs, named(nav))]
     return config
 
 

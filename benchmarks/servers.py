@@ -26,10 +26,31 @@ from lexbandit.service import process as server
 from lexbandit.service.config.file import Config, read_config
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.http.app import App
-from lexbandit.service.http.messages import HttpRequest, asgi
+from lexbandit.service.http.server import Request
 from lexbandit.service.storage import make_storage
 
 Stop = Callable[[], Awaitable[Any]]
+
+
+def asgi(app: App) -> Callable[[Any, Any, Any], Awaitable[None]]:
+    """Return the application as an ASGI application."""
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
+        headers = dict(scope["headers"])
+        path, query = scope["raw_path"], scope["query_string"]
+        status, body, media, more_headers = await app(
+            Request(scope["method"], path, query, headers, body)
+        )
+        about = ((b"content-type", media), (b"content-length", b"%d" % len(body)))
+        head = {"status": status, "headers": (*about, *more_headers)}
+        await send({"type": "http.response.start", **head})
+        await send({"type": "http.response.body", "body": body})
+
+    return application
 
 
 async def uvicorn(app: App, port: int, stop: Stop) -> None:
@@ -51,12 +72,8 @@ async def granian(app: App, port: int, stop: Stop) -> None:
 
     async def rsgi(scope: Any, protocol: Any) -> None:
         headers = {name.encode(): value.encode() for name, value in scope.headers.items()}
-
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": await protocol(), "more_body": False}
-
         path, query = scope.path.encode(), scope.query_string.encode()
-        reply = await app(HttpRequest(scope.method, path, query, headers, receive))
+        reply = await app(Request(scope.method, path, query, headers, await protocol()))
         about = [("content-type", reply.media.decode())]
         about += [(name.decode(), value.decode()) for name, value in reply.headers]
         protocol.response_bytes(reply.status, about, reply.body)
@@ -83,13 +100,11 @@ async def aiohttp(app: App, port: int, stop: Stop) -> None:
     web = importlib.import_module("aiohttp.web")
 
     async def handler(request: Any) -> Any:
-        async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": await request.read(), "more_body": False}
-
         headers = {name.lower(): value for name, value in request.raw_headers}
         url = request.rel_url
         path, query = url.raw_path.encode(), url.raw_query_string.encode()
-        reply = await app(HttpRequest(request.method, path, query, headers, receive))
+        body = await request.read()
+        reply = await app(Request(request.method, path, query, headers, body))
         about = {name.decode(): value.decode() for name, value in reply.headers}
         about["content-type"] = reply.media.decode()
         return web.Response(status=reply.status, body=reply.body, headers=about)

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lexbandit.service.http.admission import Admission
-from lexbandit.service.http.messages import Answer, HttpRequest, Reply
 from lexbandit.service.http.problems import Problem
-from lexbandit.service.http.server import Patience, serving
+from lexbandit.service.http.server import Admission, Answer, Reply, Request, Timeouts, serving
 
 MB = 1 << 20
 LARGEST = 2 * MB
@@ -26,7 +24,7 @@ class Seen(NamedTuple):
     body: bytes
 
 
-async def echo(request: HttpRequest) -> Reply:
+async def echo(request: Request) -> Reply:
     """Answer with what was asked; /early does not wait for the body, /nobody has none."""
     headers = {name.decode(): value.decode() for name, value in request.headers.items()}
     if request.path == b"/early":
@@ -37,7 +35,13 @@ async def echo(request: HttpRequest) -> Reply:
         body = await request.body(LARGEST)
     except Problem as problem:
         return Reply(problem.kind.status, problem.body())
-    told = [request.method, request.path.decode(), request.query.decode(), headers, body.decode()]
+    told = [
+        request.method,
+        request.path.decode(),
+        request.query_string.decode(),
+        headers,
+        body.decode(),
+    ]
     return Reply(200, msgspec.json.encode(told))
 
 
@@ -92,8 +96,8 @@ async def server(
     bound.bind(("127.0.0.1", 0))
     admission = Admission(options.pop("deadline", 60.0), refused)
     admission.limit = options.pop("limit", admission.limit)
-    patience = replace(options.pop("patience", Patience()), part=0.05)
-    opened = serving(answer, bound, admission=admission, patience=patience, **options)
+    timeouts = replace(options.pop("timeouts", Timeouts()), last=0.05)
+    opened = serving(answer, bound, admission=admission, timeouts=timeouts, **options)
     await opened.__aenter__()
     stopped: list[bool] = []
 

@@ -1,5 +1,6 @@
 """The HTTP application on a real engine and a real file, without a network in between."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,14 +8,12 @@ from typing import Any, NamedTuple, cast
 
 import httpx
 
-from lexbandit.service.dashboard.pages import routes
-from lexbandit.service.dashboard.site import Site
+from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.http.access import Door
+from lexbandit.service.http.access import Access, Sessions
 from lexbandit.service.http.app import App, Limits
-from lexbandit.service.http.keys import Key, Keys, Role, hash_of
-from lexbandit.service.http.messages import HttpRequest
-from lexbandit.service.http.sessions import Sessions
+from lexbandit.service.http.keys import ApiKey, Keys, Role, hash_of
+from lexbandit.service.http.server import Request
 from service.world import engine_on
 
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
@@ -30,13 +29,18 @@ class _Straight(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         path, _, query = request.url.raw_path.partition(b"?")
         headers = {name.lower(): value for name, value in request.headers.raw}
-        parts = cast(AsyncIterable[bytes], request.stream).__aiter__()
+        given = Request(request.method, path, query, headers)
 
-        async def receive() -> dict[str, Any]:
-            part = await anext(parts, None)
-            return {"type": "http.request", "body": part or b"", "more_body": part is not None}
+        async def feed() -> None:
+            async for part in cast(AsyncIterable[bytes], request.stream):
+                given.feed(part)
+            given.finish(0.0)
 
-        reply = await self._app(HttpRequest(request.method, path, query, headers, receive))
+        feeding = asyncio.ensure_future(feed())
+        try:
+            reply = await self._app(given)
+        finally:
+            feeding.cancel()
         told = [(b"content-type", reply.media), *reply.headers]
         return httpx.Response(reply.status, headers=told, content=reply.body)
 
@@ -61,9 +65,9 @@ class Served(NamedTuple):
         return self.engine.points["router"].digest()
 
 
-def key(name: str, *roles: Role, rate: float | None = None) -> Key:
+def key(name: str, *roles: Role, rate: float | None = None) -> ApiKey:
     """Return a key whose secret is `secret-<name>`."""
-    return Key(name, frozenset(roles), bytes.fromhex(hash_of(f"secret-{name}")), rate)
+    return ApiKey(name, frozenset(roles), bytes.fromhex(hash_of(f"secret-{name}")), rate)
 
 
 def bearer(name: str) -> dict[str, str]:
@@ -73,15 +77,17 @@ def bearer(name: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def served(
-    folder: Path, keys: Sequence[Key] | None = None, *, body: int = 100_000, **settings: Any
+    folder: Path, keys: Sequence[ApiKey] | None = None, *, body: int = 100_000, **settings: Any
 ) -> AsyncIterator[Served]:
     """Serve a point from a file in `folder`; without keys everybody is let in."""
     async with engine_on(folder / "log.db", **settings) as engine:
         known = None if keys is None else Keys(keys)
         sessions = None if known is None else Sessions(known)
-        door = Door(known, sessions)
-        site = Site(door, routes(engine, no_auth=door.keys is None), engine.points, secure=False)
-        app = App(engine, door, Limits(body), site)
+        access = Access(known, sessions)
+        pages = Pages(
+            access, routes(engine, no_auth=access.keys is None), engine.points, secure=False
+        )
+        app = App(engine, access, Limits(body), pages)
         async with httpx.AsyncClient(transport=_Straight(app), base_url=URL) as http:
             yield Served(engine, app, http)
 

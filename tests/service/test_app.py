@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.http.messages import ClientGone, HttpRequest
+from lexbandit.service.http.server import ClientGone, Request
 from lexbandit.service.storage import StorageFailed
 from service.http import CONTEXT, Served, detail_of, served
 
@@ -368,11 +368,8 @@ def test_how_long_requests_take_is_counted_in_the_right_buckets(tmp_path: Path) 
 def test_a_caller_who_goes_away_leaves_no_trace(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
         headers = {b"content-type": b"application/json", b"host": b"localhost"}
-
-        async def receive() -> dict[str, str]:
-            return {"type": "http.disconnect"}
-
-        request = HttpRequest("POST", b"/v1/router/decisions", b"", headers, receive)
+        request = Request("POST", b"/v1/router/decisions", b"", headers)
+        request.disconnect()
         with pytest.raises(ClientGone):
             await s.app(request)
         assert s.engine.points["router"].counts["decisions"] == 0

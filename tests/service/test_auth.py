@@ -7,20 +7,24 @@ import re
 import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.config.file import read_config
-from lexbandit.service.http.access import Door
-from lexbandit.service.http.keys import ROLES, Key, Keys, hash_of, keys_in_environment, keys_in_file
-from lexbandit.service.http.messages import HttpRequest
+from lexbandit.service.http.access import HOURS, Access, RateLimits, Sessions
+from lexbandit.service.http.keys import (
+    ROLES,
+    ApiKey,
+    Keys,
+    hash_of,
+    keys_in_environment,
+    keys_in_file,
+)
 from lexbandit.service.http.operations import OPERATIONS
 from lexbandit.service.http.problems import Problem
-from lexbandit.service.http.rate_limits import RateLimits
-from lexbandit.service.http.sessions import HOURS, Sessions
+from lexbandit.service.http.server import Request
 from lexbandit.service.process import make_app
 from service.http import CONTEXT, Served, bearer, detail_of, key, served
 from service.world import engine_on
@@ -136,14 +140,14 @@ def test_a_rate_limit_for_each_key(tmp_path: Path) -> None:
 
 
 def test_the_services_own_limit_is_for_keys_without_one() -> None:
-    door = Door(Keys([key("plain", "read"), key("own", "read", rate=5)]), rate=2.0)
-    door.rates = RateLimits(lambda: 0.0)  # no time passes, so nothing refills
+    access = Access(Keys([key("plain", "read"), key("own", "read", rate=5)]), rate=2.0)
+    access.rates = RateLimits(lambda: 0.0)  # no time passes, so nothing refills
     for name, most in (("plain", 2), ("own", 5)):
         headers = {b"authorization": b"Bearer secret-" + name.encode()}
         for _ in range(most):
-            door.admit(headers, "read")
+            access.authorize(headers, "read")
         with pytest.raises(Problem, match=rf"{most} requests a second"):
-            door.admit(headers, "read")
+            access.authorize(headers, "read")
 
 
 def test_a_limit_below_one_a_second_lets_one_through_and_says_when_the_next_comes() -> None:
@@ -261,7 +265,7 @@ def test_an_ended_session_is_over_however_its_cookie_is_written() -> None:
 def test_a_session_ends_when_its_key_is_replaced() -> None:
     before = Keys(KEYS)
     value = Sessions(before, "shared").begin(before.by_name["read"])
-    replaced = Key("read", frozenset({"read"}), bytes.fromhex(hash_of("another")))
+    replaced = ApiKey("read", frozenset({"read"}), bytes.fromhex(hash_of("another")))
     assert Sessions(Keys([replaced]), "shared").find(value) is None
     assert Sessions(Keys([key("read", "read", rate=7)]), "shared").find(value) is not None
 
@@ -275,12 +279,9 @@ def test_a_cookie_is_for_tls_only_where_there_is_tls(tmp_path: Path, behind_tls:
     )
     config = dataclasses.replace(read_config(place, {}), keys=tuple(KEYS))
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"key=secret-read", "more_body": False}
-
     async def run() -> None:
         async with engine_on(tmp_path / "log.db") as engine:
-            request = HttpRequest("POST", b"/login", b"", {}, receive)
+            request = Request("POST", b"/login", b"", {}, b"key=secret-read")
             reply = await make_app(engine, config, no_auth=False)(request)
         cookie = dict(reply.headers)[b"set-cookie"]
         assert cookie.startswith(b"lexbandit_session=")

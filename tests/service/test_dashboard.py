@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from lexbandit.service.dashboard import views
-from lexbandit.service.dashboard.cache import Fresh
+from lexbandit.service.dashboard.cache import AnswerCache
 from lexbandit.service.dashboard.pages import HEADERS
 from lexbandit.service.engine.history import History
 from service.watched import EVIL, LONG, Watched, watched
@@ -155,7 +155,7 @@ def test_each_decision_of_a_batch_is_shown_with_the_arms_it_allowed(service: Wat
 
 def test_watching_costs_little_however_many_watch() -> None:
     now, spent, made, cost = [0.0], [0.0], [0], [0.1]
-    fresh = Fresh(most=10.0, clock=lambda: now[0], spent=lambda: spent[0])
+    fresh = AnswerCache(most=10.0, clock=lambda: now[0], spent=lambda: spent[0])
 
     async def answer() -> int:
         made[0] += 1
@@ -179,7 +179,7 @@ def test_watching_costs_little_however_many_watch() -> None:
         assert await ask(3, "b") == 4
         for n in range(100):
             await ask(1, f"map {n}")
-        assert len(fresh._kept) == 16
+        assert len(fresh._answers) == 16
 
     asyncio.run(scene())
 

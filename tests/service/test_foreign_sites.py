@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.http.sessions import COOKIE
+from lexbandit.service.http.access import COOKIE
 from service.http import detail_of, key, served
 
 OWN = [

@@ -18,9 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandit.service.http import server as http_server
-from lexbandit.service.http.admission import Admission
-from lexbandit.service.http.messages import ClientGone, HttpRequest, Reply
-from lexbandit.service.http.server import Patience, room_for_connections, serving
+from lexbandit.service.http.server import (
+    Admission,
+    ClientGone,
+    Reply,
+    Request,
+    Timeouts,
+    connection_limit,
+    serving,
+)
 from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 
 BODIES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200)
@@ -202,13 +208,13 @@ def test_a_body_that_is_too_large_is_refused_and_not_read(announced: bool) -> No
         assert refused.status == 413
         assert await caller.ended()
 
-    on(work, patience=Patience(late=0.3, idle=0.5, look=0.1))
+    on(work, timeouts=Timeouts(refused=0.3, idle=0.5, interval=0.1))
 
 
 def test_who_does_not_read_gets_no_more_answers_until_they_do() -> None:
     answered = 0
 
-    async def large(_request: HttpRequest) -> Reply:
+    async def large(_request: Request) -> Reply:
         nonlocal answered
         answered += 1
         return Reply(200, b"z" * MB)
@@ -228,7 +234,7 @@ def test_who_does_not_read_gets_no_more_answers_until_they_do() -> None:
 def test_an_answer_that_fails_ends_the_connection_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def fails(_request: HttpRequest) -> Reply:
+    async def fails(_request: Request) -> Reply:
         raise ValueError("unforeseen")
 
     async def work(one: Server) -> None:
@@ -244,7 +250,7 @@ def test_an_answer_that_fails_ends_the_connection_and_is_logged(
 
 def test_connections_on_which_nothing_comes_are_closed() -> None:
 
-    async def slow(request: HttpRequest) -> Reply:
+    async def slow(request: Request) -> Reply:
         reply = await echo(request)
         if request.path == b"/large":
             return Reply(200, b"z" * 20 * MB)
@@ -266,13 +272,13 @@ def test_connections_on_which_nothing_comes_are_closed() -> None:
                 got += len(part)
         assert got < 20 * MB
 
-    on(work, slow, patience=Patience(idle=1.0, head=1.0, body=1.0, look=0.1))
+    on(work, slow, timeouts=Timeouts(idle=1.0, head=1.0, body=1.0, interval=0.1))
 
 
 def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
     gone = asyncio.Event()
 
-    async def watches(request: HttpRequest) -> Reply:
+    async def watches(request: Request) -> Reply:
         try:
             return Reply(200, await request.body(LARGEST))
         except ClientGone:
@@ -294,7 +300,7 @@ def test_a_caller_who_goes_away_in_the_middle_of_a_body_is_noticed() -> None:
 def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
     go_on = asyncio.Event()
 
-    async def slow(_request: HttpRequest) -> Reply:
+    async def slow(_request: Request) -> Reply:
         await go_on.wait()
         return Reply(200, b"")
 
@@ -314,7 +320,7 @@ def test_no_more_is_taken_in_than_is_answered(flood: bytes) -> None:
 
 def test_who_reads_slowly_is_not_cut_off() -> None:
 
-    async def large(_request: HttpRequest) -> Reply:
+    async def large(_request: Request) -> Reply:
         return Reply(200, b"z" * 20 * MB)
 
     async def work(one: Server) -> None:
@@ -326,7 +332,7 @@ def test_who_reads_slowly_is_not_cut_off() -> None:
             await asyncio.sleep(0.12)
         assert got == 20 * MB
 
-    on(work, large, patience=Patience(idle=1.5, body=1.5, look=0.1))
+    on(work, large, timeouts=Timeouts(idle=1.5, body=1.5, interval=0.1))
 
 
 def test_who_sends_all_before_reading_hears_why_it_was_refused() -> None:
@@ -346,7 +352,7 @@ def test_who_sends_all_before_reading_hears_why_it_was_refused() -> None:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_who_has_said_all_may_still_listen(whole: bool) -> None:
-    async def slow(request: HttpRequest) -> Reply:
+    async def slow(request: Request) -> Reply:
         reply = await echo(request)
         await asyncio.sleep(0.1)
         return reply
@@ -390,7 +396,7 @@ def test_a_body_that_trickles_in_is_not_waited_for_for_ever(
     async def work(one: Server) -> None:
         assert await dripped(await one.call(), head, drop) < 15
 
-    on(work, patience=Patience(body=0.5, late=0.5, look=0.1))
+    on(work, timeouts=Timeouts(body=0.5, refused=0.5, interval=0.1))
 
 
 def test_who_finds_no_room_is_sent_away_and_that_is_logged_once(
@@ -404,7 +410,7 @@ def test_who_finds_no_room_is_sent_away_and_that_is_logged_once(
         for _ in range(5):
             assert await (await one.call()).ended()
         assert caplog.text.count("2 connections open, as many as the limit of file") == 1
-        monkeypatch.setattr(http_server, "_SAID", 0.0)
+        monkeypatch.setattr(http_server, "_LOG_FULL", 0.0)
         assert await (await one.call()).ended()
         assert caplog.text.count("2 connections open") == 2
         second.send(b"GET /a HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n")
@@ -426,7 +432,7 @@ def test_who_finds_no_room_is_sent_away_and_that_is_logged_once(
 def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
     go_on = asyncio.Event()
 
-    async def slow(request: HttpRequest) -> Reply:
+    async def slow(request: Request) -> Reply:
         await go_on.wait()
         return await echo(request)
 
@@ -456,7 +462,7 @@ def test_the_end_answers_what_is_under_way_and_lets_a_body_come() -> None:
 def test_the_end_waits_for_what_is_under_way_though_its_caller_is_gone() -> None:
     done = False
 
-    async def slow(_request: HttpRequest) -> Reply:
+    async def slow(_request: Request) -> Reply:
         nonlocal done
         await asyncio.sleep(0.3)
         done = True
@@ -477,7 +483,7 @@ def test_the_end_waits_for_what_is_under_way_though_its_caller_is_gone() -> None
 def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> None:
     cancelled = asyncio.Event()
 
-    async def never(_request: HttpRequest) -> Reply:
+    async def never(_request: Request) -> Reply:
         try:
             await asyncio.sleep(1000)
         except asyncio.CancelledError:
@@ -496,7 +502,7 @@ def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> Non
         assert await caller.ended()
         await cancelled.wait()
 
-    on(work, never, patience=Patience(end=1))
+    on(work, never, timeouts=Timeouts(graceful=1))
 
 
 @pytest.fixture(scope="module")
@@ -539,7 +545,7 @@ def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
         ended.set()
         await asyncio.to_thread(thread.join)
 
-    on(work, tls=tls[0], patience=Patience(end=20))
+    on(work, tls=tls[0], timeouts=Timeouts(graceful=20))
 
 
 @pytest.mark.parametrize(
@@ -549,7 +555,7 @@ def test_there_is_room_for_as_many_connections_as_descriptors_but_a_few(
     monkeypatch: pytest.MonkeyPatch, limit: int, room: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, resource.RLIM_INFINITY))
-    assert room_for_connections() == room
+    assert connection_limit() == room
 
 
 def test_a_port_that_another_listens_on_is_an_error() -> None:

@@ -12,11 +12,10 @@ import httpx
 import psutil
 import pytest
 
-from lexbandit.service.http import admission as admission_module
-from lexbandit.service.http.admission import Admission
-from lexbandit.service.http.messages import HttpRequest, Reply
+from lexbandit.service.http import server as admission_module
+from lexbandit.service.http.access import RateLimits
 from lexbandit.service.http.problems import Problem
-from lexbandit.service.http.rate_limits import RateLimits
+from lexbandit.service.http.server import Admission, Reply, Request
 from service.callers import Server, on, post
 from service.http import CONTEXT, Served, bearer, key, served
 from service.process import Service
@@ -25,27 +24,34 @@ from service.real_postgres import Postgres
 DECIDE = {"context": {"tokens": 10, "task": "code"}}
 
 
-def test_the_limit_falls_while_requests_take_too_long_and_rises_when_it_is_reached() -> None:
+def test_the_limit_is_what_can_be_answered_in_the_time_that_a_request_may_take() -> None:
     now = [0.0]
     one = Admission(5.0, print, storing=lambda: 0.02, clock=lambda: now[0])
 
-    def window(seconds: float) -> float:
-        now[0] += 0.2
-        for _ in range(20):
-            one.note(seconds)
+    def window(rate: float, *, reached: bool = True, pause: float = 0.0) -> float:
+        if reached:
+            assert one.full(10_000)
+        now[0] += pause
+        one.note()
+        while one._answers:
+            now[0] += 1 / rate
+            one.note()
         return one.limit
 
-    first = one.limit
-    assert window(0.08) == first  # 0.05 besides two commits of 0.02
-    assert window(0.1) == pytest.approx(0.9 * first)
-    assert window(0.5) == pytest.approx(max(0.45 * first, admission_module._LEAST))
-    for _ in range(10):
-        window(0.1)
-    assert one.limit == admission_module._LEAST
-    assert window(0.01) == admission_module._LEAST  # it was not reached
-    assert one.full(1000)
-    assert not one.full(10)
-    assert window(0.01) == pytest.approx(1.1 * admission_module._LEAST)
+    least, first = admission_module._LEAST, one.limit
+    assert window(1000.0, reached=False) == first
+    for _ in range(20):
+        window(8000.0)
+    assert one.limit == pytest.approx(8000 * (0.025 + 2 * 0.02), rel=0.02)
+    before = one.limit
+    assert window(2000.0) == pytest.approx(before / 2, rel=0.02)  # by half at most at once
+    assert window(2000.0) == pytest.approx(2000 * 0.065, rel=0.05)
+    for _ in range(3):
+        window(500.0)
+    assert one.limit == least
+    one.note()
+    assert window(8000.0, pause=30.0) == least  # a pause says nothing about the rate
+    assert window(8000.0) == pytest.approx(1.5 * least)
 
 
 def test_requests_that_wait_for_their_bodies_do_not_count() -> None:
@@ -58,7 +64,7 @@ def test_too_many_requests_are_refused_at_once_and_the_connection_goes_on() -> N
     go_on = asyncio.Event()
     refused: list[int] = []
 
-    async def slow(request: HttpRequest) -> Reply:
+    async def slow(request: Request) -> Reply:
         await request.body(1000)
         if request.path != b"/health":
             await go_on.wait()
@@ -90,7 +96,7 @@ def test_too_many_requests_are_refused_at_once_and_the_connection_goes_on() -> N
 def test_what_is_not_answered_by_its_deadline_is_answered_with_503() -> None:
     go_on, ended = asyncio.Event(), asyncio.Event()
 
-    async def slow(request: HttpRequest) -> Reply:
+    async def slow(request: Request) -> Reply:
         if request.path == b"/v1/slow":
             await go_on.wait()
             ended.set()

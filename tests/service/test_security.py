@@ -19,7 +19,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service import audit
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.rows import fresh_ids
-from lexbandit.service.http.keys import Key, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.http.keys import ApiKey, Keys, hash_of, keys_in_environment, keys_in_file
 from lexbandit.service.log_format import set_up_logging
 from lexbandit.service.process import tls_of
 from lexbandit.service.reload import Reloading, changes
@@ -32,10 +32,10 @@ READS = (
 )  # fmt: skip
 
 
-def only(name: str, point: str, *roles: Any) -> Key:
+def only(name: str, point: str, *roles: Any) -> ApiKey:
     """Return a key for one point."""
     whole = key(name, *roles)
-    return Key(name, whole.roles, whole.digest, points=frozenset({point}))
+    return ApiKey(name, whole.roles, whole.digest, points=frozenset({point}))
 
 
 def test_a_key_for_a_point_is_for_nothing_else(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from lexbandit.service.dashboard import what_if
 from lexbandit.service.dashboard.what_if import KEPT, WhatIf, since
 from lexbandit.service.engine.history import History
 from lexbandit.service.events import read_body
-from lexbandit.service.http.keys import Key
+from lexbandit.service.http.keys import ApiKey
 from lexbandit.service.maintenance.export import export, rows_of
 from service.watched import Watched, watched
 
@@ -158,8 +158,8 @@ def test_only_the_last_rows_are_evaluated(
 
 
 def test_it_needs_the_role_read(tmp_path: Path) -> None:
-    def key(name: str, role: Any) -> Key:
-        return Key(name, frozenset({role}), hashlib.sha256(name.encode() * 8).digest())
+    def key(name: str, role: Any) -> ApiKey:
+        return ApiKey(name, frozenset({role}), hashlib.sha256(name.encode() * 8).digest())
 
     def bearer(name: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {name * 8}"}

@@ -19,7 +19,7 @@ from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.rows import DecisionRequest
-from lexbandit.service.http.keys import Key
+from lexbandit.service.http.keys import ApiKey
 from lexbandit.service.http.server import serving as http_serving
 from lexbandit.service.process import address_of, admission_to, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage
@@ -120,7 +120,7 @@ class Watched:
 
 @contextmanager
 def watched(
-    folder: Path, keys: tuple[Key, ...] = (), wait: float | None = 3600.0
+    folder: Path, keys: tuple[ApiKey, ...] = (), wait: float | None = 3600.0
 ) -> Iterator[Watched]:
     """Serve until the block ends; without keys, to everybody on this machine.
 

@@ -77,7 +77,7 @@ def command(
         found = read_config(config, flags=flags)
     if check:
         keyless = not found.keys and is_loopback(found.host)
-        server.check_door(found, no_auth=no_auth or keyless)
+        server.check_access(found, no_auth=no_auth or keyless)
         server.tls_of(found)
         with told_of_compiling(err=True):
             for definition in found.points.values():
@@ -91,7 +91,7 @@ def command(
         if warning is not None:
             click.echo(f"Warning: {warning}", err=True)
         return
-    server.check_door(found, no_auth=no_auth)
+    server.check_access(found, no_auth=no_auth)
     with storage_words():
         serving = server.serve(
             found,

@@ -1,4 +1,4 @@
-"""The client, and its twin for asyncio: what they ask is in `wire`, here is only the waiting."""
+"""The client and its asynchronous form; both send the calls that `wire` defines."""
 
 import asyncio
 import time
@@ -10,14 +10,24 @@ from lexbandit import checks
 from lexbandit._internal.redaction import without_password
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
-from lexbandit.client.patience import (
+from lexbandit.client.retries import (
     RETRIES,
-    Patience,
+    Attempts,
     key_of,
     retries_of,
     url_of,
 )
-from lexbandit.client.wire import Answer, Call, Context, Decided, Found, Page, Reward, Rewarded, T
+from lexbandit.client.wire import (
+    Answer,
+    Call,
+    Context,
+    Decided,
+    Found,
+    LogPage,
+    Reward,
+    Rewarded,
+    T,
+)
 from lexbandit.errors import InvalidInput
 
 try:
@@ -30,8 +40,8 @@ except ImportError as error:  # pragma: no cover
 _PAGE = 10_000
 
 
-class _Settings:
-    """What both clients are made of.
+class _BaseClient:
+    """The settings that both clients share.
 
     url       the service's address, such as http://127.0.0.1:8080
     key       an API key of it; None where it runs without
@@ -65,7 +75,7 @@ class _Settings:
         }
 
 
-class Client(_Settings):
+class Client(_BaseClient):
     """Asks the decision service for decisions, and tells it rewards.
 
     url       the service's address, such as http://127.0.0.1:8080
@@ -109,17 +119,17 @@ class Client(_Settings):
         self.close()
 
     def _send(self, call: Call[T]) -> T:
-        patience = Patience(self.retries)
+        attempts = Attempts(self.retries)
         while True:
             try:
                 response = self._http.request(**self._request(call))
             except httpx.TransportError as error:
-                wait = patience.after_silence(error, self.url)
+                wait = attempts.after_silence(error, self.url)
             else:
                 answer = _answer(response)
                 if answer.good:
                     return call.read(answer)
-                wait = patience.after(answer)
+                wait = attempts.after(answer)
             time.sleep(wait)
 
     def decide(
@@ -200,14 +210,14 @@ class Client(_Settings):
     def log(self, point: str, since: int = 0) -> Iterator[dict[str, Any]]:
         """Go through the events of a point after the event `since`, up to the last one now."""
         while True:
-            page: Page = self._send(wire.log(point, since, _PAGE))
+            page: LogPage = self._send(wire.log(point, since, _PAGE))
             yield from page.events
             if page.next == since:
                 return
             since = page.next
 
 
-class AsyncClient(_Settings):
+class AsyncClient(_BaseClient):
     """The client for asyncio: as `Client`, to be awaited; `http` is an `httpx.AsyncClient`."""
 
     def __init__(
@@ -240,17 +250,17 @@ class AsyncClient(_Settings):
         await self.close()
 
     async def _send(self, call: Call[T]) -> T:
-        patience = Patience(self.retries)
+        attempts = Attempts(self.retries)
         while True:
             try:
                 response = await self._http.request(**self._request(call))
             except httpx.TransportError as error:
-                wait = patience.after_silence(error, self.url)
+                wait = attempts.after_silence(error, self.url)
             else:
                 answer = _answer(response)
                 if answer.good:
                     return call.read(answer)
-                wait = patience.after(answer)
+                wait = attempts.after(answer)
             await asyncio.sleep(wait)
 
     async def decide(
@@ -324,7 +334,7 @@ class AsyncClient(_Settings):
     async def log(self, point: str, since: int = 0) -> AsyncIterator[dict[str, Any]]:
         """As `Client.log`, for `async for`."""
         while True:
-            page: Page = await self._send(wire.log(point, since, _PAGE))
+            page: LogPage = await self._send(wire.log(point, since, _PAGE))
             for event in page.events:
                 yield event
             if page.next == since:

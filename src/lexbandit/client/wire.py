@@ -201,19 +201,19 @@ def retire_arm(point: str, arm: str) -> Call[dict[str, Any]]:
     return Call("DELETE", _path(point, "arms", arm), _object)
 
 
-class Page(NamedTuple):
+class LogPage(NamedTuple):
     """A part of the log, and after which event the next one begins."""
 
     events: list[dict[str, Any]]
     next: int
 
 
-def log(point: str, since: int, limit: int) -> Call[Page]:
+def log(point: str, since: int, limit: int) -> Call[LogPage]:
     """Ask for the events of a point after `since`."""
 
-    def read(answer: Answer) -> Page:
+    def read(answer: Answer) -> LogPage:
         events = [json.loads(line) for line in answer.body.splitlines() if line]
-        return Page(events, int(answer.headers.get("next-since", since)))
+        return LogPage(events, int(answer.headers.get("next-since", since)))
 
     return Call("GET", f"{_path(point, 'log')}?since={since:d}&limit={limit:d}", read)
 

@@ -17,16 +17,13 @@ from lexbandit.errors import InvalidInput
 from lexbandit.service import audit
 from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.bundle import BUNDLE
-from lexbandit.service.dashboard.pages import routes
-from lexbandit.service.dashboard.site import Site
+from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.warm_up import warm_up
-from lexbandit.service.http.access import Door, is_loopback
-from lexbandit.service.http.admission import Admission
+from lexbandit.service.http.access import Access, Sessions, is_loopback
 from lexbandit.service.http.app import App, Limits
 from lexbandit.service.http.keys import Keys
-from lexbandit.service.http.server import serving
-from lexbandit.service.http.sessions import Sessions
+from lexbandit.service.http.server import Admission, serving
 from lexbandit.service.log_format import set_up_logging
 from lexbandit.service.reload import Reloading, load_certificate
 from lexbandit.service.storage import Storage, make_storage
@@ -38,7 +35,7 @@ log = logging.getLogger("lexbandit.service")
 _TURN = 0.0005
 
 
-def check_door(config: Config, *, no_auth: bool) -> None:
+def check_access(config: Config, *, no_auth: bool) -> None:
     """Refuse to serve without keys, unless that was asked for and nobody else can come in."""
     if no_auth and not is_loopback(config.host):
         raise InvalidInput(
@@ -68,10 +65,10 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     """Return the application that serves an engine."""
     keys = None if no_auth else Keys(config.keys)
     sessions = None if keys is None else Sessions(keys, config.session_secret)
-    door = Door(keys, sessions, config.rate)
+    access = Access(keys, sessions, config.rate)
     secure = config.tls_cert is not None or config.behind_tls
-    site = Site(door, routes(engine, no_auth=no_auth), engine.points, secure=secure)
-    return App(engine, door, Limits(body=config.max_body_bytes), site)
+    pages = Pages(access, routes(engine, no_auth=no_auth), engine.points, secure=secure)
+    return App(engine, access, Limits(body=config.max_body_bytes), pages)
 
 
 def admission_to(app: App, deadline: float) -> Admission:
@@ -136,7 +133,7 @@ async def serve(
     `storage` is one that the configuration does not know; `skip_untaken` and
     `accept_clock` are for `Engine.start`.
     """
-    check_door(config, no_auth=no_auth)
+    check_access(config, no_auth=no_auth)
     warning = warning_of(config)
     if warning is not None:
         log.warning("%s", warning)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from lexbandit.errors import InvalidInput
 from lexbandit.service import audit
 from lexbandit.service.config.file import Config
-from lexbandit.service.http.keys import Key, Keys
+from lexbandit.service.http.keys import ApiKey, Keys
 
 log = logging.getLogger("lexbandit.service")
 
@@ -66,7 +66,7 @@ class Reloading:
         log.info("keys and certificates are read again")
 
 
-def changes(before: dict[str, Key], after: dict[str, Key]) -> dict[str, list[str]]:
+def changes(before: dict[str, ApiKey], after: dict[str, ApiKey]) -> dict[str, list[str]]:
     """Return the names of the keys that were added, removed and changed."""
     return {
         "added": sorted(after.keys() - before.keys()),

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.http.keys import Key
+from lexbandit.service.http.keys import ApiKey
 from service.dashboard.visits import Go, Visit
 from service.watched import EVIL, LONG, Watched, watched
 
@@ -287,8 +287,8 @@ def test_a_service_that_stands_still_is_noticed_soon(visit: Go) -> None:
 _SECRET = {"viewer": "r" * 32, "web": "d" * 32}
 
 
-def _key(name: str, role: Any) -> Key:
-    return Key(name, frozenset({role}), hashlib.sha256(_SECRET[name].encode()).digest())
+def _key(name: str, role: Any) -> ApiKey:
+    return ApiKey(name, frozenset({role}), hashlib.sha256(_SECRET[name].encode()).digest())
 
 
 def test_nobody_sees_it_without_signing_in(tmp_path: Path, browser: Any) -> None:

@@ -34,7 +34,13 @@ from lexbandit.service.config.environment import PREFIX, SECRET, check_environme
 from lexbandit.service.config.points import read_point
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.rows import LARGEST_BODY
-from lexbandit.service.http.keys import Key, Keys, check_points, keys_in_environment, keys_in_file
+from lexbandit.service.http.keys import (
+    ApiKey,
+    Keys,
+    check_points,
+    keys_in_environment,
+    keys_in_file,
+)
 from lexbandit.service.log_format import FORMATS
 from lexbandit.service.storage import make_storage
 
@@ -51,7 +57,7 @@ class Config:
     storage: str
     host: str
     port: int
-    keys: tuple[Key, ...]
+    keys: tuple[ApiKey, ...]
     tls_cert: Path | None
     tls_key: Path | None
     behind_tls: bool

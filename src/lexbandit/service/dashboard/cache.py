@@ -1,4 +1,4 @@
-"""Costly answers are kept for a while, so that watching costs little however many watch."""
+"""A cache of costly answers, so that the dashboard costs little however many watch it."""
 
 import time
 from collections import OrderedDict
@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 # took. Not the time of the clock: on a busy machine that is mostly others' work, and a viewer would
 # look at an old answer for long.
 _LEAST, _TIMES = 1.5, 50.0
-# So many answers are kept: a viewer who tries many maps does not fill the memory.
-_ROOM = 16
+# How many answers the cache holds: a viewer who tries many maps does not fill the memory.
+_CAPACITY = 16
 
 
-class Kept(NamedTuple):
-    """An answer, and the place in the log it was made at."""
+class CachedAnswer(NamedTuple):
+    """An answer, the last event it includes, and until when it may be out of date."""
 
     seq: int
     until: float
     answer: Any
 
 
-class Fresh:
-    """Answers by key. None is kept for longer than `most` seconds once something happened."""
+class AnswerCache:
+    """Answers by key; one that is out of date is served for `most` seconds at most."""
 
     def __init__(
         self,
@@ -33,17 +33,17 @@ class Fresh:
         self._most = most
         self._clock = clock
         self._spent = spent
-        self._kept: OrderedDict[Any, Kept] = OrderedDict()
+        self._answers: OrderedDict[Any, CachedAnswer] = OrderedDict()
 
-    async def get(self, key: Any, seq: int, make: Callable[[], Awaitable[Any]]) -> Kept:
-        """Return an answer: the kept one if nothing happened since, or if it is young."""
-        kept = self._kept.get(key)
-        if kept is None or (kept.seq != seq and self._clock() >= kept.until):
+    async def get(self, key: Any, seq: int, make: Callable[[], Awaitable[Any]]) -> CachedAnswer:
+        """Return the cached answer if nothing happened since, or if it is young; else a new one."""
+        cached = self._answers.get(key)
+        if cached is None or (cached.seq != seq and self._clock() >= cached.until):
             before = self._spent()
             answer = await make()
             young = min(max(_LEAST, _TIMES * (self._spent() - before)), self._most)
-            kept = self._kept[key] = Kept(seq, self._clock() + young, answer)
-            self._kept.move_to_end(key)
-            if len(self._kept) > _ROOM:
-                self._kept.popitem(last=False)
-        return kept
+            cached = self._answers[key] = CachedAnswer(seq, self._clock() + young, answer)
+            self._answers.move_to_end(key)
+            if len(self._answers) > _CAPACITY:
+                self._answers.popitem(last=False)
+        return cached

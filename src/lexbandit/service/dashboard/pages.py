@@ -1,28 +1,40 @@
-"""The dashboard's routes: its page, the files it needs, and the JSON it asks for.
+"""The pages: signing in and out, the dashboard, the files it needs, and the JSON it asks for.
 
-Who may see them is not settled here: the application asks for the role `read` before it calls them,
-except for the files, which the page to sign in needs too.
+All of them need the role `read`, except the page to sign in and the files, which it needs too.
 """
 
 import asyncio
 import functools
 import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.requests import Request as PageRequest
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Match as RouteMatch
 from starlette.routing import Route
 
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
+from lexbandit.service import audit
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import BUNDLE, NAME
-from lexbandit.service.dashboard.cache import Fresh
+from lexbandit.service.dashboard.cache import AnswerCache
 from lexbandit.service.dashboard.what_if import WhatIf
-from lexbandit.service.http.sessions import COOKIE
+from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form, set_cookie
+from lexbandit.service.http.problems import (
+    FORBIDDEN,
+    FOREIGN,
+    METHOD,
+    UNAUTHENTICATED,
+    Problem,
+    unknown_point,
+)
+from lexbandit.service.http.server import SAFE, Reply, Request
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.engine import Engine
@@ -43,6 +55,11 @@ FILES = "/dashboard/"
 """Below this are the files that pages need; they are for everybody."""
 _FOREVER = "public, max-age=31536000, immutable"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+_LOGIN, _LOGOUT = "/login", "/logout"
+_LARGEST_FORM = 4096
+_NOT_KEPT = [(name.decode(), value.decode()) for name, value in SAFE]
 
 
 def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
@@ -88,18 +105,18 @@ class _Watch:
     def __init__(self, engine: "Engine", auth: str) -> None:
         self._engine = engine
         self._auth = auth
-        self._summaries = Fresh(most=5.0)
-        self._maps = Fresh(most=10.0)
+        self._summaries = AnswerCache(most=5.0)
+        self._maps = AnswerCache(most=10.0)
         self._drawing = asyncio.Lock()
         self._what_if = WhatIf(engine.storage)
 
-    async def page(self, request: Request) -> Response:
+    async def page(self, request: PageRequest) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
         points = " ".join(self._engine.points)
         texts = {"vega": NAME, "points": points, "session": session, "auth": self._auth}
         return _page("index.html", texts)
 
-    async def file(self, request: Request) -> Response:
+    async def file(self, request: PageRequest) -> Response:
         name = request.path_params["file"]
         if name == NAME:
             return await self._script("gzip" in request.headers.get("accept-encoding", ""))
@@ -120,7 +137,7 @@ class _Watch:
         headers["Content-Encoding"] = "gzip"
         return Response(script.compressed, media_type=_KINDS["js"], headers=headers)
 
-    async def history(self, request: Request) -> Response:
+    async def history(self, request: PageRequest) -> Response:
         engine = self._engine
         point = self._engine.point(request.path_params["point"])
         series = request.query_params.get("series", "whole")
@@ -137,7 +154,7 @@ class _Watch:
         told = views.standing(engine, point, kept.answer)
         return _json({**told, "series": views.series_of(point.history, series)}, tag)
 
-    async def map(self, request: Request) -> Response:
+    async def map(self, request: PageRequest) -> Response:
         query = request.query_params
         point = self._engine.point(request.path_params["point"])
         x, y, text = query.get("x"), query.get("y"), query.get("at")
@@ -151,11 +168,11 @@ class _Watch:
             )
         return _json({"version": kept.seq, **kept.answer})
 
-    async def recent(self, request: Request) -> Response:
+    async def recent(self, request: PageRequest) -> Response:
         point = self._engine.point(request.path_params["point"])
         return _json({"decisions": [views.decision(kept) for kept in point.history.recent()]})
 
-    async def what_if(self, request: Request) -> Response:
+    async def what_if(self, request: PageRequest) -> Response:
         return _json(self._what_if.ask(self._engine.point(request.path_params["point"])))
 
 
@@ -172,3 +189,141 @@ def _json(content: Any, tag: str | None = None) -> Response:
     if content is None:
         return Response(status_code=304, headers=headers)
     return Response(msgspec.json.encode(content), media_type="application/json", headers=headers)
+
+
+class Pages:
+    """Serves pages to those who signed in; without keys, to everybody near.
+
+    `secure`: cookies are sent back over TLS only.
+    """
+
+    def __init__(
+        self, access: Access, routes: Sequence[Route], points: Collection[str], *, secure: bool
+    ) -> None:
+        self._access = access
+        self._routes = routes
+        self._points = points
+        self._secure = secure
+
+    def has(self, request: Request) -> bool:
+        """Tell whether there is a page at a path."""
+        scope = _scope(request)
+        return scope["path"] in (_LOGIN, _LOGOUT) or any(
+            route.matches(scope)[0] != RouteMatch.NONE for route in self._routes
+        )
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer with a page."""
+        return _reply(await self._response(request))
+
+    async def _response(self, request: Request) -> Response:
+        scope = _scope(request)
+        path = scope["path"]
+        if path in (_LOGIN, _LOGOUT):
+            return await self._own(path, request)
+        if not path.startswith(FILES):
+            try:
+                self._access.authorize(request.headers, "read", _point_in(path))
+            except Problem as problem:
+                page = request.method in ("GET", "HEAD") and not path.startswith("/v1/")
+                if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
+                    raise
+                return _see(_LOGIN)
+        return await self._route(scope)
+
+    async def _route(self, scope: dict[str, Any]) -> Response:
+        for route in self._routes:
+            match, child = route.matches(scope)
+            if match is RouteMatch.FULL:
+                point = child["path_params"].get("point")
+                if point is not None and point not in self._points:
+                    raise unknown_point(point, self._points)
+                made: Response = await route.endpoint(PageRequest({**scope, **child}))
+                return made
+        raise _method(scope["method"], "GET")
+
+    async def _own(self, path: str, request: Request) -> Response:
+        """Answer for the pages to sign in and out."""
+        if path == _LOGIN and request.method in ("GET", "HEAD"):
+            return _see("/") if self._access.keys is None else login_page()
+        if request.method != "POST":
+            raise _method(request.method, "GET, POST" if path == _LOGIN else "POST")
+        _same_site(request.headers)
+        if path == _LOGOUT:
+            return self._logout(request.headers)
+        return self._login(await request.body(_LARGEST_FORM))
+
+    def _login(self, body: bytes) -> Response:
+        keys, sessions = self._access.keys, self._access.sessions
+        if keys is None or sessions is None:
+            return _see("/")
+        key = keys.find(key_in_form(body))
+        if key is None or not key.may("read"):
+            audit.refused("the key to sign in with is not known, or may not read")
+            return login_page(wrong=True)
+        audit.note("signed in", key.name)
+        response = _see("/")
+        value = set_cookie(sessions.begin(key), secure=self._secure)
+        response.raw_headers.append((b"set-cookie", value))
+        return response
+
+    def _logout(self, headers: Mapping[bytes, bytes]) -> Response:
+        if self._access.sessions is not None:
+            self._access.sessions.end(cookie_in(headers.get(b"cookie", b"").decode("latin-1")))
+        response = _see(_LOGIN)
+        response.raw_headers.append((b"set-cookie", set_cookie("", secure=self._secure)))
+        return response
+
+
+def _point_in(path: str) -> str | None:
+    """Return the decision point that a path names; None if it concerns all of them."""
+    return path.split("/")[2] if path.startswith("/v1/") else None
+
+
+def _see(place: str) -> Response:
+    """Return an answer that leads elsewhere; nobody keeps it, with the cookie that it may have."""
+    return RedirectResponse(place, 303, dict(_NOT_KEPT))
+
+
+def _same_site(headers: Mapping[bytes, bytes]) -> None:
+    """Refuse what a page of another site sends: it would sign its visitors in as somebody else.
+
+    Browsers say where a page is from; to an address without TLS they say its origin only. That is
+    "null" for our own pages as well, since they ask for no referrer, and says nothing then.
+    """
+    site = headers.get(b"sec-fetch-site")
+    origin = headers.get(b"origin", b"null")
+    if site is not None:
+        foreign, told = site not in (b"same-origin", b"none"), site
+    else:
+        host = origin.partition(b"://")[2]
+        foreign, told = origin != b"null" and host != headers.get(b"host"), origin
+    if foreign:
+        raise Problem(
+            FOREIGN,
+            f"sign in and out on the service's own page, not from {told.decode('latin-1')}.",
+        )
+
+
+def _scope(request: Request) -> dict[str, Any]:
+    """Return a request as Starlette knows it."""
+    return {
+        "type": "http",
+        "method": request.method,
+        "path": unquote(request.path.decode("latin-1")),
+        "query_string": request.query_string,
+        "headers": [*request.headers.items()],
+    }
+
+
+def _reply(response: Response) -> Reply:
+    """Return an answer of Starlette's as ours."""
+    headers = dict(response.raw_headers)
+    headers.pop(b"content-length", None)
+    media = headers.pop(b"content-type", b"text/plain")
+    return Reply(response.status_code, bytes(response.body), media, (*headers.items(),))
+
+
+def _method(method: str, allow: str) -> Problem:
+    told = f"{method} is not possible here; {allow} is."
+    return Problem(METHOD, told, {b"allow": allow.encode()})

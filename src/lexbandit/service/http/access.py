@@ -1,36 +1,141 @@
-"""Who is let in: by an API key, by a session, or by nobody else being near."""
+"""Decide who may do what: API keys, sessions of the dashboard, and a rate limit for each key.
+
+Without API keys, everybody who reaches the service by a loopback name may do everything.
+"""
 
 import functools
+import hashlib
+import hmac
 import ipaddress
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qs
 
 from lexbandit.service import audit
-from lexbandit.service.http.keys import Key, Keys, Role
-from lexbandit.service.http.problems import FORBIDDEN, MISDIRECTED, UNAUTHENTICATED, Problem
-from lexbandit.service.http.rate_limits import RateLimits
-from lexbandit.service.http.sessions import Sessions, cookie_in
+from lexbandit.service.http.keys import ApiKey, Keys, Role
+from lexbandit.service.http.problems import (
+    FORBIDDEN,
+    MISDIRECTED,
+    TOO_MANY,
+    UNAUTHENTICATED,
+    Problem,
+)
 
 Headers = Mapping[bytes, bytes]
-# Who asks where there are no keys.
 NOBODY = "nobody"
+"""The name of the caller where there are no keys."""
+COOKIE = "lexbandit_session"
+"""The name of the session's cookie."""
+HOURS = 12
+"""How long a session lasts."""
 _CHALLENGE = {b"www-authenticate": b'Bearer realm="lexbandit"'}
 
 
+class RateLimits:
+    """A token bucket for each key: it holds one second's requests, and refills steadily."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str, rate: float) -> None:
+        """Count a request of a key; refuse it if the bucket is empty."""
+        now = self._clock()
+        full = max(rate, 1.0)
+        tokens, since = self._buckets.get(name, (full, now))
+        tokens = min(full, tokens + (now - since) * rate)
+        if tokens < 1.0:
+            self._buckets[name] = (tokens, now)
+            seconds = max(1, round((1.0 - tokens) / rate + 0.5))
+            raise Problem(
+                TOO_MANY,
+                f"the key {name!r} may send {rate:g} requests a second; try again in {seconds} s.",
+                {b"retry-after": str(seconds).encode()},
+            )
+        self._buckets[name] = (tokens - 1.0, now)
+
+    def spend(self, name: str, rows: int) -> None:
+        """Count more rows of an accepted request; later requests wait until they are made up."""
+        tokens, since = self._buckets[name]
+        self._buckets[name] = (tokens - rows, since)
+
+
+class Sessions:
+    """Session cookies of the dashboard: an API key with the role read signs in for some hours.
+
+    A cookie holds the key's name and the time of its end, signed together with the key's hash, so
+    it ends with the key. Scripts cannot read it, other sites cannot send it, and it has the role
+    read only, whatever the key may do. Replicas that share `secret` accept each other's cookies;
+    a session that was ended is remembered by this process alone.
+    """
+
+    def __init__(
+        self, keys: Keys, secret: str | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._keys = keys
+        self._secret = secret.encode() if secret else secrets.token_bytes(32)
+        self._clock = clock
+        self._ended: dict[bytes, float] = {}
+
+    def begin(self, key: ApiKey) -> str:
+        """Return the value of a new cookie."""
+        ends = int(self._clock()) + HOURS * 3600
+        content = f"{ends}.{secrets.token_hex(8)}.{key.name}".encode()
+        return f"{content.hex()}.{self._signature(content, key)}"
+
+    def end(self, cookie: str) -> None:
+        """Accept a cookie no more."""
+        now = self._clock()
+        self._ended = {content: ends for content, ends in self._ended.items() if ends > now}
+        if self.find(cookie) is not None:
+            self._ended[_content(cookie)] = now + HOURS * 3600
+
+    def find(self, cookie: str) -> ApiKey | None:
+        """Return who signed in, with the role read only; None if the cookie is not valid."""
+        try:
+            content = _content(cookie)
+            ends, _, name = content.decode().split(".", 2)
+        except ValueError:
+            return None
+        key = self._keys.by_name.get(name)
+        signature = cookie.rpartition(".")[2].encode()
+        if not hmac.compare_digest(self._signature(content, key).encode(), signature):
+            return None
+        over = int(ends) <= self._clock() or content in self._ended
+        if key is None or not key.may("read") or over:
+            return None
+        return ApiKey(key.name, frozenset({"read"}), b"", key.rate, key.points)
+
+    def _signature(self, content: bytes, key: ApiKey | None) -> str:
+        digest = b"" if key is None else key.digest
+        return hmac.new(self._secret, digest + content, hashlib.sha256).hexdigest()
+
+
 @dataclass
-class Door:
-    """Lets requests in. Without keys everybody is let in, who came by a loopback name."""
+class Access:
+    """Decides whether a request may do what it asks for, by its API key or session.
+
+    Without keys every request is let in that came by a loopback name. `rate` is the limit of keys
+    that have none of their own, in requests a second.
+    """
 
     keys: Keys | None
     sessions: Sessions | None = None
     rate: float | None = None
     rates: RateLimits = field(default_factory=lambda: RateLimits(time.monotonic))
 
-    def admit(self, headers: Headers, role: Role, point: str | None = None) -> str:
-        """Let a request in that may do what `role` may at a point; else it is refused.
+    def authorize(self, headers: Headers, role: Role, point: str | None = None) -> str:
+        """Return the name of the caller's key if it has the role at a point.
 
-        None is what concerns all points. Returns who was let in: the name of the key.
+        Args:
+            headers: of the request.
+            role: which it needs.
+            point: the decision point; None if the request concerns all points.
+
+        Raises:
+            Problem: there is no such key, it may not do this, or its rate limit is reached.
         """
         if self.keys is None:
             return NOBODY
@@ -44,9 +149,9 @@ class Door:
             raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
         if not key.reaches(point):
             audit.refused("the key is for other points", who=key.name, role=role, point=point)
-            named = ", ".join(sorted(key.points or ()))
-            told = "this concerns all decision points" if point is None else f"not for {point!r}"
-            raise Problem(FORBIDDEN, f"{told}; the key {key.name!r} is for: {named}.")
+            points = ", ".join(sorted(key.points or ()))
+            why = "this concerns all decision points" if point is None else f"not for {point!r}"
+            raise Problem(FORBIDDEN, f"{why}; the key {key.name!r} is for: {points}.")
         rate = key.rate or self.rate
         if rate is not None:
             self.rates.take(key.name, rate)
@@ -64,8 +169,8 @@ class Door:
         key = None if self.keys is None else self.caller(headers)
         return self.keys is None or (key is not None and key.may("read") and key.reaches(None))
 
-    def caller(self, headers: Headers) -> Key | None:
-        """Return whose request this is."""
+    def caller(self, headers: Headers) -> ApiKey | None:
+        """Return the key that a request was sent with."""
         given = headers.get(b"authorization")
         if given is not None and self.keys is not None:
             scheme, _, secret = given.partition(b" ")
@@ -76,10 +181,10 @@ class Door:
         return None
 
     def check_host(self, headers: Headers) -> None:
-        """Refuse a request that came by another name than a loopback one, where there are no keys.
+        """Refuse a request for another name than a loopback one, where there are no keys.
 
-        A page of another site can lead a browser here under a name of its own; it cannot make the
-        browser say ours.
+        A page of another site can lead a browser here under a name of its own (DNS rebinding), but
+        then the browser sends that name in the header Host.
         """
         if self.keys is not None:
             return
@@ -93,7 +198,7 @@ class Door:
 
 
 def _unknown(headers: Headers) -> str:
-    """Say what to do about a request of nobody known; nothing of a key is repeated."""
+    """Return what to do about a request without a known key; nothing of a key is repeated."""
     given = headers.get(b"authorization")
     if given is None:
         return "there is no key: send the header Authorization: Bearer KEY."
@@ -111,3 +216,33 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def key_in_form(body: bytes) -> bytes:
+    """Return the key that was typed into the form to sign in; empty if there is none."""
+    try:
+        fields = parse_qs(body.decode("ascii"), max_num_fields=4)
+    except ValueError:
+        return b""
+    return fields.get("key", [""])[0].strip().encode()
+
+
+def _content(cookie: str) -> bytes:
+    """Return the signed content of a cookie, which may be written in capital digits as well."""
+    return bytes.fromhex(cookie.rpartition(".")[0])
+
+
+def cookie_in(header: str) -> str:
+    """Return the session's cookie in a header; empty if there is none."""
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == COOKIE:
+            return value
+    return ""
+
+
+def set_cookie(value: str, *, secure: bool) -> bytes:
+    """Return the header that sets the cookie; an empty value removes it."""
+    age = HOURS * 3600 if value else 0
+    end = "; Secure" if secure else ""
+    return f"{COOKIE}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{end}".encode()

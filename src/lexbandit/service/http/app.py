@@ -1,4 +1,4 @@
-"""The HTTP application: from a request to its answer."""
+"""The HTTP application: route a request, authorize it, read its body, and encode the answer."""
 
 import asyncio
 import logging
@@ -13,14 +13,20 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lexbandit.service import audit
-from lexbandit.service.dashboard.site import Site
+from lexbandit.service.dashboard.pages import Pages
 from lexbandit.service.engine.rows import LARGEST_BODY
-from lexbandit.service.http.access import Door
+from lexbandit.service.http.access import Access
 from lexbandit.service.http.json_body import convert, decode
 from lexbandit.service.http.keys import Keys
-from lexbandit.service.http.messages import JSON, SAFE, ClientGone, HttpRequest, Reply
 from lexbandit.service.http.openapi import document
-from lexbandit.service.http.operations import OPERATIONS, Operation, Request, encode, rows_in
+from lexbandit.service.http.operations import (
+    OPERATIONS,
+    Match,
+    Operation,
+    Router,
+    encode,
+    rows_in,
+)
 from lexbandit.service.http.problems import (
     CONTRADICTION,
     INTERNAL,
@@ -33,7 +39,7 @@ from lexbandit.service.http.problems import (
     problem_of,
     unknown_point,
 )
-from lexbandit.service.http.routing import Found, Router
+from lexbandit.service.http.server import JSON, SAFE, ClientGone, Reply, Request
 from lexbandit.service.log_format import REQUEST_ID
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
     from lexbandit.service.engine.engine import Engine
 
 log = logging.getLogger("lexbandit.service")
-access = logging.getLogger("lexbandit.service.access")
+access_log = logging.getLogger("lexbandit.service.access")
 
 # Bodies that take milliseconds to read, in bytes.
 _LARGE = 65_536
@@ -73,26 +79,30 @@ class Answered(NamedTuple):
 class App:
     """Answers HTTP requests with what an engine says.
 
-    Every error is answered as a problem; one that nobody foresaw is logged and told as an error of
-    ours, without its text.
+    Every error is answered as a problem; an unexpected one is logged, and answered with 500 and
+    without its text.
     """
 
     def __init__(
-        self, engine: "Engine", door: Door, limits: Limits | None = None, site: Site | None = None
+        self,
+        engine: "Engine",
+        access: Access,
+        limits: Limits | None = None,
+        pages: Pages | None = None,
     ) -> None:
         self.engine = engine
         self.reading = 0
         """How many requests wait for the rest of their bodies."""
         self.metrics = Metrics(engine)
         self.answered: Callable[[Answered], None] | None = None
-        """Is called with every request that was answered, if somebody wants to know."""
+        """Called with every request that was answered, if it is set."""
         self._large = asyncio.Lock()
-        self._door = door
+        self._access = access
         self._limits = limits or Limits()
-        self._site = site
+        self._pages = pages
         own = (
-            Operation("GET", "/metrics", "read", self._tell_metrics, {200: "text/plain"}),
-            Operation("GET", "/openapi.json", "read", self._tell_document, {200: dict[str, Any]}),
+            Operation("GET", "/metrics", "read", self._metrics, {200: "text/plain"}),
+            Operation("GET", "/openapi.json", "read", self._document, {200: dict[str, Any]}),
         )
         self._operations = (*OPERATIONS, *own)
         self._router = Router(self._operations, engine.points)
@@ -100,77 +110,85 @@ class App:
     @property
     def keys(self) -> Keys | None:
         """The API keys that are taken; None if everybody is let in."""
-        return self._door.keys
+        return self._access.keys
 
-    async def _tell_metrics(self, engine: "Engine", request: Request) -> Reply:
+    async def _metrics(self, engine: "Engine", request: Request) -> Reply:
         """Tell the numbers that Prometheus gathers."""
         await self.metrics.refresh()
         return Reply(200, self.metrics.text(), CONTENT_TYPE)
 
-    async def _tell_document(self, engine: "Engine", request: Request) -> Reply:
+    async def _document(self, engine: "Engine", request: Request) -> Reply:
         """Describe this API: OpenAPI 3.1."""
         return Reply(200, encode(document(self._operations, engine.points)))
 
-    async def __call__(self, request: HttpRequest) -> Reply:
+    async def __call__(self, request: Request) -> Reply:
         """Answer a request."""
         began = time.perf_counter()
         id = _id_of(request.headers.get(b"x-request-id"))
         REQUEST_ID.set(id.decode())
         route, method = "other", request.method
-        found: Found | None = None
+        match: Match | None = None
         try:
             if request.path not in _BY_ANY_NAME:
-                self._door.check_host(request.headers)
-            found = self._router.find(request.path)
-            if found is not None:
-                operation = _operation(found, method)
+                self._access.check_host(request.headers)
+            match = self._router.find(request.path)
+            if match is not None:
+                operation = _operation(match, method)
                 route = operation.path
-                reply = await self._do(operation, found, request)
-            elif self._site is not None and self._site.has(request):
+                reply = await self._do(operation, match, request)
+            elif self._pages is not None and self._pages.has(request):
                 route = "pages"
-                reply = await self._site(request)
+                reply = await self._pages(request)
             else:
-                told = request.path.decode("latin-1")
-                raise Problem(UNKNOWN, f"there is nothing at {told}; see /openapi.json.")
+                path = request.path.decode("latin-1")
+                raise Problem(UNKNOWN, f"there is nothing at {path}; see /openapi.json.")
         except ClientGone:
             raise
         except Exception as error:
             reply = self._problem(error, method, route)
-            if found is not None and reply.status == CONTRADICTION.status:
-                self.metrics.refused[found.point] += 1
-        # A point that there is not would be a label of the caller's making.
-        point = found.point if found is not None and found.known else None
+            if match is not None and reply.status == CONTRADICTION.status:
+                self.metrics.refused[match.point] += 1
+        # A point that does not exist would be a label that callers choose.
+        point = match.point if match is not None and match.known else None
         seconds = time.perf_counter() - began
-        self._note(method, route, reply.status, seconds, point)
+        self.metrics.note(method, route, reply.status, seconds, point)
+        if access_log.isEnabledFor(logging.DEBUG):
+            access_log.debug(
+                "method=%s route=%s status=%d seconds=%.6f", method, route, reply.status, seconds
+            )
         if self.answered is not None:
             parent = request.headers.get(b"traceparent", b"").decode("latin-1")
             self.answered(
                 Answered(method, route, reply.status, seconds, point, id.decode(), parent)
             )
-        return reply._replace(headers=(*reply.headers, (b"x-request-id", id)))
+        status, body, media, headers = reply
+        return Reply(status, body, media, (*headers, (b"x-request-id", id)))
 
-    async def _do(self, operation: Operation, found: Found, request: HttpRequest) -> Reply:
-        """Let the caller in, read the request, and do what is asked."""
-        who, reads = "", False
+    async def _do(self, operation: Operation, match: Match, request: Request) -> Reply:
+        """Authorize the caller, read the request, and do what is asked."""
+        who = ""
         if operation.role is None:
-            reads = self._door.reads(request.headers)
+            request.reads = self._access.reads(request.headers)
         else:
-            who = self._door.admit(request.headers, operation.role, found.point or None)
-        if not found.known:
-            raise unknown_point(found.point, self.engine.points)
-        body = await self._body(operation, request) if operation.takes else None
-        if operation.path.endswith(":batch"):
-            self._door.count_rows(who, rows_in(body))
-        query = _query(operation.query, request.query) if operation.query else None
-        asked = Request(found.point, found.named, query, body, reads)
-        told = await operation.handler(self.engine, asked)
+            who = self._access.authorize(request.headers, operation.role, match.point or None)
+        if not match.known:
+            raise unknown_point(match.point, self.engine.points)
+        request.point, request.names = match.point, match.names
+        if operation.takes:
+            request.content = await self._content(operation, request)
+            if operation.batch:
+                self._access.count_rows(who, rows_in(request.content))
+        if operation.query:
+            request.query = _query(operation.query, request.query_string)
+        result = await operation.handler(self.engine, request)
         if operation.role == "admin":
             audit.note(
-                f"{operation.method} {operation.path}", who, point=found.point, **found.named
+                f"{operation.method} {operation.path}", who, point=match.point, **match.names
             )
-        return told if told.__class__ is Reply else Reply(200, encode(told))
+        return result if result.__class__ is Reply else Reply(200, encode(result))
 
-    async def _body(self, operation: Operation, request: HttpRequest) -> Any:
+    async def _content(self, operation: Operation, request: Request) -> Any:
+        """Return the body of a request as the operation takes it."""
         headers = request.headers
         kind = headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
@@ -204,18 +222,9 @@ class App:
         return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
 
     def note_refused(self, status: int) -> None:
-        """Count what was refused because it could not be read as a request."""
+        """Count a request that was refused before the application saw it."""
         self.metrics.count("unread", "unread", status)
-        access.debug("method=unread route=unread status=%d", status)
-
-    def _note(
-        self, method: str, route: str, status: int, seconds: float, point: str | None
-    ) -> None:
-        self.metrics.note(method, route, status, seconds, point)
-        if access.isEnabledFor(logging.DEBUG):
-            access.debug(
-                "method=%s route=%s status=%d seconds=%.6f", method, route, status, seconds
-            )
+        access_log.debug("method=unread route=unread status=%d", status)
 
 
 def _id_of(given: bytes | None) -> bytes:
@@ -225,12 +234,12 @@ def _id_of(given: bytes | None) -> bytes:
     return b"%016x" % random.getrandbits(64)
 
 
-def _operation(found: Found, method: str) -> Operation:
-    operation = found.methods.get(method)
+def _operation(match: Match, method: str) -> Operation:
+    operation = match.methods.get(method)
     if operation is None and method == "HEAD":
-        operation = found.methods.get("GET")
+        operation = match.methods.get("GET")
     if operation is None:
-        allow = ", ".join(found.methods)
+        allow = ", ".join(match.methods)
         raise Problem(
             METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
         )

@@ -1,13 +1,14 @@
 """JSON without its loose ends: one value a key, numbers that are numbers, text that is UTF-8."""
 
 import json
+import math
 import re
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from lexbandit.service.engine.rows import LONGEST_ID
-from lexbandit.service.http.json_numbers import unheld
 from lexbandit.service.http.problems import INVALID, MALFORMED, Problem
 
 T = TypeVar("T")
@@ -76,7 +77,7 @@ def decode(body: bytes) -> Any:
         if _keys(value) != body.count(b":"):
             _SCANNER.raw_decode(body.decode().lstrip())
         if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS):
-            _refuse_unheld(body.decode())
+            _refuse_unrepresentable(body.decode())
     except _Twice as error:
         raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
     except RecursionError:
@@ -88,9 +89,9 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def _refuse_unheld(text: str) -> None:
+def _refuse_unrepresentable(text: str) -> None:
     """Refuse a text with a number that no double holds; digits in a string are fine."""
-    found = unheld(text)
+    found = find_unrepresentable(text)
     if found is not None:
         raise Problem(MALFORMED, f"{found}.")
 
@@ -99,7 +100,7 @@ def _why(body: bytes, error: Exception) -> str:
     """Return why a body cannot be read: msgspec's own words, but for what people do send."""
     try:
         text = body.decode()
-        found = unheld(text)
+        found = find_unrepresentable(text)
         if found is not None:
             return found
         _SCANNER.raw_decode(text.lstrip())
@@ -111,6 +112,58 @@ def _why(body: bytes, error: Exception) -> str:
     except (ValueError, RecursionError):
         pass  # the standard library takes offence at something else
     return f"the body is not JSON: {error}"
+
+
+# A number is shown by so many of its characters.
+_SHOWN = 12
+
+
+class _Number(NamedTuple):
+    """A number that is no finite double."""
+
+    text: str
+
+
+def _whole(text: str) -> Any:
+    # Rounded as a float is: what would be rounded to infinity is too large.
+    return _Number(text) if math.isinf(float(text)) else 0
+
+
+def _decimal(text: str) -> Any:
+    return _Number(text) if math.isinf(float(text)) else 0.0
+
+
+_LOOSE = json.JSONDecoder(parse_int=_whole, parse_float=_decimal)
+
+
+def find_unrepresentable(text: str) -> str | None:
+    """Say what of a JSON text cannot be held, and where it stands; None if that is not the matter.
+
+    A number that is too large, and a text with one half of a surrogate pair.
+    """
+    try:
+        value = _LOOSE.raw_decode(text.lstrip())[0]
+    except (ValueError, RecursionError):
+        return None
+    return next(_unrepresentable(value, "$"), None)
+
+
+def _unrepresentable(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, _Number):
+        length, short = len(value.text), value.text[:_SHOWN]
+        shown = value.text if length <= _SHOWN else f"{short}… ({length:,} characters)"
+        yield f"the number {shown} is too large - at `{place}`"
+    elif isinstance(value, str):
+        half = next((c for c in value if "\ud800" <= c <= "\udfff"), None)
+        if half is not None:
+            yield f"the text has \\u{ord(half):x}, one half of a character - at `{place}`"
+    elif isinstance(value, list):
+        for n, one in enumerate(value):
+            yield from _unrepresentable(one, f"{place}[{n}]")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _unrepresentable(key, place)
+            yield from _unrepresentable(one, f"{place}.{key}")
 
 
 def convert(value: Any, type: type[T]) -> T:

@@ -25,7 +25,7 @@ _FIELDS = ("name", "roles", "sha256", "rate", "points")
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """An API key: who has it, what for, and its hash. `rate`: its own limit of requests a second.
 
     The role admin includes the others. `points` are the decision points it is for; None: all.
@@ -49,12 +49,12 @@ class Key:
 class Keys:
     """All keys there are."""
 
-    def __init__(self, keys: Iterable[Key]) -> None:
+    def __init__(self, keys: Iterable[ApiKey]) -> None:
         self.replace(keys)
 
-    def replace(self, keys: Iterable[Key]) -> None:
+    def replace(self, keys: Iterable[ApiKey]) -> None:
         """Take other keys from now on; sessions of keys that are gone or changed end with them."""
-        by_name: dict[str, Key] = {}
+        by_name: dict[str, ApiKey] = {}
         for key in keys:
             if key.name in by_name:
                 raise InvalidInput(f"two API keys are called {key.name!r}: give each its own name.")
@@ -65,7 +65,7 @@ class Keys:
     def __len__(self) -> int:
         return len(self._all)
 
-    def find(self, secret: bytes) -> Key | None:
+    def find(self, secret: bytes) -> ApiKey | None:
         """Return the key of a secret; how long that takes says nothing about the keys there are."""
         digest = hashlib.sha256(secret).digest()
         found = None
@@ -105,7 +105,7 @@ def points_of(given: Any) -> frozenset[str]:
     return frozenset(point_name(point) for point in given)
 
 
-def check_points(keys: Iterable[Key], known: Iterable[str]) -> None:
+def check_points(keys: Iterable[ApiKey], known: Iterable[str]) -> None:
     """Refuse a key for a decision point that there is not."""
     known = list(known)
     for key in keys:
@@ -127,7 +127,7 @@ def _digest(given: Any) -> bytes:
     return digest
 
 
-def keys_in_file(path: Path) -> list[Key]:
+def keys_in_file(path: Path) -> list[ApiKey]:
     """Read the keys of a file: [[keys]] with name, roles, sha256; optional are rate and points."""
     file = TomlFile(path)
     file.only((), file.table, ("keys",))
@@ -143,12 +143,12 @@ def keys_in_file(path: Path) -> list[Key]:
                 raise InvalidInput(f"the name of a key is a text, got {name!r}.")
             rate = checks.positive("rate", entry["rate"]) if "rate" in entry else None
             points = points_of(entry["points"]) if "points" in entry else None
-            key = Key(name, roles_of(entry["roles"]), _digest(entry["sha256"]), rate, points)
+            key = ApiKey(name, roles_of(entry["roles"]), _digest(entry["sha256"]), rate, points)
         found.append(key)
     return found
 
 
-def keys_in_environment(environment: Mapping[str, str]) -> list[Key]:
+def keys_in_environment(environment: Mapping[str, str]) -> list[ApiKey]:
     """Return the keys of the environment: LEXBANDIT_KEY_<NAME> = "role,role:sha256".
 
     A key for some decision points only is written "role,role@point,point:sha256".
@@ -162,7 +162,7 @@ def keys_in_environment(environment: Mapping[str, str]) -> list[Key]:
             try:
                 wanted = points_of(_parts(points)) if some else None
                 kept = _digest(digest.strip())
-                found.append(Key(name, roles_of(_parts(roles)), kept, points=wanted))
+                found.append(ApiKey(name, roles_of(_parts(roles)), kept, points=wanted))
             except InvalidInput as error:
                 raise InvalidInput(
                     f"{variable}: {error} It is written ROLE,ROLE:SHA256 or, for some decision "

@@ -1,8 +1,10 @@
 """The operations of the HTTP API: one table that the router, the docs and the metrics read."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -13,8 +15,8 @@ from lexbandit.service.events import Event
 from lexbandit.service.http import schemas as s
 from lexbandit.service.http.json_body import convert
 from lexbandit.service.http.keys import Role
-from lexbandit.service.http.messages import SAFE, Reply
-from lexbandit.service.http.problems import CONTRADICTION, UNKNOWN, Problem, unavailable
+from lexbandit.service.http.problems import CONTRADICTION, MALFORMED, UNKNOWN, Problem, unavailable
+from lexbandit.service.http.server import SAFE, Reply, Request
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.engine import Engine
@@ -23,19 +25,6 @@ LINES = b"application/x-ndjson"
 NEXT = b"next-since"
 # So many events are read at once, and an answer ends when it has so many bytes.
 _PAGE, _ENOUGH = 64, LARGEST_BODY
-
-
-class Request(NamedTuple):
-    """What an operation is given: the point, what else the path names, the query and the body.
-
-    `reads`, where no role is needed: the caller has the role read nevertheless.
-    """
-
-    point: str
-    named: Mapping[str, str]
-    query: Any
-    body: Any
-    reads: bool = False
 
 
 Handler = Callable[["Engine", Request], Awaitable[Any]]
@@ -67,6 +56,11 @@ class Operation:
         columns = len(self.takes) > 1 and isinstance(value, dict) and "contexts" in value
         return self.takes[1 if columns else 0]
 
+    @functools.cached_property
+    def batch(self) -> bool:
+        """Whether it takes many rows, which count one by one in rate limits."""
+        return self.path.endswith(":batch")
+
     @property
     def summary(self) -> str:
         """What it does, in a line."""
@@ -75,7 +69,7 @@ class Operation:
 
 async def decide(engine: "Engine", request: Request) -> s.DecisionReply:
     """Decide: returns the arm to play. The same id and context again give the same answer."""
-    asked: s.DecisionRequest = request.body
+    asked: s.DecisionRequest = request.content
     if asked.allowed is not None:
         check_allowed(asked.allowed, arms_ever(engine.points[request.point].chooser))
     return await engine.decide(request.point, asked.context, asked.allowed, asked.id)
@@ -83,7 +77,7 @@ async def decide(engine: "Engine", request: Request) -> s.DecisionReply:
 
 async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | s.ColumnsReply:
     """Decide many at once, in rows or in columns: all of them, or none."""
-    asked = request.body
+    asked = request.content
     most = arms_ever(engine.points[request.point].chooser)
     if isinstance(asked, s.DecisionColumns):
         check_allowed(asked.allowed, most)
@@ -105,24 +99,24 @@ def rows_in(batch: Any) -> int:
 
 async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
     """Look a decision up: its arm, and the rewards that were told."""
-    return await engine.decision(request.point, request.named["id"])
+    return await engine.decision(request.point, request.names["id"])
 
 
 async def reward(engine: "Engine", request: Request) -> s.RewardReply:
     """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
-    return await engine.reward(request.point, request.named["id"], request.body)
+    return await engine.reward(request.point, request.names["id"], request.content)
 
 
 async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
     """Tell rewards of many decisions: all of them, or none."""
-    rows = [(row.id, row.values) for row in request.body.rewards]
+    rows = [(row.id, row.values) for row in request.content.rewards]
     return s.RewardsReply(await engine.reward_many(request.point, rows))
 
 
 async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
     """Explain which arm would be chosen in a context, and why. Nothing is decided."""
-    check_allowed(request.body.allowed, arms_ever(engine.points[request.point].chooser))
-    told = engine.explain(request.point, request.body.context, request.body.allowed)
+    check_allowed(request.content.allowed, arms_ever(engine.points[request.point].chooser))
+    told = engine.explain(request.point, request.content.context, request.content.allowed)
     arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in told.arms]
     likely = list(told.likely)
     return s.ExplainReply(arms, likely, told.reason, told.level, told.confidence, str(told))
@@ -151,8 +145,8 @@ async def arms(engine: "Engine", request: Request) -> s.ArmsReply:
 
 async def put_arm(engine: "Engine", request: Request) -> Reply:
     """Add an arm, or take a retired one back with all it learned; again changes nothing."""
-    asked: s.ArmRequest = request.body or s.ArmRequest()
-    arm = request.named["arm"]
+    asked: s.ArmRequest = request.content or s.ArmRequest()
+    arm = request.names["arm"]
     prior = asked.prior or None
     weight = int(asked.weight) if asked.weight else None
     added = await engine.add_arm(request.point, arm, prior, weight)
@@ -161,7 +155,7 @@ async def put_arm(engine: "Engine", request: Request) -> Reply:
 
 async def retire_arm(engine: "Engine", request: Request) -> s.ArmReply:
     """Retire an arm: it is no longer chosen, and rewards of its decisions are still taken."""
-    arm = request.named["arm"]
+    arm = request.names["arm"]
     try:
         retired = await engine.retire_arm(request.point, arm)
     except UnknownName as error:
@@ -247,3 +241,69 @@ OPERATIONS = (
     Operation("GET", "/health", None, health, {200: s.StateReply}),
     Operation("GET", "/ready", None, ready, {200: s.StateReply}, problems=(503,)),
 )  # fmt: skip
+
+Methods = Mapping[str, Operation]
+
+
+class Match(NamedTuple):
+    """The operations of a path by method, and what the path names; `known`: the point is."""
+
+    methods: Methods
+    point: str
+    names: Mapping[str, str]
+    known: bool = True
+
+
+class Router:
+    """Finds the operations of a path.
+
+    Paths that name nothing but a point are looked up as they are. The others are taken apart before
+    they are decoded, so that an arm's name may have a slash in it.
+    """
+
+    def __init__(self, operations: Iterable[Operation], points: Iterable[str]) -> None:
+        self._points = frozenset(points)
+        self._patterns: dict[tuple[str, ...], dict[str, Operation]] = {}
+        for operation in operations:
+            parts = tuple(operation.path.split("/"))
+            self._patterns.setdefault(parts, {})[operation.method] = operation
+        self._exact: dict[bytes, Match] = {}
+        for parts, methods in self._patterns.items():
+            holes = [part for part in parts if part.startswith("{")]
+            if not holes:
+                self._exact["/".join(parts).encode()] = Match(methods, "", {})
+            elif holes == ["{point}"]:
+                for point in self._points:
+                    path = "/".join(parts).replace("{point}", point)
+                    self._exact[path.encode()] = Match(methods, point, {})
+
+    def find(self, path: bytes) -> Match | None:
+        """Return what is at a path; None if nothing is."""
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact
+        given = path.split(b"/")
+        for parts, methods in self._patterns.items():
+            if len(parts) == len(given):
+                names = _names(parts, given)
+                if names is not None:
+                    point = names.pop("point", "")
+                    return Match(methods, point, names, point in self._points)
+        return None
+
+
+def _names(parts: tuple[str, ...], given: list[bytes]) -> dict[str, str] | None:
+    names = {}
+    for part, value in zip(parts, given, strict=True):
+        if part.startswith("{") and value:
+            names[part[1:-1]] = _text(value)
+        elif part.encode() != value:
+            return None
+    return names
+
+
+def _text(value: bytes) -> str:
+    try:
+        return unquote_to_bytes(value).decode()
+    except UnicodeDecodeError:
+        raise Problem(MALFORMED, "the path is not UTF-8.") from None

@@ -1,7 +1,8 @@
-"""Serve HTTP/1.1 by uvicorn, with bounds on what a connection may send, hold and wait for.
+"""Serve HTTP/1.1 by uvicorn: requests and replies, limits of connections, and load shedding.
 
-uvicorn bounds neither the size of a head (request line and headers) nor the time in which a head or
-a body must arrive; `Connection` adds that. See docs/decisions/0022.
+uvicorn accepts connections, parses them with httptools and ends them. It bounds neither the size of
+a head (request line and headers) nor the time in which a head or a body must arrive, and it queues
+whatever it is sent; `Connection` adds these bounds. See docs/decisions/0022 and 0027.
 """
 
 import asyncio
@@ -11,30 +12,27 @@ import math
 import re
 import ssl
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from socket import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from lexbandit.errors import counted
-from lexbandit.service.http.admission import Admission
-from lexbandit.service.http.messages import SAFE, Answer, Reply, asgi, refusal
 from lexbandit.service.http.problems import (
     HEAD,
+    INTERNAL,
     LATE,
     MALFORMED,
     MEDIA_TYPE,
     OVERLOADED,
+    TOO_LARGE,
     Kind,
     Problem,
 )
@@ -42,69 +40,342 @@ from lexbandit.service.http.problems import (
 log = logging.getLogger("lexbandit.service")
 
 LARGEST_HEAD, MOST_HEADERS = 16_384, 100
+JSON = b"application/json"
+SAFE = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+"""Headers of every reply that is not a page: no media type sniffing, no caching."""
+CLOSE = (b"connection", b"close")
+"""The header of a reply after which the connection is closed."""
+
 # File descriptors that are left for the storage and everything else.
 _RESERVE = 64
-# Paths of requests that take no longer than their turn and a commit: they tell how long that is.
-_QUICK = (b"/decisions", b"/rewards")
+# A body that nobody reads yet is read from the socket up to this size, in bytes.
+_UNREAD_BODY = 65_536
+# Headers of which a second one would make a request ambiguous.
+_ONCE = (b"authorization", b"content-type", b"host")
+# Statuses whose replies have no body.
+_EMPTY = (204, 304)
 _LENGTH = re.compile(rb"\r\ncontent-length: ?(\d{1,9})\r\n", re.IGNORECASE)
-# The least number of seconds between two log lines that say that there is no room.
-_SAID = 60.0
+# The least number of seconds between two log lines that say that no connection is left.
+_LOG_FULL = 60.0
+
+
+class Reply(NamedTuple):
+    """A reply; Content-Length is added when it is sent."""
+
+    status: int
+    body: bytes
+    media: bytes = JSON
+    headers: tuple[tuple[bytes, bytes], ...] = SAFE
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was complete."""
+
+
+class Request:
+    """A request, from its headers to its reply.
+
+    method, path   as they were sent; the path is not decoded
+    query_string   what follows the question mark, not decoded
+    headers        by name in lower case
+    content        the body as an operation reads it, once the application has decoded it
+    query          the query likewise
+    point, names   the decision point of the path, and what else it names
+    reads          whether a caller that needs no role has the role read nevertheless
+    complete       when the last byte came, by the event loop's clock; None before that
+    answered       a reply was sent, or nobody waits for one any more
+    keep_alive     the connection stays open after the reply
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_body",
+        "_most",
+        "answered",
+        "complete",
+        "content",
+        "expects",
+        "gone",
+        "headers",
+        "keep_alive",
+        "method",
+        "names",
+        "path",
+        "point",
+        "query",
+        "query_string",
+        "reads",
+        "resume",
+    )
+
+    def __init__(
+        self,
+        method: str,
+        path: bytes,
+        query_string: bytes,
+        headers: dict[bytes, bytes],
+        body: bytes | None = None,
+    ) -> None:
+        self.method, self.path, self.query_string = method, path, query_string
+        self.headers = headers
+        self.point, self.names, self.reads = "", _NOTHING, False
+        self.query: Any = None
+        self.content: Any = None
+        self.keep_alive = True
+        self.gone = self.answered = False
+        self.expects: Callable[[], None] | None = None
+        self.resume: Callable[[], None] | None = None
+        self.complete: float | None = None if body is None else 0.0
+        self._body: bytes | bytearray = body or b""
+        self._arrived: asyncio.Future[None] | None = None
+        self._most: int | None = None
+
+    async def body(self, most: int) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            Problem: it has more than `most` bytes; what is announced as larger is not awaited.
+            ClientGone: the connection was closed before the body was complete.
+        """
+        announced = self.headers.get(b"content-length", b"")
+        if announced.isdigit() and int(announced[:20]) > most:
+            raise _too_large_body(most)
+        self._most = most
+        if self.complete is None and self.expects is not None:
+            self.expects()
+        if self.resume is not None:
+            self.resume()
+        while self.complete is None and not self.gone and len(self._body) <= most:
+            self._arrived = asyncio.get_running_loop().create_future()
+            await self._arrived
+        if len(self._body) > most:
+            raise _too_large_body(most)
+        if self.complete is None:
+            raise ClientGone
+        body, self._body = self._body, b""
+        return bytes(body)
+
+    def feed(self, part: bytes) -> bool:
+        """Add a part of the body; tells whether more is to be read now."""
+        if not self._body:
+            self._body = part
+        else:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)
+            self._body += part
+        if self._most is None:
+            return len(self._body) <= _UNREAD_BODY
+        if len(self._body) > self._most:
+            self._wake()
+        return True
+
+    def finish(self, now: float) -> None:
+        """Say that the body is complete."""
+        self.complete = now
+        self._wake()
+
+    def disconnect(self) -> None:
+        """Say that nobody waits for the reply any more."""
+        self.gone = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._arrived is not None and not self._arrived.done():
+            self._arrived.set_result(None)
+
+
+_NOTHING: Mapping[str, str] = {}
+Answer = Callable[[Request], Awaitable[Reply]]
+
+
+def combined(sent: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers by name; of one that was sent several times the values are joined.
+
+    Raises:
+        Problem: a header is there twice that would make the request ambiguous.
+    """
+    headers = dict(sent)
+    if len(headers) == len(sent):
+        return headers
+    headers = {}
+    for name, value in sent:
+        before = headers.get(name)
+        if before is not None and name in _ONCE:
+            raise Problem(MALFORMED, f"the header {name.decode('latin-1')} stands there twice.")
+        between = b"; " if name == b"cookie" else b", "
+        headers[name] = value if before is None else before + between + value
+    return headers
+
+
+def _check_version(version: str, headers: Mapping[bytes, bytes]) -> None:
+    if version not in ("1.0", "1.1"):
+        raise Problem(MALFORMED, f"HTTP/{version} is not spoken here; HTTP/1.1 is.")
+    if version == "1.1" and b"host" not in headers:
+        raise Problem(MALFORMED, "the header Host is missing.")
+
+
+def refusal(problem: Problem) -> Reply:
+    """Return the reply to a request that cannot be read; the connection is closed after it."""
+    headers = (*SAFE, *problem.headers.items(), CLOSE)
+    return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
+
+
+def unavailable(kind: Kind, detail: str) -> Reply:
+    """Return the reply to a request that can be answered in a second."""
+    again = (b"retry-after", b"1")
+    return Reply(503, Problem(kind, detail).body(), MEDIA_TYPE, (*SAFE, again))
+
+
+def to_bytes(reply: Reply, more: bytes = b"", *, body: bool = True) -> bytes:
+    """Return a reply as it is sent, with more header lines; without its body for HEAD."""
+    status, content, media, headers = reply
+    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    if status in _EMPTY:
+        return b"%b%b%b\r\n" % (STATUS_LINE[status], more, lines)
+    return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
+        STATUS_LINE[status],
+        more,
+        media,
+        len(content),
+        lines,
+        content if body else b"",
+    )
+
+
+_SHED = to_bytes(unavailable(OVERLOADED, "there are more requests than can be answered in time."))
+_LATE = to_bytes(unavailable(LATE, "it was not answered in time; it may have been written."))
+
+
+def _too_large_body(most: int) -> Problem:
+    return Problem(TOO_LARGE, f"a body has at most {most:,} bytes; send it in parts.")
+
+
+def _too_large_head() -> Problem:
+    return Problem(HEAD, f"a request's line and headers may have {LARGEST_HEAD:,} bytes together.")
+
+
+def _size(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:
+    """Return how many bytes a head has at least."""
+    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
+
+
+# --- load shedding -------------------------------------------------------------------------------
+
+# The time that an accepted request takes besides the storage's own, in seconds, when there are more
+# than can be answered. It is a quarter of what the slowest in a hundred may take: a request may
+# wait in its socket for as long as those before it take, and the speed of a machine varies.
+_TARGET = 0.025
+# The bounds of the limit, and where it begins.
+_LEAST, _MOST, _FIRST = 64.0, 8192.0, 256.0
+# The limit is computed again after so many answers and seconds. What took longer had pauses in it,
+# and says nothing about how many can be answered.
+_ANSWERS, _SECONDS, _LONGEST = 20, 0.1, 1.0
 
 
 @dataclass
-class Patience:
-    """How long a connection may take, in seconds; a check every `look` seconds closes it after.
+class Admission:
+    """Bounds the requests in flight, so that those that are accepted are answered in time.
 
-    idle   without a request. Proxies keep connections for up to a minute; they should close first
-    head   from the first byte of a request to the end of its headers
-    body   from there to the end of its body, and for reading a reply
-    late   for the rest of a body that was refused already
-    part   at the end, for a request that the caller may just be sending on an idle connection
-    end    at the end, for what is under way
+    By Little's law a request takes (requests in flight) / (requests answered a second). The rate is
+    measured while the limit is reached; the limit is that rate times the time a request may take.
+
+    deadline   a request that is not answered after so many seconds is answered with 503
+    refused    is called with the status of a request that the application did not see
+    reading    returns how many requests wait for their callers' bodies, and so cost nothing now
+    storing    returns how long the storage takes for one write, in seconds
+    limit      so many requests may be in flight
+    """
+
+    deadline: float
+    refused: Callable[[int], None]
+    reading: Callable[[], int] = lambda: 0
+    storing: Callable[[], float] = lambda: 0.0
+    clock: Callable[[], float] = time.monotonic
+    limit: float = _FIRST
+    _reached: bool = False
+    _answers: int = 0
+    _since: float = 0.0
+
+    def full(self, in_flight: int) -> bool:
+        """Tell whether one more request than these is too many."""
+        if in_flight < self.limit or in_flight - self.reading() < self.limit:
+            return False
+        self._reached = True
+        return True
+
+    def note(self) -> None:
+        """Count a request that was answered."""
+        self._answers += 1
+        if self._answers == 1:
+            self._since = self.clock()
+        if self._answers < _ANSWERS or (elapsed := self.clock() - self._since) < _SECONDS:
+            return
+        if self._reached and elapsed < _LONGEST:
+            # A group is written while the one before it is, so a request waits for two at most.
+            fits = self._answers / elapsed * (_TARGET + 2 * self.storing())
+            self.limit = min(max(fits, self.limit / 2, _LEAST), self.limit * 1.5, _MOST)
+        self._reached, self._answers = False, 0
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Timeouts:
+    """How long a connection may take, in seconds; it is closed after, within `interval` seconds.
+
+    idle       without a request. Proxies keep theirs for up to a minute, and should close first
+    head       from the first byte of a request to the end of its headers
+    body       from there to the end of its body, and for reading a reply
+    refused    for the rest of a body whose request was refused already
+    last       at the end, for a request that may be on its way on an idle connection
+    graceful   at the end, for the requests in flight
+    interval   between two looks at a connection
     """
 
     idle: float = 75.0
     head: float = 10.0
     body: float = 60.0
-    late: float = 5.0
-    part: float = 1.0
-    end: float = 30.0
-    look: float = 0.5
+    refused: float = 5.0
+    last: float = 1.0
+    graceful: float = 30.0
+    interval: float = 0.5
 
 
 @dataclass
 class Shared:
     """What the connections of a server share.
 
-    admission   decides which requests the application sees, and hears of those that it does not
+    admission   decides which requests the application sees, and counts those that it does not
     most        connections may be open at once
     closing     every reply is the last one of its connection
     """
 
     admission: Admission
     most: int
-    patience: Patience
+    timeouts: Timeouts
     closing: bool = False
-    _said: float = -math.inf
+    _logged: float = -math.inf
 
-    def say_full(self, now: float) -> None:
-        """Log that there is no room for more connections, once a minute at most."""
-        if now >= self._said + _SAID:
-            self._said = now
+    def log_full(self, now: float) -> None:
+        """Log that no more connections are accepted, once a minute at most."""
+        if now >= self._logged + _LOG_FULL:
+            self._logged = now
             log.warning(
-                "%s open, as many as the limit of file descriptors has room for: further ones are "
+                "%s open, as many as the limit of file descriptors allows: further ones are "
                 "closed. Raise it (ulimit -n, LimitNOFILE), or look for who holds them.",
                 counted(self.most, "connection"),
             )
 
 
 class Connection(HttpToolsProtocol):
-    """A connection of uvicorn's whose heads are bounded in size, and which is bounded in time.
+    """A connection of uvicorn's with bounded heads, times and requests.
 
     in_head, in_body   a request has begun, its headers are complete; neither: none is being read
-    since              when the last of these changed, or a reply was last read
-    unread             bytes since the last complete head, part of a body or request
+    since              when the last of these changed, or a part of a reply was last read
+    unparsed           bytes since the last complete head, part of a body or request
     problem            why nothing more is read
+    request            the request that is being read, or was last
     running            the request that is being answered, or was last
     shed               the request that is being read is refused: there are too many
     """
@@ -112,64 +383,68 @@ class Connection(HttpToolsProtocol):
     def __init__(self, shared: Shared, **settings: Any) -> None:
         super().__init__(**settings)
         self.shared = shared
-        self.in_head = self.in_body = False
-        self.unread = self.unsent = 0
+        self.in_head = self.in_body = self.shed = False
+        self.unparsed = self.unsent = 0
         self.since = self.loop.time()
         self.problem: Problem | None = None
-        self.running: RequestResponseCycle | None = None
-        self.shed = False
+        self.request: Request | None = None
+        self.running: Request | None = None
+        self.queued: list[Request] = []
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, if there is room."""
+        """Begin, unless there are too many connections."""
         super().connection_made(transport)
         if len(self.connections) > self.shared.most:
-            self.shared.say_full(self.since)
+            self.shared.log_full(self.since)
             transport.abort()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let the application know that nobody waits for replies."""
+        self.connections.discard(self)
+        for request in (self.request, self.running, *self.queued):
+            if request is not None:
+                request.disconnect()
+        self.flow.resume_writing()
+        self.parser = None  # type: ignore[assignment]
+
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Answer what came whole: a caller that has no more to say may still listen."""
-        waits = self.under_way and not self.in_body and self.transport.can_write_eof()
-        if waits:
-            self.cycle.keep_alive = False
+        """Answer requests that came whole: a caller that sends no more may still read."""
+        waits = self.in_flight and not self.in_body and self.transport.can_write_eof()
+        if waits and self.request is not None:
+            self.request.keep_alive = False
         return waits
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self.running = cycle
-        super()._start_asgi_task(cycle, app)
-
     @property
-    def under_way(self) -> bool:
+    def in_flight(self) -> bool:
         """Whether a request is being answered."""
-        return self.running is not None and not self.running.response_complete
+        return self.running is not None and not self.running.answered
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came, unless it is more of a head than there may be."""
+        """Parse what came, unless it is more of a head than there may be."""
         if self.problem is not None or self.transport.is_closing():
             return
-        self._unset_keepalive_if_required()
         if self.shared.admission.full(len(self.tasks)) and self._is_plain(data):
             self._answer_shed()
             return
-        self.unread += len(data)
+        self.unparsed += len(data)
         try:
             while data:
                 data = self._feed(data)
-            if self.unread > LARGEST_HEAD:
-                raise _too_large()
+            if self.unparsed > LARGEST_HEAD:
+                raise _too_large_head()
         except Problem as problem:
             self._refuse(problem)
         except httptools.HttpParserError as error:
             known = error.__context__
-            said = "its URL cannot be read" if known else f"this is not HTTP/1.1: {error}"
-            self._refuse(known if isinstance(known, Problem) else Problem(MALFORMED, f"{said}."))
+            why = "its URL cannot be read" if known else f"this is not HTTP/1.1: {error}"
+            self._refuse(known if isinstance(known, Problem) else Problem(MALFORMED, f"{why}."))
 
     def _is_plain(self, data: bytes) -> bool:
         """Tell whether data are one whole request, of the usual form, and nothing else.
 
-        To refuse such a one without parsing it costs a tenth, and that is what counts when there
-        are too many.
+        To refuse such a request without parsing it costs a tenth of parsing it.
         """
-        if self.in_head or self.in_body or self.under_way or not data.startswith(b"POST /v1/"):
+        if self.in_head or self.in_body or self.in_flight or not data.startswith(b"POST /v1/"):
             return False
         end, length = data.find(b"\r\n\r\n"), _LENGTH.search(data)
         return length is not None and 0 < length.end() <= end + 2 == len(data) - int(length[1]) - 2
@@ -191,9 +466,10 @@ class Connection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade as upgrade:
             if parser.get_method() == b"CONNECT":
                 raise Problem(MALFORMED, "this is no proxy: CONNECT is not for it.") from None
-            kept = [one for one in self.headers if one[0] not in (b"connection", b"upgrade")]
-            kept.append((b"connection", b"keep-alive" if parser.should_keep_alive() else b"close"))
-            lines = b"".join(b"%b: %b\r\n" % header for header in kept)
+            others = [one for one in self.headers if one[0] not in (b"connection", b"upgrade")]
+            keep = b"keep-alive" if parser.should_keep_alive() else b"close"
+            others.append((b"connection", keep))
+            lines = b"".join(b"%b: %b\r\n" % header for header in others)
             version = parser.get_http_version().encode()
             line = b"%b %b HTTP/%b\r\n" % (parser.get_method(), self.url, version)
             self.parser = httptools.HttpRequestParser(self)
@@ -204,41 +480,36 @@ class Connection(HttpToolsProtocol):
         """Reply to what cannot be read, after the requests before it, and close."""
         self.problem = problem
         self.flow.pause_reading()
-        if self.in_body and not self.shed:  # this request will never be complete
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-            if self.cycle is self.running:
+        if self.in_body and not self.shed and self.request is not None:
+            self.request.disconnect()  # it will never be complete
+            if self.request is self.running:
                 self._close_with(problem)
                 return
-            self.pipeline.popleft()
-        if not self.under_way:
+            self.queued.pop()
+        if not self.in_flight:
             self._close_with(problem)
 
     def _close_with(self, problem: Problem) -> None:
         self.shared.admission.refused(problem.kind.status)
-        self.transport.write(written(refusal(problem)))
+        self.transport.write(to_bytes(refusal(problem)))
         self.transport.close()
 
-    def on_response_complete(self) -> None:
-        """Go on with what came after the request that was answered."""
-        if self.url.endswith(_QUICK):
-            self.shared.admission.note(self.loop.time() - self.since)
-        last = not self.pipeline
-        super().on_response_complete()
-        if last and self.problem is not None and not self.transport.is_closing():
-            self._close_with(self.problem)
-
-    # --- what the parser calls -------------------------------------------------------------------
+    # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
         self.in_head, self.since = True, self.loop.time()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header."""
+        self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         """Begin to answer."""
-        if self.unread > LARGEST_HEAD and _size(self.url, self.headers) > LARGEST_HEAD:
-            raise _too_large()
+        if self.unparsed > LARGEST_HEAD and _size(self.url, self.headers) > LARGEST_HEAD:
+            raise _too_large_head()
         if len(self.headers) > MOST_HEADERS:
             raise Problem(HEAD, f"a request may have {MOST_HEADERS} headers.")
         if self.parser.should_upgrade():
@@ -246,121 +517,175 @@ class Connection(HttpToolsProtocol):
         if self.shared.admission.full(len(self.tasks)) and self._may_be_shed():
             self.shed = True
         else:
-            super().on_headers_complete()
-        self.in_head, self.in_body, self.unread = False, True, 0
+            self._begin()
+        self.in_head, self.in_body, self.unparsed = False, True, 0
         self.headers = []  # trailers are no headers of the request
-        if self.shared.closing and not self.shed:
-            self.cycle.keep_alive = False
 
     def _may_be_shed(self) -> bool:
         """Tell whether the request can be refused without an order among replies to be kept."""
         return (
             self.url.startswith(b"/v1")
-            and not self.under_way
+            and not self.in_flight
             and self.parser.get_method() != b"HEAD"
             and self.parser.should_keep_alive()
         )
 
+    def _begin(self) -> None:
+        """Answer the request whose headers are complete, or queue it behind the one before it."""
+        headers, version = combined(self.headers), self.parser.get_http_version()
+        if b"host" not in headers or version != "1.1":
+            _check_version(version, headers)
+        url = self.url
+        if url.startswith(b"/") and b"#" not in url:
+            path, _, query = url.partition(b"?")
+        else:
+            parsed = httptools.parse_url(url)
+            path, query = parsed.path or b"*", parsed.query or b""
+        request = Request(self.parser.get_method().decode(), path, query, headers)
+        request.keep_alive = (
+            version != "1.0" and self.parser.should_keep_alive() and not self.shared.closing
+        )
+        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            request.expects = self._continue
+        self.request = request
+        if self.in_flight:
+            self.flow.pause_reading()
+            self.queued.append(request)
+        else:
+            self._start(request)
+
+    def _continue(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _start(self, request: Request) -> None:
+        self.running = request
+        if self.flow.read_paused:
+            request.resume = self.flow.resume_reading
+        task = self.loop.create_task(self._answer(request))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
     def on_body(self, body: bytes) -> None:
-        """Take in a part of a body."""
-        self.unread = 0
-        if not self.shed:
-            super().on_body(body)
+        """Add a part of a body."""
+        self.unparsed = 0
+        request = self.request
+        if self.shed or request is None or request.answered:
+            return
+        if not request.feed(body):
+            self.flow.pause_reading()
+            request.resume = self.flow.resume_reading
 
     def on_message_complete(self) -> None:
         """Be ready for the next request."""
-        if self.in_body:
-            self.in_body, self.unread, self.since = False, 0, self.loop.time()
-            if self.shed:
-                self.shed = False
-                self._answer_shed()
-            else:
-                super().on_message_complete()
+        if not self.in_body:
+            return
+        self.in_body, self.unparsed, self.since = False, 0, self.loop.time()
+        if self.shed:
+            self.shed = False
+            self._answer_shed()
+        elif self.request is not None:
+            self.request.finish(self.since)
+
+    # --- replies ---------------------------------------------------------------------------------
+
+    async def _answer(self, request: Request) -> None:
+        """Let the application answer a request, and send its reply."""
+        try:
+            reply = await self.app(request)
+        except ClientGone:
+            return
+        except Problem as problem:
+            reply = refusal(problem)
+        except (Exception, asyncio.CancelledError) as error:
+            log.error("a request failed", exc_info=error)
+            why = "it was logged; nothing is known to have changed."
+            reply = refusal(Problem(INTERNAL, why))
+        while self.flow.write_paused and not request.gone:  # the caller does not read
+            await self.flow.drain()
+        self._send(request, reply)
+
+    def _send(self, request: Request, reply: Reply) -> None:
+        if request.gone:
+            return
+        more = _lines(self.server_state.default_headers)
+        if CLOSE in reply.headers:
+            request.keep_alive = False
+        elif not request.keep_alive:
+            more += b"connection: close\r\n"
+        self.transport.write(to_bytes(reply, more, body=request.method != "HEAD"))
+        self._end_of(request)
+
+    def _end_of(self, request: Request) -> None:
+        """Go on with what came after a request that was answered."""
+        request.answered = True
+        self.shared.admission.note()
+        if not request.keep_alive:
+            self.transport.close()
+        if self.transport.is_closing():
+            return
+        if self.queued:
+            self._start(self.queued.pop(0))
+            return
+        if self.problem is not None:
+            self._close_with(self.problem)
+        else:
+            self.flow.resume_reading()
 
     # --- time ------------------------------------------------------------------------------------
 
-    def look(self, now: float) -> None:
-        """Close the connection if it is the caller's turn and took too long; else, answer late."""
-        patience = self.shared.patience
+    def check_time(self, now: float) -> None:
+        """Close the connection if its caller took too long; if we did, answer with 503."""
+        timeouts = self.shared.timeouts
         unsent = self.transport.get_write_buffer_size()
         if unsent and unsent != self.unsent:  # the caller reads, however slowly
             self.since = now
         self.unsent = unsent
         waited = now - self.since
         if unsent:
-            late = waited > patience.body
+            late = waited > timeouts.body
         elif self.in_head:
-            late = waited > patience.head
+            late = waited > timeouts.head
         elif self.in_body:
-            late = waited > (patience.body if self.under_way else patience.late)
+            late = waited > (timeouts.body if self.in_flight else timeouts.refused)
         else:
-            late = waited > patience.idle and not self.under_way
-            if self.under_way and waited > self.shared.admission.deadline - patience.look:
+            late = waited > timeouts.idle and not self.in_flight
+            if self.in_flight and waited > self.shared.admission.deadline - timeouts.interval:
                 self._give_up()
         if late:
             self.transport.abort()
 
     def _give_up(self) -> None:
-        """Answer that there is no answer yet; what the application says later is not sent.
+        """Answer that there is no answer yet; what the application replies later is not sent.
 
-        It goes on: what waits for the storage may be written, and keeps its place until then.
+        It goes on: what waits for the storage may be written, and stays in flight until then.
         """
-        cycle = self.running
-        if cycle is None or cycle.response_started:
-            return
-        self.shared.admission.refused(503)
-        self.transport.write(_LATE)
-        cycle.disconnected = cycle.response_started = cycle.response_complete = True
-        if cycle.keep_alive:
-            self.on_response_complete()
-        else:
-            self.transport.close()
+        request = self.running
+        if request is not None:
+            request.gone = True
+            self.shared.admission.refused(503)
+            self.transport.write(_LATE)
+            self._end_of(request)
 
     def shutdown(self) -> None:
-        """End: after what is under way, and after what the caller may be sending just now."""
-        if self.under_way:
-            self.cycle.keep_alive = False
+        """End: after what is in flight, and after what the caller may be sending just now."""
+        if self.in_flight and self.request is not None:
+            self.request.keep_alive = False
         else:
-            self.loop.call_later(self.shared.patience.part, self._part)
+            self.loop.call_later(self.shared.timeouts.last, self._end_idle)
 
-    def _part(self) -> None:
-        if not self.under_way:
+    def _end_idle(self) -> None:
+        if not self.in_flight:
             self.transport.close()
-            # TLS waits for the caller's goodbye
-            self.loop.call_later(self.shared.patience.part, self.transport.abort)
+            # TLS waits for the caller's close_notify
+            self.loop.call_later(self.shared.timeouts.last, self.transport.abort)
 
 
-def _too_large() -> Problem:
-    return Problem(HEAD, f"a request's line and headers may have {LARGEST_HEAD:,} bytes together.")
+def _lines(headers: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
-def _size(url: bytes, headers: list[tuple[bytes, bytes]]) -> int:
-    """Return how many bytes a head has at least."""
-    return len(url) + sum(len(name) + len(value) + 4 for name, value in headers)
-
-
-def unavailable(kind: Kind, detail: str) -> Reply:
-    """Return the reply to a request that can be answered in a second."""
-    again = (b"retry-after", b"1")
-    return Reply(503, Problem(kind, detail).body(), MEDIA_TYPE, (*SAFE, again))
-
-
-def written(reply: Reply) -> bytes:
-    """Return a reply as it is sent."""
-    lines = [
-        (b"content-type", reply.media),
-        (b"content-length", b"%d" % len(reply.body)),
-        *reply.headers,
-    ]
-    head = b"".join(b"%b: %b\r\n" % line for line in lines)
-    return b"%b%b\r\n%b" % (STATUS_LINE[reply.status], head, reply.body)
-
-
-_SHED = written(unavailable(OVERLOADED, "there are more requests than can be answered in time."))
-_LATE = written(unavailable(LATE, "it was not answered in time; it may have been written."))
-
-
-def room_for_connections() -> int:
+def connection_limit() -> int:
     """Return how many connections may be open at once: the open-file limit minus a reserve."""
     try:
         import resource  # noqa: PLC0415 - not there on Windows
@@ -383,26 +708,26 @@ async def serving(
     *,
     admission: Admission,
     tls: ssl.SSLContext | None = None,
-    patience: Patience | None = None,
+    timeouts: Timeouts | None = None,
     most: int | None = None,
 ) -> AsyncIterator[uvicorn.Server]:
-    """Serve on a bound socket; at the end, requests that are under way are answered.
+    """Serve on a bound socket; at the end, requests in flight are answered.
 
     Args:
         answer: the application.
         listener: the socket; it is closed at the end.
         admission: which requests are answered, and by when.
         tls: for https; a certificate that is loaded into it later counts for later connections.
-        patience: how long callers are waited for.
+        timeouts: how long callers are waited for.
         most: how many connections may be open at once; by default what the open-file limit allows.
 
     Raises:
         OSError: another process listens on the port.
     """
-    shared = Shared(admission, most or room_for_connections(), patience or Patience())
+    shared = Shared(admission, most or connection_limit(), timeouts or Timeouts())
     listener.listen(2048)  # here, since not every event loop says if it cannot
     config = uvicorn.Config(
-        asgi(answer),
+        answer,
         http=partial(Connection, shared),  # type: ignore[arg-type]
         ssl_context_factory=None if tls is None else lambda *_: tls,
         interface="asgi3",
@@ -413,32 +738,32 @@ async def serving(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_keep_alive=math.ceil(shared.patience.idle),
-        timeout_graceful_shutdown=math.ceil(shared.patience.end),
+        timeout_keep_alive=math.ceil(shared.timeouts.idle),
+        timeout_graceful_shutdown=math.ceil(shared.timeouts.graceful),
     )
     # What it says of single requests would fill the log at an attacker's wish.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     server = _Server(config)
     spare = listener.dup()
     task = asyncio.create_task(server.serve(sockets=[listener]))
-    looking = asyncio.create_task(_look(server, shared))
+    checking = asyncio.create_task(_check_times(server, shared))
     try:
         while not server.started and not task.done():
             await asyncio.sleep(0.01)
         yield server
     finally:
-        looking.cancel()
+        checking.cancel()
         await _end(server, shared, spare)
         await task
 
 
-async def _look(server: uvicorn.Server, shared: Shared) -> None:
+async def _check_times(server: uvicorn.Server, shared: Shared) -> None:
     """Close connections that take too long, forever."""
     loop = asyncio.get_running_loop()
     while True:
-        await asyncio.sleep(shared.patience.look)
+        await asyncio.sleep(shared.timeouts.interval)
         for n, connection in enumerate([*server.server_state.connections]):
-            connection.look(loop.time())  # type: ignore[union-attr]
+            connection.check_time(loop.time())  # type: ignore[union-attr]
             if n % 1000 == 999:
                 await asyncio.sleep(0)
 

@@ -1,6 +1,6 @@
 """The client against an answering machine: what it sends, when it asks again, what it raises.
 
-Against the service itself it is used by the other files of this folder.
+The tests of the service use it against the service itself.
 """
 
 import asyncio

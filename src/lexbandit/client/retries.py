@@ -20,7 +20,7 @@ _PATIENT = 30.0
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
 
 
-class Patience:
+class Attempts:
     """The attempts at one request: at most `retries` after the first.
 
     The waits double from 0.1 s up to 5 s, each shortened by up to a quarter at random so that many

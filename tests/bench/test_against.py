@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lexbandit.bench.against import against_paper
+from lexbandit.bench.summary import against_paper
 
 Point = tuple[list[float], list[float] | None, list[float]]
 

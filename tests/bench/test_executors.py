@@ -12,13 +12,13 @@ import pytest
 
 from bench.studies import OWN, SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench.conduct import conduct
 from lexbandit.bench.executors import (
     Dask,
     Executor,
     Failure,
     Processes,
     Threads,
+    conduct,
     cores,
     make_executor,
 )

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from bench.studies import WORLDS, small
-from lexbandit.bench.conduct import conduct
-from lexbandit.bench.executors import Threads
-from lexbandit.bench.frontier import FLOOR, frontier_of
+from lexbandit.bench.executors import Threads, conduct
 from lexbandit.bench.results import load_runs
+from lexbandit.bench.series import FLOOR, frontier_of
 from lexbandit.bench.study import packaged_studies
 from lexbandit.bench.summary import summarize
 

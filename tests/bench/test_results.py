@@ -12,8 +12,7 @@ import pytest
 
 from bench.studies import OWN, WORLDS, small
 from lexbandit import InvalidInput
-from lexbandit.bench.conduct import conduct
-from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads
+from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads, conduct
 from lexbandit.bench.plan import Run, plan, sized
 from lexbandit.bench.results import MAP_SCHEMA, SCHEMA, Folder, load_maps, load_runs
 from lexbandit.bench.run import play

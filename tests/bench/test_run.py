@@ -131,9 +131,9 @@ def test_means_may_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     run = plan(small(tmp_path))[0]
     known = play(run)
     run = replace(run, entries=run.entries[:2])
-    from lexbandit.bench import components
+    from lexbandit.bench import study
 
-    monkeypatch.setitem(components._MAKERS, "environment", lambda _: Recorded())
+    monkeypatch.setitem(study._MAKERS, "environment", lambda _: Recorded())
     unknown = play(run)
     for a, b in zip(known.curves, unknown.curves, strict=False):
         assert b.regret is None
@@ -143,14 +143,14 @@ def test_means_may_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_recording_that_ends_early_is_an_error(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lexbandit.bench import components
+    from lexbandit.bench import study
     from lexbandit.environments.synthetic import Synthetic
 
     class Short(Synthetic):
         def stream(self, horizon, *, seed, block=65_536):  # type: ignore[no-untyped-def]
             return super().stream(1000, seed=seed, block=block)
 
-    monkeypatch.setitem(components._MAKERS, "environment", lambda _: Short())
+    monkeypatch.setitem(study._MAKERS, "environment", lambda _: Short())
     with pytest.raises(InvalidInput, match="ended after 1000 rounds, the horizon is 3000"):
         play(run)
 

@@ -1,4 +1,4 @@
-"""Series of studies: what a file says of them, and what the summary makes of them."""
+"""StudySeries of studies: what a file says of them, and what the summary makes of them."""
 
 import json
 import math
@@ -11,11 +11,9 @@ import pytest
 
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench.conduct import conduct
-from lexbandit.bench.executors import Threads
-from lexbandit.bench.growth import fitted
+from lexbandit.bench.executors import Threads, conduct
 from lexbandit.bench.plan import plan
-from lexbandit.bench.series import Series, series_in
+from lexbandit.bench.series import StudySeries, fitted, series_in
 from lexbandit.bench.summary import write_summary
 
 SERIES = '[series]\nname = "growth"\nkind = "growth"\n'
@@ -27,9 +25,9 @@ def with_series(text: str = SERIES) -> str:
 
 def test_a_study_says_which_series_it_belongs_to(tmp_path: Path) -> None:
     assert small(tmp_path).series is None
-    assert small(tmp_path, with_series()).series == Series("growth", "growth", "A small study")
+    assert small(tmp_path, with_series()).series == StudySeries("growth", "growth", "A small study")
     labelled = small(tmp_path, with_series(SERIES + 'label = "few rounds"\n'))
-    assert labelled.series == Series("growth", "growth", "few rounds")
+    assert labelled.series == StudySeries("growth", "growth", "few rounds")
 
 
 def test_a_series_changes_no_run(tmp_path: Path) -> None:

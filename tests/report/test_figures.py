@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 from lexbandit.report import figures
-from lexbandit.report.bounds import theory_of
-from lexbandit.report.layout import Figure
-from lexbandit.report.maps import agreement
-from lexbandit.report.reading import read_results
-from lexbandit.report.results import StudyResults
+from lexbandit.report.charts import Figure
+from lexbandit.report.figures import agreement, theory_of, trade_off
+from lexbandit.report.results import (
+    StudyResults,
+    data_text,
+    full_title,
+    objective_title,
+    read_results,
+)
 from lexbandit.report.style import looks_of
-from lexbandit.report.trade_off import trade_off
-from lexbandit.report.words import data_text, full_title, objective_title
 from lexbandit.theory import MocMabTheory
 
 

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from lexbandit.bench.conduct import conduct
-from lexbandit.bench.executors import Threads
+from lexbandit.bench.executors import Threads, conduct
 from lexbandit.bench.study import read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.report import write_report
-from lexbandit.report.frontier import frontier_figures, frontier_table
-from lexbandit.report.layout import Figure, apart
-from lexbandit.report.reading import read_results
-from lexbandit.report.results import Results
+from lexbandit.report.charts import Figure, apart
+from lexbandit.report.results import Results, read_results
+from lexbandit.report.series import frontier_figures, frontier_table
 from lexbandit.report.style import GREY
 from lexbandit.report.tables import results_table
 

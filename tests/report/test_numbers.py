@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.report.layout import Axis, Kind, Line, limits_of, pixels, ticks
+from lexbandit.report.charts import Axis, Kind, Line, limits_of, pixels, ticks
 from lexbandit.report.numbers import (
     growth_exponent,
     number_text,

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from lexbandit.report import figures, write_report
-from lexbandit.report.layout import Figure, apart
-from lexbandit.report.reading import read_results
-from lexbandit.report.results import Results, StudyResults
+from lexbandit.report.charts import Figure, apart
+from lexbandit.report.figures import trade_off
+from lexbandit.report.results import Results, StudyResults, read_results
 from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.style import leading, looks_of
 from lexbandit.report.tables import against_table, results_table
-from lexbandit.report.trade_off import trade_off
 from report.fabricate import MANY, POLICIES, fabricate_series
 
 
@@ -51,7 +50,7 @@ def test_every_policy_has_a_look_of_its_own() -> None:
 
 def test_of_many_policies_the_lines_of_note_are_named(many: StudyResults) -> None:
     figure = figures.over_time(many)
-    ends = {row["name"] for row in _rows(figure, 0) if "place" in row}
+    ends = {row["name"] for row in _rows(figure, 0) if "position" in row}
     assert len(ends) == len(leading(many.policies))
     assert "lex-linucb" in ends
     assert "kl-ucb" not in ends

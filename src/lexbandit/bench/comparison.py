@@ -24,12 +24,12 @@ def compare(first: Path, second: Path) -> list[dict[str, Any]]:
 
 
 def _by_place(summary: dict[str, Any]) -> dict[tuple[str, str, str, int], dict[str, Any]]:
-    studies = {f"experiment {key}": told for key, told in summary["experiments"].items()}
+    studies = {f"experiment {key}": results for key, results in summary["experiments"].items()}
     studies |= summary.get("studies", {})
     return {
-        (name, policy, at, told["horizon"]): {**point, "objectives": told["objectives"]}
-        for name, told in studies.items()
-        for policy, points in told["policies"].items()
+        (name, policy, at, results["horizon"]): {**point, "objectives": results["objectives"]}
+        for name, results in studies.items()
+        for policy, points in results["policies"].items()
         for at, point in points.items()
     }
 

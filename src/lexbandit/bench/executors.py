@@ -8,17 +8,21 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from lexbandit.bench.plan import Run
+from lexbandit.bench.plan import Run, plan
+from lexbandit.bench.results import Folder
 from lexbandit.bench.run import Played, Stopped, play
+from lexbandit.bench.study import Study
 from lexbandit.checks import whole
 from lexbandit.errors import InvalidInput, unknown_name
 
@@ -42,7 +46,7 @@ class Executor(ABC):
 
     @abstractmethod
     def play(self, runs: Sequence[Run], progress: Progress) -> Iterator[Report]:
-        """Yield a report for each run as it ends; `progress` is told policy-rounds done.
+        """Yield a report for each run as it ends; `progress` is called with policy-rounds done.
 
         Closing the iterator, or an exception in it, stops what is under way.
         """
@@ -185,3 +189,63 @@ def make_executor(
 def cores() -> int:
     """Return the number of processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Started = Callable[[int, int], None]
+
+
+@dataclass
+class Conducted:
+    """What became of a study."""
+
+    study: Study
+    planned: int
+    found: int
+    stored: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0
+    policy_rounds: int = 0
+
+    @property
+    def finished(self) -> int:
+        """The runs whose results are there."""
+        return self.found + self.stored
+
+
+def conduct(
+    study: Study,
+    directory: Path,
+    executor: Executor,
+    *,
+    started: Started = lambda _done, _total: None,
+    progress: Progress = lambda _policy_rounds: None,
+) -> Conducted:
+    """Play every run of a study that is not finished yet; stopping at any time loses no other.
+
+    `started` is called with the policy-rounds found done and those of the whole study. A failed run
+    is reported and never stored; a failure to store stops the study: the next would fail too.
+    """
+    folder = Folder(directory)
+    runs = plan(study)
+    folder.store_study(study, runs)
+    missing = [run for run in runs if not folder.has(run)]
+    conducted = Conducted(study, planned=len(runs), found=len(runs) - len(missing))
+    work = sum(run.policy_rounds for run in runs)
+    started(work - sum(run.policy_rounds for run in missing), work)
+    if not missing:
+        return conducted
+    begin = time.monotonic()
+    reports = executor.play(missing, progress)
+    try:
+        for report in reports:
+            if isinstance(report, Failure):
+                conducted.failures.append(report)
+            else:
+                folder.store(report)
+                conducted.stored += 1
+                conducted.policy_rounds += report.run.policy_rounds
+    finally:
+        reports.close()  # type: ignore[attr-defined]
+        folder.sweep()
+    conducted.seconds = time.monotonic() - begin
+    return conducted

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.bench.components import Component
-from lexbandit.bench.entries import Entry
-from lexbandit.bench.study import Study
+from lexbandit.bench.study import Component, Entry, Study
 from lexbandit.checks import whole
 
 # Raise this when a policy, environment or metric computes something else than before: finished
@@ -64,7 +62,7 @@ class Run:
         parameters = dict(self.environment_parameters)
         if self.data is not None:
             parameters["path"] = self.data  # what the file holds, not where it lies
-        told = {
+        identity = {
             "semantics": SEMANTICS,
             "study": self.study,
             "number": self.number,
@@ -78,8 +76,8 @@ class Run:
             ],
         }
         if self.tolerances is not None:
-            told["tolerances"] = self.tolerances
-        text = json.dumps(told, sort_keys=True, default=str)
+            identity["tolerances"] = self.tolerances
+        text = json.dumps(identity, sort_keys=True, default=str)
         return f"{self.study}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

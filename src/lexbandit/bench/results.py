@@ -10,8 +10,10 @@ import io
 import json
 import math
 import os
+import platform
 from collections.abc import Iterable
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,6 @@ from lexbandit._internal.files import written_whole
 from lexbandit.bench.plan import SEMANTICS, Run
 from lexbandit.bench.run import MAP_SIDE, Curve, Played
 from lexbandit.bench.study import Study
-from lexbandit.bench.versions import versions
 from lexbandit.errors import InvalidInput
 
 _VECTOR = pl.List(pl.Float64)
@@ -98,7 +99,7 @@ class Folder:
         """Write what the study was, for the report and for whoever asks later."""
         planned = list(runs)
         first = planned[0]
-        told = {
+        content = {
             "name": study.name,
             "title": study.title,
             "about": study.about,
@@ -129,7 +130,7 @@ class Folder:
             "versions": versions(),
             "files": [self.file(run).name for run in planned],
         }
-        write(self.path / f"study-{study.name}.json", as_json(told))
+        write(self.path / f"study-{study.name}.json", as_json(content))
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -205,11 +206,11 @@ def _load(directory: Path, suffix: str, schema: dict[str, Any]) -> pl.DataFrame:
 
 def _plain(run: Run) -> dict[str, Any]:
     """Return the environment's parameters; a data file by its name, not by where it lies."""
-    told = dict(run.environment_parameters)
+    content = dict(run.environment_parameters)
     if run.data is not None:
-        told["path"] = Path(told["path"]).name
-        told["data"] = run.data
-    return _sayable(told)
+        content["path"] = Path(content["path"]).name
+        content["data"] = run.data
+    return _sayable(content)
 
 
 def _worlds(study: Study) -> dict[str, str]:
@@ -278,3 +279,14 @@ def _map(played: Played) -> pl.DataFrame:
         }
         tables.append(pl.DataFrame(columns, schema=MAP_SCHEMA))
     return pl.concat(tables)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of lexbandit, of Python and of what computes."""
+    found = {"python": platform.python_version()}
+    for package in ("lexbandit", "numpy", "numba", "polars"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.bench.entries import Entry
 from lexbandit.bench.plan import Run
+from lexbandit.bench.study import Entry
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.optimality import optimal_arms

@@ -1,4 +1,4 @@
-"""Series: studies of one results folder that are seen together, in one figure and one table.
+"""StudySeries: studies of one results folder that are seen together, in one figure and one table.
 
 [series]
 name = "growth"        studies with the same name belong together
@@ -12,15 +12,18 @@ frontier  one situation with tolerances a study, the same policies in each: what
           tolerance against what was missed in the last objective
 """
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+import numpy as np
 import polars as pl
 
-from lexbandit.bench.frontier import frontier_of
-from lexbandit.bench.growth import growth_of
+from lexbandit.checks import Floats
+from lexbandit.environments import REGISTRY as ENVIRONMENTS
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.policies import REGISTRY as POLICIES
 
 Numbers = dict[str, Any]
 Refuse = Callable[[tuple[str | int, ...], Exception], NoReturn]
@@ -30,7 +33,7 @@ _KEYS = ("name", "kind", "label", "baseline")
 
 
 @dataclass(frozen=True)
-class Series:
+class StudySeries:
     """What a study says of the series it belongs to."""
 
     name: str
@@ -39,8 +42,8 @@ class Series:
     baseline: str | None = None
 
 
-def series_from(given: Any, title: str, refuse: Refuse) -> Series:
-    """Return the checked [series] of a study called `title`; `refuse` is told the place."""
+def series_from(given: Any, title: str, refuse: Refuse) -> StudySeries:
+    """Return the checked [series] of a study called `title`; `refuse` takes the key's path."""
     if not isinstance(given, dict):
         refuse(("series",), InvalidInput(f"series must be a table, got {given!r}."))
     for key in given:
@@ -58,7 +61,7 @@ def series_from(given: Any, title: str, refuse: Refuse) -> Series:
             refuse(("series", key), InvalidInput(f"{key} must be text, got {values[key]!r}."))
     if values["kind"] not in KINDS:
         refuse(("series", "kind"), unknown_name("kind of series", values["kind"], KINDS))
-    return Series(**values)
+    return StudySeries(**values)
 
 
 def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) -> Numbers:
@@ -68,12 +71,12 @@ def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) ->
     have none either. In a series, studies of another kind than the first are left out.
     """
     found: dict[str, list[tuple[Numbers, Numbers]]] = {}
-    for frozen, told in studies:
+    for frozen, results in studies:
         series = frozen.get("series")
-        if series and _shown(series["kind"], told):
+        if series and _shown(series["kind"], results):
             members = found.setdefault(series["name"], [])
             if not members or members[0][0]["series"]["kind"] == series["kind"]:
-                members.append((frozen, told))
+                members.append((frozen, results))
     shown = {}
     for name, members in found.items():
         kind = members[0][0]["series"]["kind"]
@@ -85,12 +88,12 @@ def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) ->
     return shown
 
 
-def _shown(kind: str, told: Numbers) -> bool:
+def _shown(kind: str, results: Numbers) -> bool:
     """Tell whether a study has the regret that a kind of series shows."""
     if kind == "frontier":
-        points = [point for points in told["policies"].values() for point in points.values()]
+        points = [point for points in results["policies"].values() for point in points.values()]
         return all("tolerance_regret" in point for point in points)
-    return all(best["by_regret"] is not None for best in told["best_scale"].values())
+    return all(best["by_regret"] is not None for best in results["best_scale"].values())
 
 
 def which_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
@@ -99,13 +102,13 @@ def which_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
     lowest    for each objective, the policy of least regret
     unbeaten  the policies to which no other is below in every objective
     """
-    return {"situations": [_situation(frozen, told) for frozen, told in members]}
+    return {"situations": [_situation(frozen, results) for frozen, results in members]}
 
 
-def _situation(frozen: Numbers, told: Numbers) -> Numbers:
+def _situation(frozen: Numbers, results: Numbers) -> Numbers:
     policies = {}
-    for policy, points in told["policies"].items():
-        at = told["best_scale"][policy]["by_regret"]
+    for policy, points in results["policies"].items():
+        at = results["best_scale"][policy]["by_regret"]
         point = points[at]
         policies[policy] = {
             "at": at,
@@ -114,13 +117,13 @@ def _situation(frozen: Numbers, told: Numbers) -> Numbers:
         }
     # Who knows the means is no choice that anybody has.
     real = {policy: entry["regret"] for policy, entry in policies.items() if policy != "oracle"}
-    depth = len(told["objectives"])
+    depth = len(results["objectives"])
     return {
         "study": frozen["name"],
         "label": frozen["series"]["label"],
-        "horizon": told["horizon"],
-        "runs": told["runs"],
-        "objectives": told["objectives"],
+        "horizon": results["horizon"],
+        "runs": results["runs"],
+        "objectives": results["objectives"],
         "policies": policies,
         "lowest": [min(real, key=lambda policy: real[policy][i]) for i in range(depth)],
         "unbeaten": [
@@ -134,3 +137,224 @@ def _situation(frozen: Numbers, told: Numbers) -> Numbers:
 def below(ours: list[float], theirs: list[float]) -> bool:
     """Tell whether a regret is below another in every objective."""
     return all(a < b for a, b in zip(ours, theirs, strict=True))
+
+
+def growth_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
+    """Return final regrets by horizon, and their exponents, for every label of a growth series.
+
+    Studies whose objectives are not those of the first are left out.
+    """
+    objectives = members[0][1]["objectives"]
+    joined = sorted(
+        (pair for pair in members if pair[1]["objectives"] == objectives),
+        key=lambda pair: int(pair[1]["horizon"]),
+    )
+    lines: dict[str, Numbers] = {}
+    for frozen, results in joined:
+        entries = {entry["label"]: entry for entry in frozen["policies"]}
+        for policy, points in results["policies"].items():
+            for at, point in points.items():
+                label = f"{policy}@{at}" if f"{policy}@{at}" in entries else policy
+                line = lines.setdefault(
+                    label,
+                    {"policy": policy, "horizons": [], "regret": [], "standard_error": []}
+                    | {"runs": [], "theory": _theory(frozen, entries[label], len(objectives))},
+                )
+                line["horizons"].append(results["horizon"])
+                line["regret"].append(point["regret"])
+                line["standard_error"].append(point["standard_error"]["regret"])
+                line["runs"].append(point["runs"])
+    for line in lines.values():
+        line["exponents"] = [
+            fitted(
+                line["horizons"],
+                [regret[i] for regret in line["regret"]],
+                [math.nan if error is None else error[i] for error in line["standard_error"]],
+            )
+            for i in range(len(objectives))
+        ]
+    return {"objectives": objectives, "studies": [p[0]["name"] for p in joined], "lines": lines}
+
+
+def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Numbers | None:
+    """Return the least-squares slope of ln regret against ln T, with its standard error.
+
+    That error says how far the points are from a line; two leave none. `exponent` is None where a
+    regret is not positive: a logarithm needs one. `last` is the slope between the two largest
+    horizons, and `last_error` what the standard errors of their mean regrets make of it (the runs
+    are independent), None where there was one run only, NaN in `errors`. None altogether where
+    there are fewer than two horizons, or one of the last two regrets is not positive.
+    """
+    if len(horizons) < 2 or horizons[-1] == horizons[-2] or min(regrets[-2:]) <= 0:
+        return None
+    step = math.log(horizons[-1] / horizons[-2])
+    blur = math.hypot(*(e / r for e, r in zip(errors[-2:], regrets[-2:], strict=True)))
+    last = {
+        "last": math.log(regrets[-1] / regrets[-2]) / step,
+        "last_error": None if math.isnan(blur) else blur / step,
+    }
+    if min(regrets) <= 0:
+        return {"exponent": None, "standard_error": None, **last}
+    slope, error = log_log_fit(horizons, regrets)
+    return {"exponent": slope, "standard_error": error, **last}
+
+
+def log_log_fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float | None]:
+    """Return the least-squares slope of ln y against ln x, and its standard error.
+
+    All values must be positive. Two points leave no error: None.
+    """
+    a, b = [math.log(value) for value in x], [math.log(value) for value in y]
+    n, center, level = len(a), math.fsum(a) / len(a), math.fsum(b) / len(b)
+    spread = math.fsum((u - center) ** 2 for u in a)
+    slope = math.fsum((u - center) * (w - level) for u, w in zip(a, b, strict=True)) / spread
+    if n <= 2:
+        return slope, None
+    residuals = [w - level - slope * (u - center) for u, w in zip(a, b, strict=True)]
+    return slope, math.sqrt(math.fsum(r * r for r in residuals) / (n - 2) / spread)
+
+
+def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None]:
+    """Return what is proved of a policy's exponent, for each objective; None where nothing is."""
+    # The doubling trick keeps the exponent of what it wraps.
+    name = str(entry.get("name")).removeprefix("doubling(").removesuffix(")")
+    rate = RATES.get(name)
+    if rate is None or "dimension" not in frozen:
+        return [None] * objectives
+    given = entry["parameters"]
+    if float(given.get("scale", 1.0)) < 1.0:  # narrower widths have no guarantee
+        return [None] * objectives
+    # MOC-MAB's rule needs no λ for two objectives.
+    lam = float(given.get("lam", POLICIES.parameters(name)["lam"].default))
+    if (objectives > 2 or name == "staged-lex") and lam < _true_lam(frozen["environment"]):
+        return [None] * objectives
+    alpha = float(given.get("alpha", 1.0))
+    return [rate(alpha, int(frozen["dimension"]), i) for i in range(objectives)]
+
+
+def _true_lam(environment: Numbers) -> float:
+    """Return the λ that an environment says is true; 0 where it says nothing: it is trusted."""
+    name, given = environment["name"], environment["parameters"]
+    known = ENVIRONMENTS.parameters(name) if name in ENVIRONMENTS.names() else {}
+    if "assumption" not in known:
+        return 0.0
+    return float(given.get("assumption", known["assumption"].default))
+
+
+Rate = Callable[[float, int, int], str]
+
+
+def _grid(alpha: float, d: int, _: int) -> str:
+    return f"(2α+d)/(3α+d) = {(2 * alpha + d) / (3 * alpha + d):.3f}"
+
+
+def _staged(alpha: float, d: int, _: int) -> str:
+    return f"(α+d)/(2α+d) = {(alpha + d) / (2 * alpha + d):.3f}"
+
+
+# What docs/theory.md proves, for the means that it assumes; of the tree, for contexts anywhere.
+RATES: dict[str, Rate] = {"moc-mab": _grid, "lex-tree": _grid, "staged-lex": _staged}
+
+
+# A policy that loses less than this share of what the baseline loses counts as losing this share:
+# a logarithm needs a positive number, and no policy shall gain more than this by one study.
+FLOOR = 0.01
+
+_RESAMPLES = 1000
+_MEASURES = ("loss", "missed")
+
+
+def frontier_of(members: list[tuple[Numbers, Numbers]], runs: pl.DataFrame) -> Numbers:
+    """Return every policy's tolerance regret beside the baseline's, study by study and overall.
+
+    loss    what was lost beyond tolerance in all objectives but the last, added up
+    missed  what was missed in the last objective
+
+    Each is a ratio of sums over runs, never under `FLOOR`; overall it is the geometric mean of the
+    studies' ratios. `low` and `high` are a 95 % interval by the bootstrap: runs are drawn anew
+    within each study, the same for policy and baseline (percentiles of 1,000). They are null for
+    one run. A ratio is null where the baseline loses nothing. Studies without the baseline, and
+    checkpoints and policies that not all studies have, are left out.
+    """
+    baseline = members[0][0]["series"]["baseline"]
+    compared = [frozen for frozen, _ in members if frozen["series"]["baseline"] == baseline]
+    tables = [runs.filter(pl.col("study") == frozen["name"]) for frozen in compared]
+    labels = _common([table["label"].unique(maintain_order=True).to_list() for table in tables])
+    horizons = sorted(_common([table["t"].unique().to_list() for table in tables]))
+    logarithms = np.array(
+        [_log_ratios(table, labels, horizons, baseline, n) for n, table in enumerate(tables)]
+    )
+    names = [str(frozen["series"]["label"]) for frozen in compared]
+    with np.errstate(invalid="ignore"):
+        counted = np.isfinite(logarithms).sum(axis=0)
+        overall = np.nansum(logarithms, axis=0) / np.where(counted, counted, np.nan)
+    return {
+        "baseline": baseline,
+        "floor": FLOOR,
+        "studies": [str(frozen["name"]) for frozen in compared],
+        "labels": names,
+        "runs": [table["run"].n_unique() for table in tables],
+        "policies": {label: label.partition("@")[0] for label in labels},
+        "horizons": [
+            {
+                "horizon": horizon,
+                "overall": _points(overall[:, :, h], labels),
+                "situations": {
+                    name: _points(found[:, :, h], labels)
+                    for name, found in zip(names, logarithms, strict=True)
+                },
+            }
+            for h, horizon in enumerate(horizons)
+        ],
+    }
+
+
+def _common(lists: list[list[Any]]) -> list[Any]:
+    """Return what all lists hold, in the order of the first."""
+    return [item for item in lists[0] if all(item in other for other in lists)]
+
+
+def _log_ratios(
+    table: pl.DataFrame, labels: list[str], horizons: list[int], base: str, seed: int
+) -> Floats:
+    """Return logarithms of ratios, float[1 + resamples, labels, horizons, 2]; NaN for none.
+
+    The first row is that of all runs. With one run there are no resamples to speak of: NaN.
+    """
+    rows = table.filter(pl.col("label").is_in(labels) & pl.col("t").is_in(horizons))
+    rows = rows.sort("run", "label", "t")
+    regrets = np.array(rows["tolerance_regret"].to_list())
+    sums = np.stack([regrets[:, :-1].sum(axis=1), regrets[:, -1]], axis=1)
+    n = rows["run"].n_unique()
+    ordered = sums.reshape(n, len(labels), len(horizons), 2)
+    ordered = ordered[:, [sorted(labels).index(label) for label in labels]]
+    random = np.random.default_rng(seed)
+    weights = np.ones((1 + _RESAMPLES, n))
+    weights[1:] = random.multinomial(n, np.full(n, 1.0 / n), size=_RESAMPLES)
+    totals = np.einsum("rn,nlhm->rlhm", weights, ordered)
+    bases = totals[:, [labels.index(base)]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(np.maximum(totals / bases, FLOOR))
+    ratios[np.broadcast_to(bases == 0.0, ratios.shape)] = np.nan
+    if n == 1:
+        ratios[1:] = np.nan
+    return np.asarray(ratios)
+
+
+def _points(found: Floats, labels: list[str]) -> Numbers:
+    """Return each label's ratios with their intervals from logarithms[1 + resamples, labels, 2]."""
+    return {
+        label: {measure: _interval(found[:, place, m]) for m, measure in enumerate(_MEASURES)}
+        for place, label in enumerate(labels)
+    }
+
+
+def _interval(logarithms: Floats) -> dict[str, float | None] | None:
+    if math.isnan(logarithms[0]):
+        return None
+    resampled = logarithms[1:][np.isfinite(logarithms[1:])]
+    low, high = np.percentile(resampled, [2.5, 97.5]) if len(resampled) else (math.nan, math.nan)
+    values = {"ratio": logarithms[0], "low": low, "high": high}
+    return {
+        key: None if math.isnan(value) else float(math.exp(value)) for key, value in values.items()
+    }

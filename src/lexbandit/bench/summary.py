@@ -1,16 +1,14 @@
 """DIR/summary.json: what every policy reached at every scale, and what the paper claims."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from lexbandit.bench.against import against_paper
-from lexbandit.bench.claims import claims_of, held_at_one_scale
-from lexbandit.bench.results import as_json, load_runs, studies_in, write
+from lexbandit.bench.results import as_json, load_runs, studies_in, versions, write
 from lexbandit.bench.series import series_in
-from lexbandit.bench.versions import versions
 from lexbandit.errors import InvalidInput
 
 Numbers = dict[str, Any]
@@ -37,14 +35,14 @@ def summarize(directory: Path) -> Numbers:
         rows = runs.filter((pl.col("study") == study["name"]) & (pl.col("t") == study["horizon"]))
         if rows.is_empty():
             continue
-        told = _study(study, rows)
-        seen.append((study, told))
+        results = _study(study, rows)
+        seen.append((study, results))
         if study["paper"] is None:
-            studies[study["name"]] = told
+            studies[study["name"]] = results
         else:
-            experiments[str(study["paper"])] = told
-            claims += claims_of(study["paper"], told)
-            told["claims_at_one_scale"] = held_at_one_scale(study["paper"], told)
+            experiments[str(study["paper"])] = results
+            claims += claims_of(study["paper"], results)
+            results["claims_at_one_scale"] = held_at_one_scale(study["paper"], results)
     summary: Numbers = {"experiments": experiments, "claims": claims, "versions": versions()}
     series = series_in(seen, runs)
     return summary | {key: part for key, part in (("studies", studies), ("series", series)) if part}
@@ -62,7 +60,7 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
     for (policy, label), group in rows.group_by(["policy", "label"], maintain_order=True):
         point = str(label).partition("@")[2] or PLAIN
         policies.setdefault(str(policy), {})[point] = _point(group, study["horizon"])
-    told = {
+    results = {
         "title": study["title"],
         "data": study["data"],
         "horizon": study["horizon"],
@@ -73,8 +71,8 @@ def _study(study: Numbers, rows: pl.DataFrame) -> Numbers:
         "best_scale": {name: best_of(points) for name, points in policies.items()},
         "seconds": float(rows["seconds"].sum()),
     }
-    rivals = against_paper(told)
-    return told if rivals is None else told | {"against_paper": rivals}
+    rivals = against_paper(results)
+    return results if rivals is None else results | {"against_paper": rivals}
 
 
 def _point(group: pl.DataFrame, horizon: int) -> Numbers:
@@ -126,4 +124,215 @@ def best_of(points: dict[str, Numbers]) -> dict[str, str | None]:
     return {
         "by_regret": min(known, key=lambda name: points[name]["regret"][0]) if known else None,
         "by_reward": max(points, key=lambda name: points[name]["reward"][0]),
+    }
+
+
+# A difference of more standard errors than this is unlikely to be chance (5 %, two-sided).
+NOTABLE = 1.96
+
+# The algorithm of the paper that rewards are compared with: its best in the dominant objective.
+_DOMINANT = "cd-ucb1"
+
+
+def against_paper(results: Numbers) -> list[Numbers] | None:
+    """Return a row for each policy, by rising dominant regret, given a study's part of the summary.
+
+    Policies stand at their best points for the dominant regret.
+
+    beats           the paper's algorithms to which its mean regret is below in every objective
+    clearly         those of them where each difference is more than `NOTABLE` standard errors
+    at_every_scale  those that it is below at each of their scale factors
+    beats_all       whether `beats` are all of the paper's algorithms
+    reward          how much more is received than by CD-UCB1, in per cent, for each objective
+
+    The oracle is no rival. None without regrets, unless all six algorithms of the paper are there,
+    and if nothing but they are.
+    """
+    best = {
+        policy: found["by_regret"]
+        for policy, found in results["best_scale"].items()
+        if policy != "oracle"
+    }
+    if None in best.values() or not PAPER_NAMES.keys() < best.keys():
+        return None
+    rows = []
+    for policy, at in best.items():
+        point = results["policies"][policy][at]
+        rivals = {p: results["policies"][p] for p in PAPER_NAMES if p != policy}
+        beats = [p for p, points in rivals.items() if _margin(point, points[best[p]]) > 0]
+        rows.append(
+            {
+                "policy": policy,
+                "at": at,
+                "regret": point["regret"],
+                "standard_error": point["standard_error"]["regret"],
+                "beats": beats,
+                "clearly": [p for p in beats if _margin(point, rivals[p][best[p]], NOTABLE) > 0],
+                "at_every_scale": [
+                    p
+                    for p in beats
+                    if min(_margin(point, other) for other in rivals[p].values()) > 0
+                ],
+                "beats_all": len(beats) == len(PAPER_NAMES),
+                "reward": _reward(point, results, best),
+            }
+        )
+    return sorted(rows, key=lambda row: float(row["regret"][0]))
+
+
+def _margin(ours: Numbers, theirs: Numbers, errors: float = 0.0) -> float:
+    """Return by how much our regret is lower in the objective where that is least.
+
+    `errors` standard errors of the difference are taken off; runs count as independent, which for
+    the same streams of rounds is on the safe side.
+    """
+    none = [0.0] * len(ours["regret"])
+    spreads = [side["standard_error"]["regret"] or none for side in (ours, theirs)]
+    differences = [
+        b - a - errors * math.hypot(x, y)
+        for a, b, x, y in zip(ours["regret"], theirs["regret"], *spreads, strict=True)
+    ]
+    return float(min(differences))
+
+
+def _reward(point: Numbers, results: Numbers, best: dict[str, str]) -> list[float | None]:
+    theirs = results["policies"][_DOMINANT][best[_DOMINANT]]["reward"]
+    return [
+        100.0 * (a - b) / abs(b) if b else None
+        for a, b in zip(point["reward"], theirs, strict=True)
+    ]
+
+
+MOC = "moc-mab"
+# The paper's algorithms, by the names of their policies.
+PAPER_NAMES = {
+    "moc-mab": "MOC-MAB",
+    "cp-ucb1": "CP-UCB1",
+    "cs-ucb1": "CS-UCB1",
+    "p-ucb1": "P-UCB1",
+    "s-ucb1": "S-UCB1",
+    "cd-ucb1": "CD-UCB1",
+}
+OBJECTIVES = ("dominant", "non-dominant")
+
+
+@dataclass(frozen=True)
+class PaperClaim:
+    """MOC-MAB against a rival in one objective: `sign` is +1 if the paper has MOC-MAB higher.
+
+    `paper` is the paper's percentage, None where it gives none; `word` is the paper's adverb.
+    """
+
+    experiment: int
+    rival: str
+    objective: int
+    sign: int
+    paper: float | None = None
+    word: str = ""
+
+    @property
+    def measure(self) -> str:
+        """What is compared."""
+        return "regret" if self.experiment == 1 else "total reward"
+
+    def text(self) -> str:
+        """Return the claim in words."""
+        direction = "higher" if self.sign > 0 else "lower"
+        amount = "" if self.paper is None else f"{abs(self.paper):g} % "
+        word = f"{self.word} " if self.word else ""
+        return (
+            f"MOC-MAB's {OBJECTIVES[self.objective]} {self.measure} is {amount}{word}{direction} "
+            f"than {PAPER_NAMES[self.rival]}'s"
+        )
+
+
+def _higher(experiment: int, objective: int, **percentages: float) -> list[PaperClaim]:
+    return [
+        PaperClaim(experiment, rival.replace("_", "-"), objective, 1 if paper > 0 else -1, paper)
+        for rival, paper in percentages.items()
+    ]
+
+
+PAPER_CLAIMS = [
+    *(
+        PaperClaim(1, rival, objective, -1)
+        for objective in (0, 1)
+        for rival in ("cp-ucb1", "cs-ucb1", "p-ucb1", "s-ucb1")
+    ),
+    PaperClaim(1, "cd-ucb1", 0, +1, word="slightly"),
+    PaperClaim(1, "cd-ucb1", 1, -1, word="much"),
+    *_higher(2, 0, cp_ucb1=8.21, cs_ucb1=10.59, p_ucb1=21.33, s_ucb1=82.94, cd_ucb1=-8.52),
+    *_higher(2, 1, cd_ucb1=13.66),
+    *_higher(3, 0, cp_ucb1=54.5, cs_ucb1=133.6, p_ucb1=54.5, s_ucb1=131.8, cd_ucb1=-22.3),
+    *_higher(3, 1, cp_ucb1=-46.3, cs_ucb1=-60.0, p_ucb1=-46.3, s_ucb1=-59.7, cd_ucb1=4751.9),
+]
+
+
+def claims_of(experiment: int, results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the paper's claims on an experiment, given its part of the summary."""
+    by = "by_regret" if experiment == 1 else "by_reward"
+    measure = "regret" if experiment == 1 else "reward"
+    best: dict[str, list[float]] = {}
+    for policy, points in results["policies"].items():
+        scale = results["best_scale"][policy][by]
+        if policy in PAPER_NAMES and scale is not None:
+            best[policy] = points[scale][measure]
+    claims = []
+    for comparison in PAPER_CLAIMS:
+        known = MOC in best and comparison.rival in best
+        if comparison.experiment == experiment and known:
+            claims.append(_verdict(comparison, best))
+    if experiment in (2, 3) and MOC in best and len(best) > 1:
+        claims.append(_unbeaten(experiment, best))
+    # Data that stand in for the paper's own are named beside every number they gave.
+    return [claim | {"data": results["data"]} for claim in claims]
+
+
+def held_at_one_scale(experiment: int, results: dict[str, Any]) -> dict[str, str]:
+    """Return for each scale how many claims hold if all algorithms are taken at it: "7 of 10"."""
+    held = {}
+    scales = [
+        set(points) for policy, points in results["policies"].items() if policy in PAPER_NAMES
+    ]
+    for scale in results["policies"].get(MOC, {}):
+        if all(scale in points for points in scales):
+            same = {
+                policy: {"by_regret": scale, "by_reward": scale} for policy in results["policies"]
+            }
+            verdicts = [c["holds"] for c in claims_of(experiment, results | {"best_scale": same})]
+            held[scale] = f"{sum(verdicts)} of {len(verdicts)}"
+    return held
+
+
+def _verdict(comparison: PaperClaim, best: dict[str, list[float]]) -> dict[str, Any]:
+    ours = best[MOC][comparison.objective]
+    theirs = best[comparison.rival][comparison.objective]
+    # Of a regret below 0 a percentage would mislead: it is of its size.
+    percentage = 100.0 * (ours - theirs) / abs(theirs) if theirs else None
+    return {
+        "experiment": comparison.experiment,
+        "claim": comparison.text(),
+        "paper": comparison.paper,
+        "ours": percentage,
+        "holds": bool((ours - theirs) * comparison.sign > 0),
+        "unit": "%",
+        "moc-mab": ours,
+        comparison.rival: theirs,
+    }
+
+
+def _unbeaten(experiment: int, best: dict[str, list[float]]) -> dict[str, Any]:
+    ours = best[MOC]
+    better = [
+        policy
+        for policy, theirs in best.items()
+        if policy != MOC and all(b > a for a, b in zip(ours, theirs, strict=True))
+    ]
+    return {
+        "experiment": experiment,
+        "claim": "no algorithm has a higher total reward than MOC-MAB in both objectives",
+        "paper": 0,
+        "ours": len(better),
+        "holds": not better,
+        "unit": "algorithms",
     }

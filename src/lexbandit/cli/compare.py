@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from lexbandit.bench.against import NOTABLE
 from lexbandit.bench.comparison import compare
+from lexbandit.bench.summary import NOTABLE
 from lexbandit.cli import options
-from lexbandit.cli.console import Voice, print_json
+from lexbandit.cli.output import Voice, print_json
 
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 

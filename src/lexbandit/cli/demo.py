@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs
+from lexbandit.cli.output import compile_notices
 from lexbandit.errors import InvalidInput, ServiceError, counted
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         click.echo("Starting…")
         try:
             config = read_config(place, {}, {"port": port})
-            with told_of_compiling(err=False):
+            with compile_notices(err=False):
                 run(serve(config, no_auth=True, started=started), config)
         finally:
             for one in traffic:

@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from lexbandit.cli import options
-from lexbandit.cli.conducting import progress_bar, stages
-from lexbandit.cli.console import Voice, print_json
 from lexbandit.cli.extras import needs
 from lexbandit.cli.log_options import LogOptions, log_options
+from lexbandit.cli.output import Voice, print_json, progress_bar, stages
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.differences import ESTIMATORS, INTERVALS
 from lexbandit.logs.evaluate import evaluate

@@ -98,5 +98,5 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _list(texts: Sequence[str]) -> str:
-    return "[" + ", ".join(_quoted(text) for text in texts) + "]"
+def _list(names: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(text) for text in names) + "]"

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from lexbandit.cli import options
-from lexbandit.cli.console import Voice, print_json
 from lexbandit.cli.log_options import LogOptions, log_options
+from lexbandit.cli.output import Voice, print_json
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
 

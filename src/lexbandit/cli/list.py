@@ -2,10 +2,9 @@
 
 import click
 
-from lexbandit.bench import components
-from lexbandit.bench.study import packaged_studies, read_study
+from lexbandit.bench.study import component_names, packaged_studies, read_study
 from lexbandit.cli import options
-from lexbandit.cli.console import Voice, print_json
+from lexbandit.cli.output import Voice, print_json
 
 KINDS = ("policies", "environments", "studies")
 
@@ -28,4 +27,4 @@ def command(kind: str | None, as_json: bool) -> None:
 def _known(kind: str) -> dict[str, str]:
     if kind == "studies":
         return {name: read_study(path).about for name, path in packaged_studies().items()}
-    return components.names({"policies": "policy", "environments": "environment"}[kind])
+    return component_names({"policies": "policy", "environments": "environment"}[kind])

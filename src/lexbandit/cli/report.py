@@ -6,8 +6,7 @@ import click
 
 from lexbandit.bench.summary import write_summary
 from lexbandit.cli import options
-from lexbandit.cli.console import Voice, print_json
-from lexbandit.cli.tables import show_claims
+from lexbandit.cli.output import Voice, print_json, show_claims
 from lexbandit.report import write_report
 
 

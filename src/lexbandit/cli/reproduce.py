@@ -9,9 +9,8 @@ import click
 from lexbandit.bench.plan import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.cli import options
-from lexbandit.cli.conducting import Work, conduct_all, progress_bar, stages
-from lexbandit.cli.console import Voice, print_json
-from lexbandit.cli.tables import show_claims
+from lexbandit.cli.output import Voice, print_json, progress_bar, show_claims, stages
+from lexbandit.cli.run import Work, conduct_all
 from lexbandit.logs import r6a as yahoo
 from lexbandit.logs.recording import Recording
 
@@ -74,11 +73,11 @@ def _with_files(study: Study, paths: list[Path], voice: Voice) -> Study:
     with progress_bar(voice) as bar:
         prepared = yahoo.prepare(paths, yahoo.cache_folder(), stages(bar))
     recording = Recording.open(prepared)
-    told = "synthetic" if recording.facts.get("source") == "synthetic" else "Yahoo! R6A"
+    source = "synthetic" if recording.facts.get("source") == "synthetic" else "Yahoo! R6A"
     return replace(
         study,
-        title=study.title.replace("synthetic", told),
-        data=told,
+        title=study.title.replace("synthetic", source),
+        data=source,
         horizon=recording.rows,
         environment_parameters={**study.environment_parameters, "path": str(prepared)},
     )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lexbandit._internal.redaction import without_password
-from lexbandit.cli.compiling import told_of_compiling
 from lexbandit.cli.extras import needs, storage_words
+from lexbandit.cli.output import compile_notices
 
 if TYPE_CHECKING:
     from lexbandit.service.config.file import Config
@@ -79,7 +79,7 @@ def command(
         keyless = not found.keys and is_loopback(found.host)
         server.check_access(found, no_auth=no_auth or keyless)
         server.tls_of(found)
-        with told_of_compiling(err=True):
+        with compile_notices(err=True):
             for definition in found.points.values():
                 warm_up(definition)
         with storage_words():

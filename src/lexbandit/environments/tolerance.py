@@ -23,7 +23,7 @@ _NUMBER = ("number", 1)
 
 
 @dataclass(frozen=True)
-class World:
+class ToleranceWorld:
     """The truth of one world: means table[cell] + swings[cell] · waves(numbers), in [0, 1].
 
     layout      what the coordinates of a context are; see `Environment.layout`
@@ -285,7 +285,7 @@ def _cosines(random: Random, means: int, numbers: int) -> Cosines:
 # The kinds.
 
 
-def _categories(random: Random) -> World:
+def _categories(random: Random) -> ToleranceWorld:
     """Quality with diminishing returns and strongly rising costs; two categories, e.g. prompts."""
     arms = _number_of_arms(random, 3, 6)
     sizes = tuple(int(size) for size in random.integers(3, 6, 2))
@@ -299,7 +299,7 @@ def _categories(random: Random) -> World:
     cost = dearest * random.uniform(5.0, 30.0) ** (strength - 1.0)
     length = random.uniform(0.6, 1.4, sizes[1])[:, np.newaxis]
     thrift = np.broadcast_to(1.0 - cost * length, quality.shape)
-    return World(
+    return ToleranceWorld(
         layout=tuple(("category", size) for size in sizes),
         table=np.stack([quality, thrift], axis=-1),
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -307,13 +307,13 @@ def _categories(random: Random) -> World:
     )
 
 
-def _successes(random: Random) -> World:
+def _successes(random: Random) -> ToleranceWorld:
     """Success or failure with one or two categories, then cost."""
     arms, tolerance = _number_of_arms(random), _tolerance(random)
     sizes = tuple(int(size) for size in random.integers(2, 6, random.integers(1, 3)))
     base = _two(random, arms, tolerance)
     base[:, 0] -= random.uniform(0.0, 0.2)
-    return World(
+    return ToleranceWorld(
         layout=tuple(("category", size) for size in sizes),
         table=_by_category(random, base, sizes, 0.03),
         laws=(_bernoulli, _cost_noise(random)),
@@ -321,7 +321,7 @@ def _successes(random: Random) -> World:
     )
 
 
-def _edge(random: Random) -> World:
+def _edge(random: Random) -> ToleranceWorld:
     """Arms behind the best by half to one and a half tolerances; the further, the cheaper."""
     arms, tolerance = _number_of_arms(random, 4, 7), float(random.uniform(0.03, 0.05))
     size = int(random.integers(2, 5))
@@ -329,7 +329,7 @@ def _edge(random: Random) -> World:
     gaps[np.arange(size), random.integers(0, arms, size)] = 0.0
     saved = 0.3 * gaps / tolerance + random.uniform(0.0, 0.15, gaps.shape)
     best = random.uniform(0.6, 0.9, (size, 1))
-    return World(
+    return ToleranceWorld(
         layout=(("category", size),),
         table=np.stack([best - gaps, 0.3 + saved], axis=-1),
         laws=(_gaussian(random.uniform(0.05, 0.15)), _cost_noise(random)),
@@ -337,11 +337,11 @@ def _edge(random: Random) -> World:
     )
 
 
-def _smooth(random: Random) -> World:
+def _smooth(random: Random) -> ToleranceWorld:
     """Smooth functions of two numbers."""
     arms, tolerance = _number_of_arms(random, 3, 6), _tolerance(random)
     table = _two(random, arms, tolerance)
-    return World(
+    return ToleranceWorld(
         layout=(_NUMBER, _NUMBER),
         table=table,
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -351,12 +351,12 @@ def _smooth(random: Random) -> World:
     )
 
 
-def _interactions(random: Random) -> World:
+def _interactions(random: Random) -> ToleranceWorld:
     """One or two numbers, whose effect differs between the values of a category."""
     arms, tolerance = _number_of_arms(random), _tolerance(random)
     size, numbers = int(random.integers(3, 6)), int(random.integers(1, 3))
     table = _by_category(random, _two(random, arms, tolerance), (size,), 0.03)
-    return World(
+    return ToleranceWorld(
         layout=(*(_NUMBER,) * numbers, ("category", size)),
         table=table,
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -366,7 +366,7 @@ def _interactions(random: Random) -> World:
     )
 
 
-def _many_arms(random: Random) -> World:
+def _many_arms(random: Random) -> ToleranceWorld:
     """15 to 30 arms and a small context: one category or one number."""
     arms, tolerance = _number_of_arms(random, 15, 30), _tolerance(random)
     base = _two(random, arms, tolerance)
@@ -374,13 +374,13 @@ def _many_arms(random: Random) -> World:
     if random.random() < 0.5:
         size = int(random.integers(2, 4))
         table = _by_category(random, base, (size,), 0.03)
-        return World((("category", size),), table, laws, (tolerance, 0.0))
+        return ToleranceWorld((("category", size),), table, laws, (tolerance, 0.0))
     waves = _cosines(random, 2 * arms, 1)
     swings = _swings(random, base, 0.01, 0.08)
-    return World((_NUMBER,), base, laws, (tolerance, 0.0), waves=waves, swings=swings)
+    return ToleranceWorld((_NUMBER,), base, laws, (tolerance, 0.0), waves=waves, swings=swings)
 
 
-def _winner(random: Random) -> World:
+def _winner(random: Random) -> ToleranceWorld:
     """A clear winner in the first objective, and bad arms, most of which are cheap."""
     arms, size = _number_of_arms(random), int(random.integers(2, 5))
     winner = int(random.integers(arms))
@@ -389,7 +389,7 @@ def _winner(random: Random) -> World:
     thrift = np.broadcast_to(random.uniform(0.2, 0.98, arms), quality.shape).copy()
     thrift[:, winner] = random.uniform(0.3, 0.6)
     table = np.stack([quality, thrift], axis=-1)
-    return World(
+    return ToleranceWorld(
         layout=(("category", size), _NUMBER),
         table=table,
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -399,7 +399,7 @@ def _winner(random: Random) -> World:
     )
 
 
-def _heavy_tails(random: Random) -> World:
+def _heavy_tails(random: Random) -> ToleranceWorld:
     """Costs with heavy tails; quality that is 0 in the 1 to 5 % of plays that fail."""
     arms, tolerance = _number_of_arms(random), _tolerance(random)
     size = int(random.integers(2, 5))
@@ -414,7 +414,7 @@ def _heavy_tails(random: Random) -> World:
     )
     thrift = _thrift(random, quality[..., 0].mean(axis=0), most)
     thrift = np.maximum(thrift * random.uniform(0.97, 1.0, (size, 1)), 1.0 - most)
-    return World(
+    return ToleranceWorld(
         layout=(("category", size),),
         table=np.stack([(1.0 - chance) * quality[..., 0], thrift], axis=-1),
         laws=(_failing(chance, random.uniform(0.05, 0.15)), law),
@@ -422,7 +422,7 @@ def _heavy_tails(random: Random) -> World:
     )
 
 
-def _quiet(random: Random) -> World:
+def _quiet(random: Random) -> ToleranceWorld:
     """As `categories` or `interactions`, with noise of at most 0.001; none in a third of worlds."""
     world = (_categories if random.random() < 0.5 else _interactions)(random)
     silent = random.random() < 1.0 / 3.0
@@ -430,19 +430,21 @@ def _quiet(random: Random) -> World:
     return replace(world, laws=(law, law))
 
 
-def _no_context(random: Random) -> World:
+def _no_context(random: Random) -> ToleranceWorld:
     """No context; the first objective is Bernoulli in half of the worlds."""
     arms, tolerance = _number_of_arms(random), _tolerance(random)
     law = _bernoulli if random.random() < 0.5 else _noise(random, arms)
-    return World((), _two(random, arms, tolerance), (law, _cost_noise(random)), (tolerance, 0.0))
+    return ToleranceWorld(
+        (), _two(random, arms, tolerance), (law, _cost_noise(random)), (tolerance, 0.0)
+    )
 
 
-def _steps(random: Random) -> World:
+def _steps(random: Random) -> ToleranceWorld:
     """Means that are constant between jumps in two numbers: no smooth function fits."""
     arms, tolerance = _number_of_arms(random, 3, 6), _tolerance(random)
     cuts = tuple(np.sort(random.uniform(0.1, 0.9, random.integers(1, 4))) for _ in range(2))
     sizes = (len(cuts[0]) + 1, len(cuts[1]) + 1)
-    return World(
+    return ToleranceWorld(
         layout=(_NUMBER, _NUMBER),
         table=_by_category(random, _two(random, arms, tolerance), sizes, 0.08),
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -451,13 +453,13 @@ def _steps(random: Random) -> World:
     )
 
 
-def _sparse(random: Random) -> World:
+def _sparse(random: Random) -> ToleranceWorld:
     """Eight numbers, three of which matter."""
     arms, tolerance = _number_of_arms(random, 3, 6), _tolerance(random)
     read = np.sort(random.permutation(8)[:3])
     waves = _cosines(random, 2 * arms, 3)
     table = _two(random, arms, tolerance)
-    return World(
+    return ToleranceWorld(
         layout=(_NUMBER,) * 8,
         table=table,
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -467,7 +469,7 @@ def _sparse(random: Random) -> World:
     )
 
 
-def _three(random: Random) -> World:
+def _three(random: Random) -> ToleranceWorld:
     """Three objectives, with a tolerance for the first two; a number and a category."""
     arms, size = _number_of_arms(random), int(random.integers(2, 5))
     tolerances = (_tolerance(random), _tolerance(random), 0.0)
@@ -475,7 +477,7 @@ def _three(random: Random) -> World:
     second = _qualities(random, arms, tolerances[1])
     base = np.stack([first, second, _thrift(random, first + second)], axis=-1)
     table = _by_category(random, base, (size,), 0.02)
-    return World(
+    return ToleranceWorld(
         layout=(_NUMBER, ("category", size)),
         table=table,
         laws=(_noise(random, arms), _noise(random, arms), _cost_noise(random)),
@@ -485,7 +487,7 @@ def _three(random: Random) -> World:
     )
 
 
-def _wide(random: Random) -> World:
+def _wide(random: Random) -> ToleranceWorld:
     """As `categories` or `smooth`, with ranges that are declared ten times too wide."""
     world = (_categories if random.random() < 0.5 else _smooth)(random)
     width = 0.1
@@ -499,7 +501,7 @@ def _wide(random: Random) -> World:
     )
 
 
-def _clicks(random: Random) -> World:
+def _clicks(random: Random) -> ToleranceWorld:
     """Clicks of 1 to 5 % with a tolerance of a tenth of the best rate; cost is independent."""
     arms, size = _number_of_arms(random, 4, 8), int(random.integers(1, 4))
     best = float(random.uniform(0.01, 0.05))
@@ -509,7 +511,7 @@ def _clicks(random: Random) -> World:
     rates = best * share * random.uniform(0.7, 1.0, (*shape, 1))
     rates *= best / rates.max()
     thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), rates.shape)
-    return World(
+    return ToleranceWorld(
         layout=() if size == 1 else (("category", size),),
         table=np.stack([rates, thrift], axis=-1),
         laws=(_bernoulli, _cost_noise(random)),
@@ -517,7 +519,7 @@ def _clicks(random: Random) -> World:
     )
 
 
-def _dear(random: Random) -> World:
+def _dear(random: Random) -> ToleranceWorld:
     """Quality that rises with the price, step by step: the best arm is the dearest."""
     arms, size = _number_of_arms(random, 4), int(random.integers(2, 5))
     steps = np.cumsum(random.uniform(0.2, 1.0, (2, arms)), axis=1)
@@ -528,7 +530,7 @@ def _dear(random: Random) -> World:
     base = np.stack([quality, thrift], axis=-1)[order]
     table = np.broadcast_to(base, (size, arms, 2)).copy()
     table[..., 0] += random.uniform(-0.1, 0.1, (size, 1))
-    return World(
+    return ToleranceWorld(
         layout=(("category", size),),
         table=table,
         laws=(_noise(random, arms), _cost_noise(random)),
@@ -536,7 +538,7 @@ def _dear(random: Random) -> World:
     )
 
 
-def _revenue(random: Random) -> World:
+def _revenue(random: Random) -> ToleranceWorld:
     """Revenue: 0 but for 2 to 10 % of plays, then lognormal; a tolerance of a tenth of the best."""
     arms, size = _number_of_arms(random), int(random.integers(1, 4))
     amount = float(random.uniform(0.1, 0.3))
@@ -547,7 +549,7 @@ def _revenue(random: Random) -> World:
     means = best * share * random.uniform(0.7, 1.0, (*shape, 1))
     means *= best / means.max()
     thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), means.shape)
-    return World(
+    return ToleranceWorld(
         layout=() if size == 1 else (("category", size),),
         table=np.stack([means, thrift], axis=-1),
         laws=(_purchases(amount, random.uniform(0.3, 0.8)), _cost_noise(random)),
@@ -555,7 +557,7 @@ def _revenue(random: Random) -> World:
     )
 
 
-KINDS: dict[str, Callable[[Random], World]] = {
+KINDS: dict[str, Callable[[Random], ToleranceWorld]] = {
     "categories": _categories,
     "bernoulli": _successes,
     "edge": _edge,

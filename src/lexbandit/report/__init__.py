@@ -1,5 +1,5 @@
 """The report of a results folder: one page to read, and its figures as SVG and PNG."""
 
-from lexbandit.report.writing import write_report
+from lexbandit.report.page import write_report
 
 __all__ = ["write_report"]

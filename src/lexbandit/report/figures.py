@@ -1,22 +1,41 @@
 """The figures of a study, each with a title, a caption that says what to see, and its panels."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from lexbandit.report import bounds
-from lexbandit.report.drawing import line_panel
-from lexbandit.report.layout import Axis, Figure, Line, Row
-from lexbandit.report.maps import map_figure
-from lexbandit.report.numbers import growth_exponent, number_text, thinned
-from lexbandit.report.results import Curve, Measure, StudyResults, final
-from lexbandit.report.style import Look, leading, looks_of, policy_name
-from lexbandit.report.trade_off import trade_off
-from lexbandit.report.words import band_text, faint_text, objective_phrase, objective_title
+from lexbandit.checks import Booleans, Integers
+from lexbandit.errors import InvalidInput
+from lexbandit.report.charts import (
+    Axis,
+    ChartPanel,
+    Figure,
+    Line,
+    Row,
+    labelled_panel,
+    line_panel,
+    map_panel,
+    path_panel,
+)
+from lexbandit.report.numbers import growth_exponent, number_text, percent_text, thinned
+from lexbandit.report.results import (
+    MeanCurve,
+    Measure,
+    StudyResults,
+    band_text,
+    faint_text,
+    final,
+    objective_phrase,
+    objective_title,
+)
+from lexbandit.report.style import Look, leading, looks_of, many, of_the_paper, policy_name
+from lexbandit.theory import MocMabTheory
 
 _MOST_POINTS = 70
-_REFERENCE = Look("reference", "#7F7F7F", (2, 3), "stroke", 1.5)
+_REFERENCE = Look("#7F7F7F", (2, 3), "stroke", 1.5)
 
 
 def figures_of(study: StudyResults) -> Iterator[Figure]:
@@ -112,7 +131,7 @@ def growth(study: StudyResults) -> Figure | None:
     """Return regret on log-log axes, with fitted exponents beside the theorem's."""
     if not study.has_regret:
         return None
-    theory = bounds.theory_of(study)
+    theory = theory_of(study)
     looks = looks_of(study.policies)
     named = leading(study.policies)
     panels = []
@@ -155,8 +174,8 @@ def growth(study: StudyResults) -> Figure | None:
     caption = (
         "A straight line of slope p means regret growing as t^p; an exponent below 1 means that "
         "the policy learns. Exponents are least-squares slopes over the last decade of rounds. "
-        + bounds.exponent_text(theory)
-        + bounds.period_text(study)
+        + exponent_text(theory)
+        + period_text(study)
         + " Where regret is not positive there is no logarithm, and no line."
         + faint_text(study)
     )
@@ -165,12 +184,12 @@ def growth(study: StudyResults) -> Figure | None:
 
 def theorem_bounds(study: StudyResults) -> Figure | None:
     """Return MOC-MAB at scale 1 under the bounds of Theorem 1."""
-    theory = bounds.theory_of(study)
+    theory = theory_of(study)
     curve = next((c for c in study.of("moc-mab") if c.scale in ("1", "")), None)
     if theory is None or curve is None or curve.regret is None:
         return None
     look = looks_of(["moc-mab"])["moc-mab"]
-    bound_look = Look("bound", "#D55E00", (8, 3), "square", 2.0)
+    bound_look = Look("#D55E00", (8, 3), "square", 2.0)
     panels, ends, powers = [], [], []
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
@@ -205,7 +224,7 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
         )
     if not panels:
         return None
-    caption = bounds.caption(theory, ends, powers) + bounds.period_text(study)
+    caption = bounds_caption(theory, ends, powers) + period_text(study)
     return Figure("bounds", "Theory and practice", caption, panels)
 
 
@@ -257,15 +276,15 @@ def _maps(study: StudyResults) -> Figure | None:
     return None if made is None else Figure("maps", *made)
 
 
-def _row(x: int | str, measure: Measure, place: int, i: int) -> Row:
-    mean, half = float(measure.mean[place, i]), float(measure.half[place, i])
+def _row(x: int | str, measure: Measure, index: int, i: int) -> Row:
+    mean, half = float(measure.mean[index, i]), float(measure.half[index, i])
     row: Row = {"x": x, "y": mean}
     return row | ({"low": mean - half, "high": mean + half} if np.isfinite(half) else {})
 
 
-def _rows(curve: Curve, measure: Measure, i: int, *, logarithmic: bool) -> list[Row]:
-    places = thinned(curve.t, _MOST_POINTS, logarithmic=logarithmic)
-    return [_row(int(curve.t[place]), measure, int(place), i) for place in places]
+def _rows(curve: MeanCurve, measure: Measure, i: int, *, logarithmic: bool) -> list[Row]:
+    indices = thinned(curve.t, _MOST_POINTS, logarithmic=logarithmic)
+    return [_row(int(curve.t[index]), measure, int(index), i) for index in indices]
 
 
 def _slope(line: Line, exponent: float) -> Line:
@@ -277,3 +296,237 @@ def _slope(line: Line, exponent: float) -> Line:
         for row in (start, last)
     ]
     return Line(f"Theorem t^{exponent:.2f}", _REFERENCE, rows)
+
+
+def map_figure(study: StudyResults) -> tuple[str, str, list[ChartPanel]] | None:
+    """Return title, caption and panels, or None where contexts are not two-dimensional."""
+    if study.maps is None:
+        return None
+    arms = [str(arm) for arm in range(study.arms)]
+    panels, findings = [], []
+    optimal = study.maps.optimal
+    if optimal is not None:
+        about = "The arm that is optimal most often in each cell."
+        panels.append(_map_panel("Optimal", optimal, arms, about))
+    for policy in leading(study.policies):
+        counts = study.maps.played.get(study.best(policy).label)
+        if counts is None:
+            continue
+        title, about = study.best(policy).name, "The most played arm in each cell"
+        if optimal is not None:
+            share = agreement(counts, optimal)
+            findings.append(f"{policy_name(policy)} {percent_text(share)}")
+            about += f": the optimal one in {percent_text(share)} of them"
+        panels.append(_map_panel(title, counts, arms, f"{about}."))
+    caption = (
+        "Each square is the context space, cut in "
+        f"{_side(study.maps.played)}; the colour and the number are the arm played most in the "
+        f"last half of the rounds, over all runs.{_arm_names(study)}"
+    )
+    if findings:
+        caption += f" Cells whose most played arm is the optimal one: {', '.join(findings)}."
+    return "Which arm where", caption, panels
+
+
+def agreement(played: Integers, optimal: Integers) -> float:
+    """Return the share of visited cells whose most played arm is the most often optimal one."""
+    seen: Booleans = (played.sum(axis=2) > 0) & (optimal.sum(axis=2) > 0)
+    same = played.argmax(axis=2) == optimal.argmax(axis=2)
+    return float((same & seen).sum() / max(1, seen.sum()))
+
+
+def _map_panel(title: str, counts: Integers, arms: list[str], about: str) -> ChartPanel:
+    rows: list[Row] = []
+    for (x, y), total in np.ndenumerate(counts.sum(axis=2)):
+        if total > 0:
+            arm = int(counts[x, y].argmax())
+            share = round(float(counts[x, y, arm] / total), 3)
+            rows.append({"x": str(x), "y": str(y), "arm": arms[arm], "share": share})
+    return map_panel(title, rows, arms, about=about, side=len(counts))
+
+
+def _side(played: dict[str, Integers]) -> str:
+    side = len(next(iter(played.values()))) if played else 0
+    return f"{side} × {side} cells"
+
+
+def _arm_names(study: StudyResults) -> str:
+    names: Any = study.frozen.get("arm_names")
+    if isinstance(names, list) and len(names) == study.arms:
+        return " Arms: " + ", ".join(f"{i} {name}" for i, name in enumerate(names)) + "."
+    return ""
+
+
+def trade_off(study: StudyResults) -> Figure | None:
+    """Return the planes of the first objective with each other one, a point a policy and scale."""
+    depth = len(study.objectives)
+    if depth < 2:
+        return None
+    regret = study.has_regret
+    what = "Regret" if regret else "Total reward"
+    corner = "lower left" if regret else "upper right"
+    caption = (
+        f"Each point is one policy at one scale factor after {study.horizon:,} rounds; the large "
+        f"mark is its best scale. Better is towards the {corner}: a point with nothing further "
+        "that way in both directions is on the Pareto front of what was tried."
+    )
+    if regret and any(final(curve.regret)[1:].min() < 0 for curve in study.curves):
+        first, second = objective_phrase(study, 0), objective_phrase(study, 1)
+        caption += (
+            f" A regret below 0 is no mistake: who gives up {first} can earn more in {second} "
+            "than the lexicographically optimal arm does."
+        )
+    panels = [_trade_off_panel(study, i, what) for i in range(1, depth)]
+    return Figure(
+        "trade-off", "The trade-off between the objectives", caption + _below_text(study), panels
+    )
+
+
+def _trade_off_panel(study: StudyResults, i: int, what: str) -> ChartPanel:
+    first, other = objective_phrase(study, 0), objective_phrase(study, i)
+    crowd = many(study.policies)
+    lines = _trade_off_lines(study, i)
+    axes = [Axis(f"{what} in {name}") for name in (first, other)]
+    title = f"{what} in two objectives" if i == 1 else f"{what} in {first} and in {other}"
+    about = f"{what} in {other} against {what.lower()} in {first}, by policy and scale."
+    if not crowd:
+        return path_panel(title, lines, *axes, about=about)
+    bent = [
+        _bent(axis, [row[k] for line in lines for row in line.rows])
+        for axis, k in zip(axes, "xy", strict=True)
+    ]
+    return labelled_panel(title, lines, *bent, below=_corner(study), about=about)
+
+
+def _trade_off_lines(study: StudyResults, i: int) -> list[Line]:
+    looks = looks_of(study.policies)
+    lines = []
+    for policy in study.policies:
+        best = study.best(policy)
+        rows: list[Row] = []
+        for order, curve in enumerate(study.of(policy)):
+            ends = final(curve.measure(regret=study.has_regret))
+            rows.append(
+                {"x": float(ends[0]), "y": float(ends[i]), "best": curve.label == best.label}
+                | {"order": order, "text": curve.scale or "none"}
+            )
+        lines.append(Line(policy_name(policy), looks[policy], rows))
+    return lines
+
+
+def _bent(axis: Axis, values: list[float]) -> Axis:
+    """Return a logarithmic axis, linear around 0, where values of very different size meet."""
+    largest = max(map(abs, values)) or 1.0
+    constant = 10.0 ** math.floor(math.log10(largest / 100))
+    return Axis(f"{axis.title} (log, linear near 0)", "symlog", constant=constant)
+
+
+def _corner(study: StudyResults) -> tuple[float, float] | None:
+    """Return the least regrets of the paper's algorithms, each at its best scale factor."""
+    paper = [final(study.best(p).regret) for p in study.policies if of_the_paper(p)]
+    if not study.has_regret or not paper or len(study.objectives) != 2:
+        return None
+    return min(float(end[0]) for end in paper), min(float(end[1]) for end in paper)
+
+
+def _below_text(study: StudyResults) -> str:
+    """Return who is below every algorithm of the paper in both objectives."""
+    rows = study.summary.get("against_paper") or []
+    if not rows or not many(study.policies) or _corner(study) is None:
+        return ""
+    found = [policy_name(row["policy"]) for row in rows if row["beats_all"]]
+    text = " Tinted: below every algorithm of the paper in both objectives, each at its best scale."
+    return text + (f" There: {', '.join(found)}." if found else " Nobody is there.")
+
+
+def theory_of(study: StudyResults) -> MocMabTheory | None:
+    """Return Theorems 1 and 2 for the study's problem, None if its dimension is not recorded.
+
+    For more than two objectives it is what docs/theory.md proves.
+    """
+    given = _parameters(study)
+    dimension = given.get("dimension")
+    if dimension is None and study.maps is not None:
+        dimension = 2
+    if dimension is None or study.arms < 1 or "moc-mab" not in study.policies:
+        return None
+    chosen = {k: given[k] for k in ("L", "alpha", "beta", "lam", "cells_per_side") if given.get(k)}
+    try:
+        return MocMabTheory(
+            arms=study.arms,
+            objectives=len(study.objectives),
+            dimension=int(dimension),
+            horizon=study.horizon,
+            **chosen,
+        )
+    except (InvalidInput, TypeError, ValueError):
+        return None  # a study may give its policies parameters outside the theorem's
+
+
+def _parameters(study: StudyResults) -> dict[str, Any]:
+    """Return what the frozen study says of MOC-MAB's parameters, wherever it says so."""
+    found: dict[str, Any] = {}
+    frozen = study.frozen
+    environment = frozen.get("environment") or {}
+    for table in (environment, environment.get("parameters"), frozen, frozen.get("parameters")):
+        found |= table if isinstance(table, dict) else {}
+    ours = [entry.parameters for entry in study.entries if entry.policy == "moc-mab"]
+    # The theorems are for scale 1; of several such points the first is the one that is drawn.
+    at_1 = [entry for entry in ours if entry.get("scale", 1) == 1]
+    return found | next(iter(at_1 or ours), {})
+
+
+def period_text(study: StudyResults) -> str:
+    """Return what the theorems are called where the time is one of the features."""
+    environment = study.frozen.get("environment") or {}
+    if environment.get("name") != "periodic":
+        return ""
+    return (
+        " The time is the last of the features, so this is the paper's corollary for rewards with "
+        "a period: the theorem with one feature more."
+    )
+
+
+def exponent_text(theory: MocMabTheory | None) -> str:
+    """Return what Theorem 2 says of the exponent."""
+    if theory is None:
+        return "The study does not record what the theorem's exponent needs."
+    a, d = theory.alpha, theory.dimension
+    return (
+        f"Theorem 2 promises MOC-MAB at most (2α+d)/(3α+d) = {theory.exponent:.2f} "
+        f"(α = {a:g}, d = {d}) at scale 1: the dotted grey line "
+        "grows so from where MOC-MAB was a decade before the end."
+    )
+
+
+def _gains(theory: MocMabTheory) -> str:
+    more = " and an arm gains in an objective at most λ times what it loses in one before"
+    return more if theory.objectives > 2 else ""
+
+
+def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -> str:
+    """Return the bounds_caption of the bounds' figure, honest about what a bound is worth."""
+    final = theory.high_probability(theory.horizon)
+    text = (
+        "MOC-MAB at scale 1, for which the theorem is. Where the means really vary by at most "
+        f"L‖x − x'‖^α{_gains(theory)}, the regret stays under the dashed line at every round with "
+        f"probability at least 1 − 1/T. It ends at {', '.join(ends)}. "
+        f"Parameters: m = {theory.m}, v = {theory.margin:.3f}, A = {theory.A:.1f}, "
+        f"L = {theory.L:g}, α = {theory.alpha:g}, β = {theory.beta:g}, "
+        f"λ = {theory.lam:g}, largest gaps 1."
+    )
+    trivial = [str(i + 1) for i, e in enumerate(final) if e >= theory.horizon]
+    if trivial:
+        every = "both objectives" if theory.objectives == 2 else "every objective"
+        some = f"objective{'s' if len(trivial) > 1 else ''} {' and '.join(trivial)}"
+        which = every if len(trivial) == theory.objectives else some
+        text += (
+            f" At T = {number_text(theory.horizon)} the bound is still above t itself for {which}, "
+            "which no regret can exceed: its worth is the rate, not the number."
+        )
+    if any(power > theory.exponent + 0.005 for power in powers):
+        text += (
+            f" A fitted exponent above {theory.exponent:.2f} does not contradict the theorem: its "
+            "constants are large, and at this horizon MOC-MAB at scale 1 is still exploring."
+        )
+    return text

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from lexbandit.bench.series import log_log_fit
 from lexbandit.checks import Floats, Integers
 
 # Student's t at 97.5 % for 1 to 12 degrees of freedom; beyond, the expansion below has 4 digits.
@@ -42,8 +43,8 @@ def growth_exponent(t: Integers, regret: Floats) -> float | None:
     used = (t >= t[-1] / 10) & (regret > 0) & np.isfinite(regret)
     if used.sum() < 3 or not used[-1]:
         return None
-    x, y = np.log(t[used]), np.log(regret[used])
-    return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    slope, _ = log_log_fit(t[used].tolist(), regret[used].tolist())
+    return slope
 
 
 def thinned(t: Integers, most: int, *, logarithmic: bool) -> Integers:

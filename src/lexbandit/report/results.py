@@ -1,11 +1,18 @@
 """What a results folder holds, as the report sees it: studies and their curves over runs."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from lexbandit.bench.results import load_maps, load_runs, studies_in
 from lexbandit.checks import Floats, Integers
-from lexbandit.report.style import in_order, policy_name
+from lexbandit.errors import InvalidInput
+from lexbandit.report.numbers import ratio_text, student_factor
+from lexbandit.report.style import in_order, leading, policy_name
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Curve:
+class MeanCurve:
     """One policy at one grid point, over time."""
 
     policy: str
@@ -57,7 +64,7 @@ class ArmMap:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReportedPolicy:
     """One policy at one grid point: `policy` is what it is called, `name` what it is."""
 
     policy: str
@@ -73,7 +80,7 @@ class StudyResults:
     key: str
     frozen: dict[str, Any]
     summary: dict[str, Any]
-    curves: list[Curve]
+    curves: list[MeanCurve]
     arms: int
     maps: ArmMap | None = None
 
@@ -131,12 +138,12 @@ class StudyResults:
         return self.has_regret and self.key not in ("2", "3")
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ReportedPolicy]:
         """What was run: one entry for each policy and grid point."""
         own = ("policy", "label", "name", "parameters")
         return [
             # In folders of version 0.1.0 the parameters stand beside the names.
-            Entry(
+            ReportedPolicy(
                 policy=str(entry.get("policy")),
                 label=str(entry.get("label")),
                 name=str(entry.get("name", entry.get("policy"))),
@@ -146,11 +153,11 @@ class StudyResults:
             for entry in self.frozen.get("policies") or []
         ]
 
-    def of(self, policy: str) -> list[Curve]:
+    def of(self, policy: str) -> list[MeanCurve]:
         """Return a policy's curves, one a grid point."""
         return [curve for curve in self.curves if curve.policy == policy]
 
-    def best(self, policy: str) -> Curve:
+    def best(self, policy: str) -> MeanCurve:
         """Return a policy's curve at its best scale, by the summary's word if it has one."""
         curves = self.of(policy)
         word = "by_regret" if self.shows_regret else "by_reward"
@@ -163,7 +170,7 @@ class StudyResults:
             return min(curves, key=lambda curve: final(curve.regret)[0])
         return max(curves, key=lambda curve: final(curve.reward)[0])
 
-    def ranked(self) -> list[Curve]:
+    def ranked(self) -> list[MeanCurve]:
         """Return each policy's best curve, the best in the dominant objective first."""
         best = [self.best(policy) for policy in self.policies]
         if self.shows_regret:
@@ -187,3 +194,188 @@ def final(measure: Measure | None) -> Floats:
     assert measure is not None
     last: Floats = measure.mean[-1]
     return last
+
+
+def read_results(directory: Path) -> Results:
+    """Read what a results folder holds: studies, finished runs, maps, summary."""
+    if not directory.is_dir():
+        raise InvalidInput(f"{directory} is not a folder; a report needs a results folder.")
+    runs = load_runs(directory)
+    if runs.is_empty():
+        raise InvalidInput(
+            f"{directory} holds no finished run: a report needs study-NAME.json and "
+            "runs/NAME-*.parquet, as `lexbandit reproduce` and `lexbandit run` write them."
+        )
+    maps = load_maps(directory)
+    summary = _read_summary(directory / "summary.json")
+    studies = []
+    for frozen in studies_in(directory):
+        name = str(frozen["name"])
+        mine = runs.filter(pl.col("study") == name)
+        if not mine.is_empty():
+            studies.append(_read_study(frozen, summary, mine, maps.filter(pl.col("study") == name)))
+    studies.sort(key=lambda study: (study.experiment is None, study.experiment or 0, study.slug))
+    return Results(
+        directory=directory,
+        studies=studies,
+        claims=list(summary.get("claims", [])),
+        series=dict(summary.get("series", {})),
+        versions=dict(summary.get("versions") or studies[0].frozen.get("versions") or {}),
+    )
+
+
+def _read_summary(path: Path) -> dict[str, Any]:
+    """Return the summary; a folder of a user's own study may have none."""
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path} must hold a JSON object, got {type(found).__name__}.")
+    return found
+
+
+def _read_study(
+    frozen: dict[str, Any], summary: dict[str, Any], runs: pl.DataFrame, maps: pl.DataFrame
+) -> StudyResults:
+    name = str(frozen["name"])
+    key = str(frozen.get("paper") or name)
+    word = summary.get("experiments", {}).get(key) or summary.get("studies", {}).get(name)
+    results = StudyResults(
+        key=key,
+        frozen=frozen,
+        summary=word or {},
+        curves=_mean_curves(runs),
+        arms=int(runs["arm_share"].list.len().max() or 0),  # type: ignore[arg-type]
+    )
+    best = [results.best(policy).label for policy in results.policies]
+    return replace(results, maps=_read_maps(maps, best, results.arms))
+
+
+def _mean_curves(frame: pl.DataFrame) -> list[MeanCurve]:
+    depth = int(frame["reward"].list.len().max() or 1)  # type: ignore[arg-type]
+    columns: list[pl.Expr] = []
+    for name in ("regret", "reward", "tolerance_regret"):
+        for i in range(depth):
+            value = pl.col(name).cast(pl.List(pl.Float64)).list.get(i, null_on_oob=True)
+            columns += [
+                value.mean().alias(f"{name}{i}"),
+                (value.std() / value.count().sqrt()).alias(f"{name}{i}_error"),
+            ]
+    pareto = pl.col("pareto_regret").cast(pl.Float64)
+    means = (
+        frame.group_by("label", "policy", "scale", "t", maintain_order=True)
+        .agg(
+            pl.len().alias("runs"),
+            pl.col("seconds", "state_bytes").mean(),
+            pareto.mean().alias("pareto_regret0"),
+            (pareto.std() / pareto.count().sqrt()).alias("pareto_regret0_error"),
+            *columns,
+        )
+        .sort("t", maintain_order=True)
+    )
+    return [_mean_curve(rows, depth) for rows in means.partition_by("label", maintain_order=True)]
+
+
+def _mean_curve(rows: pl.DataFrame, depth: int) -> MeanCurve:
+    runs = int(rows["runs"][0])
+
+    def measure(name: str, depth: int) -> Measure | None:
+        mean = rows.select(f"{name}{i}" for i in range(depth)).to_numpy().astype(np.float64)
+        error = rows.select(f"{name}{i}_error" for i in range(depth)).to_numpy()
+        if not np.isfinite(mean).all():
+            return None
+        return Measure(mean, error.astype(np.float64) * student_factor(runs))
+
+    reward = measure("reward", depth)
+    if reward is None:
+        raise InvalidInput(f"the runs of {rows['label'][0]} have checkpoints without rewards.")
+    return MeanCurve(
+        policy=str(rows["policy"][0]),
+        scale=ratio_text(rows["scale"][0]),
+        label=str(rows["label"][0]),
+        runs=runs,
+        t=rows["t"].to_numpy().astype(np.int64),
+        reward=reward,
+        regret=measure("regret", depth),
+        pareto_regret=measure("pareto_regret", 1),
+        tolerance_regret=measure("tolerance_regret", depth),
+        seconds=float(rows["seconds"][-1] or 0.0),
+        state_bytes=rows["state_bytes"][-1],
+    )
+
+
+def _read_maps(frame: pl.DataFrame, labels: list[str], arms: int) -> ArmMap | None:
+    frame = frame.filter(pl.col("label").is_in(labels))
+    if frame.is_empty():
+        return None
+    side = 1 + int(frame.select(pl.max_horizontal(pl.max("x"), pl.max("y"))).item() or 0)
+    played: dict[str, Integers] = {}
+    optimal: Integers | None = None
+    for rows in frame.partition_by("label", maintain_order=True):
+        played[str(rows["label"][0])] = _counts(rows, "played", side, arms)
+        if optimal is None and rows["optimal"].null_count() == 0:
+            optimal = _counts(rows, "optimal", side, arms)
+    return ArmMap(played, optimal)
+
+
+def _counts(rows: pl.DataFrame, column: str, side: int, arms: int) -> Integers:
+    total = np.zeros((side, side, arms), np.int64)
+    counts = rows[column].cast(pl.List(pl.Int64)).list.to_array(arms).to_numpy()
+    np.add.at(total, (rows["x"].to_numpy(), rows["y"].to_numpy()), counts)
+    return total
+
+
+# The paper's own words for objectives that have no other name.
+_RANKS = ("dominant", "non-dominant")
+
+
+def objective_title(study: StudyResults, i: int) -> str:
+    """Return the title of an objective's panel."""
+    name = study.objectives[i]
+    if name in _RANKS:
+        return f"{name.capitalize()} objective"
+    rank = "dominant objective" if i == 0 else f"objective {i + 1}"
+    return f"{name[:1].upper()}{name[1:]} ({rank})"
+
+
+def objective_phrase(study: StudyResults, i: int) -> str:
+    """Return an objective as it stands after "in"."""
+    name = study.objectives[i]
+    return f"the {name} objective" if name in _RANKS else name
+
+
+def band_text(study: StudyResults) -> str:
+    """Return what the bands are."""
+    if study.runs < 2:
+        return "One run: no band."
+    return f"Bands: 95 % confidence intervals of the mean over {study.runs} runs (Student's t)."
+
+
+def faint_text(study: StudyResults) -> str:
+    """Return what the lines without names are, if there are any."""
+    faint = [p for p in study.policies if p not in leading(study.policies)]
+    if not faint:
+        return ""
+    return f" Thin and grey, as far as they are in the panel: {', '.join(map(policy_name, faint))}."
+
+
+def data_text(study: StudyResults) -> str | None:
+    """Return a warning where the data are a stand-in for real ones."""
+    environment = study.frozen.get("environment") or {}
+    given = environment.get("parameters") or {}
+    stand_in = environment.get("name") == "display-advertising" and not given.get("path")
+    if stand_in or study.frozen.get("data") == "synthetic":
+        return (
+            "Synthetic data: made up in the format of Yahoo! R6A with a planted click model, "
+            "since the real files may not be redistributed. The numbers say nothing about Yahoo!."
+        )
+    return None
+
+
+def full_title(study: StudyResults) -> str:
+    """Return the study's title, with a word on synthetic data where they stand for real ones."""
+    said = data_text(study) is None or "synthetic" in study.title
+    return study.title if said else f"{study.title} (synthetic data)"

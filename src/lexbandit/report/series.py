@@ -4,14 +4,23 @@ import math
 from html import escape
 from typing import Any
 
-from lexbandit.report.drawing import heat_panel, line_panel
-from lexbandit.report.frontier import frontier_figures, frontier_table
-from lexbandit.report.layout import Axis, Figure, Line, Panel, Row
+from lexbandit.report.charts import (
+    Axis,
+    ChartPanel,
+    Figure,
+    Line,
+    Row,
+    frontier_panel,
+    heat_panel,
+    legend_panel,
+    line_panel,
+    padded,
+)
 from lexbandit.report.numbers import number_text, student_factor
-from lexbandit.report.style import in_order, looks_of, policy_name
+from lexbandit.report.style import GREY, Look, in_order, looks_of, policy_name
 from lexbandit.report.tables import table
 
-Told = dict[str, Any]
+Numbers = dict[str, Any]
 
 # How much of the colours is for differences among good policies: the more, the larger this is.
 _BEND = 50.0
@@ -24,13 +33,13 @@ _TITLES = {
 }
 
 
-def series_title(name: str, series: Told) -> str:
+def series_title(name: str, series: Numbers) -> str:
     """Return the heading of a series: its kind, and its name where that says more."""
     title = _TITLES[series["kind"]]
     return title if name == series["kind"] else f"{title}: {name}"
 
 
-def series_figures(name: str, series: Told) -> list[Figure]:
+def series_figures(name: str, series: Numbers) -> list[Figure]:
     """Return the joint figures of a series."""
     if series["kind"] == "frontier":
         return frontier_figures(name, series)
@@ -39,14 +48,14 @@ def series_figures(name: str, series: Told) -> list[Figure]:
     return [Figure(f"series-{name}", "Regret by situation and policy", *_which(series))]
 
 
-def series_table(series: Told) -> str:
+def series_table(series: Numbers) -> str:
     """Return the joint table of a series."""
     if series["kind"] == "frontier":
         return frontier_table(series)
     return _exponents(series) if series["kind"] == "growth" else _advice(series)
 
 
-def _growth(series: Told) -> tuple[str, list[Panel]]:
+def _growth(series: Numbers) -> tuple[str, list[ChartPanel]]:
     names = list(series["lines"])
     looks = looks_of(in_order(names))
     panels = []
@@ -93,7 +102,7 @@ def _point(horizon: int, mean: float, error: float | None, runs: int) -> Row:
     return row | {"low": max(mean - half, mean / 100), "high": mean + half}
 
 
-def _exponents(series: Told) -> str:
+def _exponents(series: Numbers) -> str:
     heads = ["Policy", "Objective", "Regret at the largest T", "Fitted exponent"]
     heads += ["Between the last two T", "Proved, up to logarithms"]
     rows = []
@@ -118,22 +127,24 @@ def _with_error(value: float | None, error: float | None) -> str:
     return text if error is None else f"{text} <small>± {error:.3f}</small>"
 
 
-def _which(series: Told) -> tuple[str, list[Panel]]:
+def _which(series: Numbers) -> tuple[str, list[ChartPanel]]:
     situations = series["situations"]
-    across = in_order([p for place in situations for p in place["policies"] if p != "oracle"])
-    depth = max(len(place["objectives"]) for place in situations)
+    across = in_order(
+        [p for situation in situations for p in situation["policies"] if p != "oracle"]
+    )
+    depth = max(len(situation["objectives"]) for situation in situations)
     panels = []
     for i in range(depth):
-        places = [place for place in situations if len(place["objectives"]) > i]
-        rows = [row for place in places for row in _cells(place, i)]
+        shown = [situation for situation in situations if len(situation["objectives"]) > i]
+        rows = [row for situation in shown for row in _cells(situation, i)]
         panels.append(
             heat_panel(
                 f"Objective {i + 1}: regret per 1,000 rounds",
                 rows,
                 [policy_name(policy) for policy in across],
-                [place["label"] for place in places],
+                [situation["label"] for situation in shown],
                 about=f"Regret per 1,000 rounds by situation and policy, in objective {i + 1}: "
-                + "; ".join(f"{p['label']}: {p['lowest'][i]} is lowest" for p in places)
+                + "; ".join(f"{p['label']}: {p['lowest'][i]} is lowest" for p in shown)
                 + ".",
             )
         )
@@ -146,24 +157,24 @@ def _which(series: Told) -> tuple[str, list[Panel]]:
     return caption, panels
 
 
-def _cells(place: Told, i: int) -> list[Row]:
-    found = {p: told for p, told in place["policies"].items() if p != "oracle"}
-    ends = [told["regret"][i] for told in found.values()]
+def _cells(situation: Numbers, i: int) -> list[Row]:
+    found = {p: point for p, point in situation["policies"].items() if p != "oracle"}
+    ends = [point["regret"][i] for point in found.values()]
     low, span = min(ends), (max(ends) - min(ends)) or 1.0
     rows = []
-    for policy, told in found.items():
-        regret = told["regret"][i]
-        error = told["standard_error"]
-        half = math.nan if error is None else error[i] * student_factor(place["runs"])
+    for policy, point in found.items():
+        regret = point["regret"][i]
+        error = point["standard_error"]
+        half = math.nan if error is None else error[i] * student_factor(situation["runs"])
         rows.append(
             {
                 "x": policy_name(policy),
-                "y": place["label"],
+                "y": situation["label"],
                 "heat": math.log1p(_BEND * (regret - low) / span) / math.log1p(_BEND),
-                "text": _per_thousand(regret, place["horizon"]),
-                "error": _per_thousand(half, place["horizon"]),
-                "lowest": place["lowest"][i] == policy,
-                "unbeaten": policy in place["unbeaten"],
+                "text": _per_thousand(regret, situation["horizon"]),
+                "error": _per_thousand(half, situation["horizon"]),
+                "lowest": situation["lowest"][i] == policy,
+                "unbeaten": policy in situation["unbeaten"],
             }
         )
     return rows
@@ -183,18 +194,213 @@ def _per_thousand(regret: float, horizon: int) -> str:
     return text.replace("-", "−")
 
 
-def _advice(series: Told) -> str:
+def _advice(series: Numbers) -> str:
     heads = ["Situation", "Rounds", "Lowest in each objective", "Nobody below in every objective"]
     rows = []
-    for place in series["situations"]:
+    for situation in series["situations"]:
         lowest = [
             f"{objective}: {policy_name(policy)}"
-            for objective, policy in zip(place["objectives"], place["lowest"], strict=True)
+            for objective, policy in zip(situation["objectives"], situation["lowest"], strict=True)
         ]
-        unbeaten = [policy_name(policy) for policy in place["unbeaten"]]
+        unbeaten = [policy_name(policy) for policy in situation["unbeaten"]]
         rows.append(
-            f"<tr><th scope=row>{escape(place['label'])}</th>"
-            f"<td class=number>{place['horizon']:,}</td>"
+            f"<tr><th scope=row>{escape(situation['label'])}</th>"
+            f"<td class=number>{situation['horizon']:,}</td>"
             f"<td>{escape('; '.join(lowest))}</td><td>{escape(', '.join(unbeaten))}</td></tr>"
         )
     return table(heads, rows, "results", numbers=(1,))
+
+
+_X = Axis("Loss beyond tolerance (ratio, log)", "log")
+_Y = Axis("Missed in the last objective (ratio, log)", "log")
+# Fewer runs than this say little about rare bad ones, and so does the bootstrap from them.
+_FEW = 30
+_SHORT = (Axis("loss", "log"), Axis("missed", "log"))
+
+
+def frontier_figures(name: str, series: Numbers) -> list[Figure]:
+    """Return one figure of all situations together, and one of each checkpoint by situation."""
+    looks = _looks(series)
+    floor, many = series["floor"], len(series["labels"])
+    caption = (
+        f"Each point is a policy; left and down is better. Both axes are ratios to "
+        f"{series['baseline']}, which is where the dashed lines cross, in the same runs: the "
+        f"geometric mean over {many} situation{'s' * (many > 1)}. Bars are 95 % intervals "
+        f"(bootstrap over the {min(series['runs'])} runs of each). A line joins the settings of "
+        f"one policy. Ratios under {floor:g} count as {floor:g}, and a situation counts only "
+        "where the baseline loses something."
+    )
+    if min(series["runs"]) < _FEW:
+        caption += (
+            f" With fewer than {_FEW} runs the bars are too short: a rare bad run may be in none."
+        )
+    drawn = {at["horizon"]: _lines(at["overall"], series, looks) for at in series["horizons"]}
+    limits = _limits([line for lines in drawn.values() for line in lines])
+    overall = [
+        frontier_panel(
+            f"After {horizon:,} rounds",
+            lines,
+            _X,
+            _Y,
+            limits=limits,  # the same for all, so that panels can be compared
+            about=f"Ratios after {horizon:,} rounds, overall: {_description(lines)}.",
+            small=False,
+        )
+        for horizon, lines in drawn.items()
+        if lines
+    ]
+    title = "Loss beyond tolerance against what was missed in the last objective"
+    figures = [Figure(f"series-{name}", title, caption, overall)] if overall else []
+    for at in series["horizons"]:
+        panels = _by_situation(at, series, looks)
+        if panels:
+            figures.append(
+                Figure(
+                    f"series-{name}-{at['horizon']}",
+                    f"By situation, after {at['horizon']:,} rounds",
+                    "As above, one panel a situation: across, the loss beyond tolerance; up, what "
+                    "was missed in the last objective. A situation in which the baseline loses "
+                    "nothing in one of them has no panel.",
+                    panels,
+                )
+            )
+    return figures
+
+
+def _by_situation(at: Numbers, series: Numbers, looks: dict[str, Look]) -> list[ChartPanel]:
+    panels = []
+    shown: list[Line] = []
+    for label in series["labels"]:
+        lines = _lines(at["situations"][label], series, looks)
+        if lines:
+            shown = max(shown, lines, key=len)
+            about = f"{label}, after {at['horizon']:,} rounds: {_description(lines)}."
+            panels.append(
+                frontier_panel(
+                    label, lines, *_SHORT, limits=_limits(lines), about=about, small=True
+                )
+            )
+    return [*panels, legend_panel(shown)] if panels else []
+
+
+def _limits(lines: list[Line]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the ends of both axes: all points and bars, and at least from a half to 2."""
+    rows = [row for line in lines for row in line.rows]
+    across, up = (
+        padded([0.5, 2.0, *(row[key] for row in rows for key in keys if key in row)], _X)
+        for keys in (("x", "xlow", "xhigh"), ("y", "ylow", "yhigh"))
+    )
+    return across, up
+
+
+def _looks(series: Numbers) -> dict[str, Look]:
+    """Return a look for each policy; the baseline is grey, for it is what others are beside."""
+    looks = looks_of(in_order(list(series["policies"].values())))
+    baseline = series["policies"][series["baseline"]]
+    return looks | {baseline: Look(GREY, (1, 0), "circle")}
+
+
+def _lines(points: Numbers, series: Numbers, looks: dict[str, Look]) -> list[Line]:
+    """Return a line for each policy, with a row for each of its settings."""
+    found: dict[str, list[Row]] = {}
+    for label, point in points.items():
+        if point["loss"] is not None and point["missed"] is not None:
+            row = _row(point) | {"at": label.partition("@")[2]}
+            found.setdefault(series["policies"][label], []).append(row)
+    lines = []
+    for policy, rows in found.items():
+        name = policy_name(policy)
+        for order, row in enumerate(rows):
+            row |= {"order": order, "text": _text(name, rows, order)}
+        lines.append(Line(name, looks[policy], rows))
+    return lines
+
+
+def _text(name: str, rows: list[Row], order: int) -> str:
+    """Return what stands beside a point: the policy once, and the settings at a line's two ends."""
+    if len(rows) == 1:
+        return name
+    if order == 0:
+        return f"{name.partition(' (')[0]}: {rows[0]['at']}"
+    return str(rows[order]["at"]) if order == len(rows) - 1 else ""
+
+
+def _row(point: Numbers) -> Row:
+    row: Row = {}
+    for axis, measure in (("x", "loss"), ("y", "missed")):
+        found = point[measure]
+        row[axis] = found["ratio"]
+        if found["low"] is not None:
+            row |= {f"{axis}low": found["low"], f"{axis}high": found["high"]}
+    return row
+
+
+def _description(lines: list[Line]) -> str:
+    return "; ".join(
+        f"{line.name}{' ' + row['at'] if row['at'] else ''} {row['x']:.2f} and {row['y']:.2f}"
+        for line in lines
+        for row in line.rows
+    )
+
+
+def frontier_table(series: Numbers) -> str:
+    """Return the ratios at every checkpoint, overall and, folded, by situation.
+
+    A number is bold where its interval lies below those of all other policies.
+    """
+    columns = [
+        (at["overall"], measure, f"{word}, T = {at['horizon']:,}")
+        for at in series["horizons"]
+        for measure, word in (("loss", "Loss"), ("missed", "Missed"))
+    ]
+    rows = [
+        f"<tr><th scope=row>{escape(_name(label))}</th>"
+        + "".join(f"<td class=number>{_cell(label, *column[:2])}</td>" for column in columns)
+        + "</tr>"
+        for label in series["policies"]
+    ]
+    heads = ["Policy", *(column[2] for column in columns)]
+    text = table(heads, rows, "results", numbers=range(1, len(heads)))
+    folded = "".join(_situations(at, series) for at in series["horizons"])
+    return (
+        f"{text}<p class=note>Ratios to {escape(policy_name(series['baseline']))}, geometric means "
+        f"over {len(series['labels'])} situations, with 95 % intervals. Bold: the interval is "
+        f"below that of every other policy.</p>{folded}"
+    )
+
+
+def _situations(at: Numbers, series: Numbers) -> str:
+    """Return the ratios by situation at one checkpoint, folded."""
+    rows = [
+        f"<tr><th scope=row>{escape(situation)}</th>"
+        + "".join(
+            f"<td class=number>{_plain(point['loss'])} / {_plain(point['missed'])}</td>"
+            for point in (at["situations"][situation][label] for label in series["policies"])
+        )
+        + "</tr>"
+        for situation in series["labels"]
+    ]
+    heads = ["Situation", *(_name(label) for label in series["policies"])]
+    shown = table(heads, rows, "results", numbers=range(1, len(heads)))
+    title = f"By situation, after {at['horizon']:,} rounds: loss / missed"
+    return f"<details><summary>{title}</summary>{shown}</details>"
+
+
+def _name(label: str) -> str:
+    policy, _, at = label.partition("@")
+    return f"{policy_name(policy)} · {at}" if at else policy_name(policy)
+
+
+def _plain(found: Numbers | None) -> str:
+    return "–" if found is None else f"{found['ratio']:.2f}"
+
+
+def _cell(label: str, points: Numbers, measure: str) -> str:
+    found = points[label][measure]
+    if found is None or found["low"] is None:
+        return _plain(found)
+    others = [other[measure] for name, other in points.items() if name != label and other[measure]]
+    text = _plain(found)
+    if others and all(found["high"] < other["low"] for other in others):
+        text = f"<b>{text}</b>"
+    return f"{text} <small>{found['low']:.2f}–{found['high']:.2f}</small>"

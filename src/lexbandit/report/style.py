@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from lexbandit.bench.summary import PAPER_NAMES
+
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 GREY, YELLOW = "#7F7F7F", "#F0E442"
@@ -26,7 +28,6 @@ _MANY = 10
 class Look:
     """How one policy is drawn, everywhere in the report."""
 
-    name: str
     colour: str
     dash: tuple[int, ...]
     shape: str
@@ -34,27 +35,27 @@ class Look:
 
 
 _PAPER = {
-    "moc-mab": Look("MOC-MAB", BLUE, (1, 0), "circle", 2.8),
-    "cd-ucb1": Look("CD-UCB1", VERMILLION, (8, 3), "square"),
-    "cp-ucb1": Look("CP-UCB1", GREEN, (4, 2), "triangle-up"),
-    "cs-ucb1": Look("CS-UCB1", PURPLE, (10, 3, 2, 3), "diamond"),
-    "p-ucb1": Look("P-UCB1", ORANGE, (2, 2), "triangle-down"),
-    "s-ucb1": Look("S-UCB1", SKY, (6, 2, 2, 2, 2, 2), "cross"),
+    "moc-mab": Look(BLUE, (1, 0), "circle", 2.8),
+    "cd-ucb1": Look(VERMILLION, (8, 3), "square"),
+    "cp-ucb1": Look(GREEN, (4, 2), "triangle-up"),
+    "cs-ucb1": Look(PURPLE, (10, 3, 2, 3), "diamond"),
+    "p-ucb1": Look(ORANGE, (2, 2), "triangle-down"),
+    "s-ucb1": Look(SKY, (6, 2, 2, 2, 2, 2), "cross"),
 }
 _BEYOND = {
-    "lex-linucb": Look("lex-linucb", CRIMSON, (1, 0), _STAR, 2.8),
-    "lex-thompson": Look("lex-thompson", CRIMSON, (5, 2), "cross"),
-    "staged-lex": Look("staged-lex", TEAL, (1, 0), "diamond", 2.2),
-    "lex-tree": Look("lex-tree", OLIVE, (1, 0), "triangle-up", 2.2),
+    "lex-linucb": Look(CRIMSON, (1, 0), _STAR, 2.8),
+    "lex-thompson": Look(CRIMSON, (5, 2), "cross"),
+    "staged-lex": Look(TEAL, (1, 0), "diamond", 2.2),
+    "lex-tree": Look(OLIVE, (1, 0), "triangle-up", 2.2),
 }
 # Of bandits with cost subsidy, and what people write by hand.
 _RIVALS = {
-    "cs-ts": Look("cs-ts", ORANGE, (1, 0), "triangle-up"),
-    "cs-ucb": Look("cs-ucb", BLUE, (1, 0), "square"),
-    "cs-etc": Look("cs-etc", SKY, (4, 2), "triangle-down"),
-    "pe-cs": Look("pe-cs", GREEN, (1, 0), "diamond"),
-    "sum-thompson": Look("sum-thompson", VIOLET, (1, 0), _HEXAGON),
-    "thompson": Look("thompson", OLIVE, (1, 0), "triangle-right"),
+    "cs-ts": Look(ORANGE, (1, 0), "triangle-up"),
+    "cs-ucb": Look(BLUE, (1, 0), "square"),
+    "cs-etc": Look(SKY, (4, 2), "triangle-down"),
+    "pe-cs": Look(GREEN, (1, 0), "diamond"),
+    "sum-thompson": Look(VIOLET, (1, 0), _HEXAGON),
+    "thompson": Look(OLIVE, (1, 0), "triangle-right"),
 }
 _OTHERS = (
     (GREY, (1, 0), "triangle-right"),
@@ -89,11 +90,11 @@ def looks_of(policies: list[str]) -> dict[str, Look]:
             looks[policy] = known[policy]
         elif family is not None:
             dash, shape = _VARIANTS[variants % len(_VARIANTS)]
-            looks[policy] = Look(policy, known[family].colour, dash, shape)
+            looks[policy] = Look(known[family].colour, dash, shape)
             variants += 1
         else:
             colour, dash, shape = _OTHERS[others % len(_OTHERS)]
-            looks[policy] = Look(policy, colour, dash, shape)
+            looks[policy] = Look(colour, dash, shape)
             others += 1
     return looks
 
@@ -125,10 +126,10 @@ def in_order(policies: list[str]) -> list[str]:
 
 def of_the_paper(policy: str) -> bool:
     """Tell whether a policy is one of the paper's six."""
-    return policy in _PAPER
+    return policy in PAPER_NAMES
 
 
 def policy_name(policy: str) -> str:
     """Return how a policy is written in text: the paper's, and their variants, as there."""
     name, space, variant = policy.partition(" ")
-    return f"{_PAPER[name].name}{space}{variant}" if name in _PAPER else policy
+    return f"{PAPER_NAMES[name]}{space}{variant}" if name in PAPER_NAMES else policy

@@ -6,9 +6,8 @@ from html import escape
 from typing import Any
 
 from lexbandit.report.numbers import bytes_text, number_text, time_text
-from lexbandit.report.results import Measure, Results, StudyResults
+from lexbandit.report.results import Measure, Results, StudyResults, data_text
 from lexbandit.report.style import looks_of, policy_name
-from lexbandit.report.words import data_text
 
 
 def claims_table(results: Results) -> str:
@@ -110,11 +109,11 @@ def _beaten(row: dict[str, Any]) -> str:
     """Return the cell of the algorithms a policy beats; an unclear one is in brackets."""
     if row["beats_all"]:
         return "<td class=yes>✓ every algorithm of the paper</td>"
-    told = [
+    parts = [
         policy_name(name) if name in row["clearly"] else f"({policy_name(name)})"
         for name in row["beats"]
     ]
-    return f"<td>{escape(', '.join(told) or '–')}</td>"
+    return f"<td>{escape(', '.join(parts) or '–')}</td>"
 
 
 def _cell(measure: Measure | None, i: int) -> str:
@@ -146,28 +145,28 @@ def parameters_table(study: StudyResults) -> str:
 
 
 def _policies(study: StudyResults) -> str:
-    told = []
+    parts = []
     for policy in study.policies:
         scales = [curve.scale or curve.label.partition("@")[2] for curve in study.of(policy)]
-        kept = [scale for scale in scales if scale]
-        told.append(policy_name(policy) + (f" at {', '.join(kept)}" if kept else ""))
-    # Usually all policies share one grid: then it is told once.
-    ends = {entry.partition(" at ")[2] for entry in told}
-    if len(ends) == 1 and len(told) > 1 and ends != {""}:
-        return f"{', '.join(entry.partition(' at ')[0] for entry in told)}; each at {ends.pop()}"
-    return "; ".join(told)
+        known = [scale for scale in scales if scale]
+        parts.append(policy_name(policy) + (f" at {', '.join(known)}" if known else ""))
+    # Usually all policies share one grid: then it is written once.
+    ends = {entry.partition(" at ")[2] for entry in parts}
+    if len(ends) == 1 and len(parts) > 1 and ends != {""}:
+        return f"{', '.join(entry.partition(' at ')[0] for entry in parts)}; each at {ends.pop()}"
+    return "; ".join(parts)
 
 
 def _tuning(study: StudyResults) -> list[tuple[str, str]]:
     """Return the policies' own parameters, those of the grid aside."""
-    told: dict[str, str] = {}
+    parts: dict[str, str] = {}
     for policy in dict.fromkeys(entry.policy for entry in study.entries):
         points = [entry.parameters for entry in study.entries if entry.policy == policy]
         fixed = [k for k in points[0] if len({str(point.get(k)) for point in points}) == 1]
         own = {k: points[0][k] for k in fixed if k != "scale"}
         if own:
-            told[policy_name(policy)] = ", ".join(f"{k} = {v}" for k, v in own.items())
-    text = "; ".join(f"{name}: {values}" for name, values in told.items())
+            parts[policy_name(policy)] = ", ".join(f"{k} = {v}" for k, v in own.items())
+    text = "; ".join(f"{name}: {values}" for name, values in parts.items())
     return [("Policies' own parameters", text)] if text else []
 
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from lexbandit.checks import Floats, positive, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.smoothness import margin_of
-from lexbandit.theory.grid import checked_gaps, checked_lam
-from lexbandit.theory.moc_mab import lexicographic_blur
+from lexbandit.theory.grid import checked_gaps, checked_lam, lexicographic_blur
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,28 @@
-"""The page: one file with everything in it, read without a network."""
+"""`write_report`: from a results folder to its page and its pictures."""
 
+import functools
 import json
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from lexbandit.report.layout import Figure, Panel
-from lexbandit.report.rendering import javascript, page_spec
-from lexbandit.report.results import Results, StudyResults
-from lexbandit.report.series import series_table, series_title
+import vl_convert
+
+from lexbandit.errors import InvalidInput
+from lexbandit.report.charts import VEGA_LITE, ChartPanel, Figure
+from lexbandit.report.figures import figures_of
+from lexbandit.report.results import (
+    Results,
+    StudyResults,
+    band_text,
+    data_text,
+    full_title,
+    objective_phrase,
+    read_results,
+)
+from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.tables import (
     against_table,
     claims_table,
@@ -17,10 +31,43 @@ from lexbandit.report.tables import (
     verdict_sentence,
     versions_table,
 )
-from lexbandit.report.words import band_text, data_text, full_title, objective_phrase
 
 
-class Page:
+def write_report(directory: Path) -> Path:
+    """Write DIR/report.html and DIR/figures/*.svg and *.png from a results folder; return the page.
+
+    The page needs nothing else: scripts, styles and data are in it. A study that is not one of the
+    paper's gets the figures that its data allow.
+    """
+    results = read_results(Path(directory))
+    pictures = results.directory / "figures"
+    report = results.directory / "report.html"
+    page = ReportPage(results)
+    try:
+        pictures.mkdir(exist_ok=True)
+        for name, series in results.series.items():
+            joint = series_figures(name, series)
+            page.add_series(name, series, joint)
+            for figure in joint:
+                _draw(figure, f"{series_title(name, series)} – {figure.title}", pictures)
+        for study in results.studies:
+            figures = list(figures_of(study))
+            page.add(study, figures)
+            for figure in figures:
+                _draw(figure, f"{full_title(study)} – {figure.title}", pictures)
+        report.write_text(page.text(), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"cannot write the report to {directory}: {error.strerror}.") from error
+    return report
+
+
+def _draw(figure: Figure, title: str, pictures: Path) -> None:
+    svg = to_svg(file_spec(title, figure.panels))
+    (pictures / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
+    (pictures / f"{figure.name}.png").write_bytes(to_png(svg))
+
+
+class ReportPage:
     """The parts of a page, gathered one by one; `text` puts them together."""
 
     def __init__(self, results: Results) -> None:
@@ -71,7 +118,7 @@ class Page:
             "</figure>"
         )
 
-    def _panel(self, panel: Panel) -> str:
+    def _panel(self, panel: ChartPanel) -> str:
         self._specs.append(page_spec(panel))
         return (
             f"<div class=panel><h4>{escape(panel.title)}</h4>"
@@ -83,7 +130,8 @@ class Page:
         """Return the whole page."""
         results = self.results
         links = [
-            (f"series-{name}", series_title(name, told)) for name, told in results.series.items()
+            (f"series-{name}", series_title(name, series))
+            for name, series in results.series.items()
         ]
         links += [(study.slug, full_title(study)) for study in results.studies]
         claims = ""
@@ -160,3 +208,97 @@ def _inline(content: Any) -> str:
 
 def _part(name: str) -> str:
     return files("lexbandit.report").joinpath(name).read_text(encoding="utf-8")
+
+
+Spec = dict[str, Any]
+
+
+def page_spec(panel: ChartPanel) -> Spec:
+    """Return the panel as Vega-Lite for the page: it takes the width and the ink it finds there."""
+    return panel.spec | {
+        "width": "container",
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "description": panel.description,
+        "config": _config("currentColor", "system-ui, sans-serif"),
+    }
+
+
+def file_spec(title: str, panels: Sequence[ChartPanel]) -> Spec:
+    """Return the panels side by side as one Vega-Lite picture, for a file."""
+    views: list[Spec] = []
+    datasets: Spec = {}
+    for panel in panels:
+        spec = dict(panel.spec)
+        datasets |= spec.pop("datasets", {})
+        schema = spec.pop("$schema")
+        spec.pop("config", None)
+        # What only answers a pointer has no place in a still picture.
+        spec["layer"] = [layer for layer in spec["layer"] if layer["mark"].get("opacity") != 0]
+        fixed = _with_width(spec, panel.width)
+        views.append(fixed | {"width": panel.width, "title": panel.title})
+    own = dict.fromkeys(("color", "shape", "size", "strokeDash", "strokeWidth"), "independent")
+    return {
+        "$schema": schema,
+        "title": {"text": title, "fontSize": 16, "anchor": "start", "offset": 14},
+        "background": "white",
+        "padding": 16,
+        "concat": views,
+        "columns": 4 if panels[0].square else 1 if panels[0].wide else 2,
+        "spacing": 28,
+        "resolve": {"scale": own},
+        "datasets": datasets,
+        "config": _config("#1b1f24", "Arial, sans-serif"),
+    }
+
+
+def _with_width(spec: Any, width: int) -> Any:
+    """Return the spec with `width - n` worked out: side by side, views have no such signal."""
+    if isinstance(spec, list):
+        return [_with_width(part, width) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    if set(spec) == {"expr"} and str(spec["expr"]).startswith("width - "):
+        return width - float(spec["expr"].removeprefix("width - "))
+    return {key: _with_width(part, width) for key, part in spec.items()}
+
+
+def _config(ink: str, font: str) -> dict[str, Any]:
+    axis = {
+        "labelColor": ink,
+        "titleColor": ink,
+        "domainColor": ink,
+        "tickColor": ink,
+        "gridColor": ink,
+        "gridOpacity": 0.12,
+        "domainOpacity": 0.6,
+        "tickOpacity": 0.6,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+    }
+    return {
+        "font": font,
+        "axis": axis,
+        "background": "transparent",
+        "legend": {"labelColor": ink, "titleColor": ink, "labelFontSize": 11},
+        "text": {"color": ink},
+        "title": {"color": ink, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
+        "view": {"stroke": None},
+    }
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """Return the picture as SVG."""
+    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
+
+
+def to_png(svg: str) -> bytes:
+    """Return an SVG picture as PNG, at twice the size for sharp print."""
+    return bytes(vl_convert.svg_to_png(svg, scale=2))
+
+
+@functools.cache
+def javascript() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, so that the page needs no network."""
+    # The type stub asks for a snippet; without one the bundle sets window.vegaEmbed.
+    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.report.reading import read_results
-from lexbandit.report.results import StudyResults
+from lexbandit.report.results import StudyResults, read_results
 from report.fabricate import fabricate, write_summary
 
 

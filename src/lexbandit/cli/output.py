@@ -1,0 +1,258 @@
+"""What is printed, and where: results to standard output, all else to standard error."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.progress import TimeRemainingColumn as TimeLeft
+from rich.table import Table
+from rich.text import Text
+
+from lexbandit.bench.results import as_json
+
+
+class Voice:
+    """Speaks unless it was asked to be quiet; with `as_json`, standard output is for JSON only."""
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet or as_json
+        self.output = Console(highlight=False)
+        self.errors = Console(stderr=True, highlight=False)
+
+    def say(self, text: str, through: Console | None = None) -> None:
+        """Say what is going on."""
+        if not self.quiet:
+            (through or self.errors).print(text, markup=False, soft_wrap=True)
+
+    def error(self, text: str) -> None:
+        """Say what went wrong, always."""
+        self.errors.print(f"error: {text}", markup=False, soft_wrap=True)
+
+    def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Print a table; columns of numbers stand right."""
+        if self.quiet:
+            return
+        table = Table(title=Text(title), title_justify="left", title_style="bold", box=None)
+        for column in head:
+            numeric = column.endswith((".", "%")) or column in ("paper", "ours")
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(str(cell)) for cell in row))
+        self.output.print(table)
+        self.output.print()
+
+
+def print_json(content: Any) -> None:
+    """Print JSON as it is written to files."""
+    click.echo(as_json(content).decode(), nl=False)
+
+
+def amount(number: float) -> str:
+    """Return a large number in few characters: 6.4 M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.1f} {letter}"
+    return f"{number:.0f}"
+
+
+class Rate(ProgressColumn):
+    """What is done a second."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        """Show the recent speed."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{amount(speed)} {self._unit}/s" if speed else "", style="cyan")
+
+
+@contextmanager
+def progress_bar(voice: Voice, unit: str = "policy-rounds") -> Iterator[Progress]:
+    """Show progress on standard error, if that is a terminal and nobody asked for silence."""
+    columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%")]
+    shown = voice.errors.is_terminal and not voice.quiet
+    with Progress(
+        *columns, Rate(unit), TimeLeft(compact=True), console=voice.errors, disable=not shown
+    ) as bar:
+        yield bar
+
+
+def stages(bar: Progress) -> Callable[[str, int, int], None]:
+    """Return a function that shows the progress of named stages, such as reading files."""
+    tasks: dict[str, Any] = {}
+
+    def show(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bar.add_task(stage, total=total)
+        bar.update(tasks[stage], completed=done, total=total)
+
+    return show
+
+
+def show_claims(summary: dict[str, Any], voice: Voice) -> None:
+    """Print the paper's claims beside ours."""
+    claims = summary["claims"]
+    if not claims:
+        return
+    rows = [
+        (
+            claim["experiment"],
+            claim["claim"] + (f" [{claim['data']} data]" if claim["data"] else ""),
+            _percentage(claim["paper"], claim["unit"]),
+            _percentage(claim["ours"], claim["unit"]),
+            "holds" if claim["holds"] else "FAILS",
+        )
+        for claim in claims
+    ]
+    held = sum(claim["holds"] for claim in claims)
+    title = f"Claims of the paper: {held} of {len(claims)} hold"
+    voice.table(title, ("exp.", "claim", "paper", "ours", "verdict"), rows)
+
+
+def show_policies(results: dict[str, Any], voice: Voice) -> None:
+    """Print what every policy reached at the point of the grid where it did best."""
+    objectives = results["objectives"]
+    known = all(best["by_regret"] is not None for best in results["best_scale"].values())
+    by = "by_regret" if known else "by_reward"
+    head = ["policy", "at"]
+    if known:
+        head += [f"regret: {name}, %" for name in objectives]
+    head += [f"reward: {name}, %" for name in objectives]
+    rows = []
+    for policy, points in results["policies"].items():
+        at = results["best_scale"][policy][by]
+        point = points[at]
+        shown = (point["regret"] if known else []) + point["reward"]
+        rows.append([policy, at, *(f"{100 * value / point['horizon']:.3f}" for value in shown)])
+    what = "dominant regret" if known else "dominant reward"
+    title = f"{results['title']}: per 100 rounds, each policy where its {what} is best"
+    voice.table(title, head, rows)
+
+
+def show_tolerance(results: dict[str, Any], voice: Voice) -> None:
+    """Print what every policy lost beyond tolerance and missed, at every point of the grid."""
+    *first, last = results["objectives"]
+    rows = [
+        [
+            policy if at == "-" else f"{policy} · {at}",
+            *(f"{100 * value / point['horizon']:.3f}" for value in point["tolerance_regret"]),
+        ]
+        for policy, points in results["policies"].items()
+        for at, point in points.items()
+        if "tolerance_regret" in point
+    ]
+    if rows:
+        head = ["policy", *(f"lost beyond tolerance: {name}, %" for name in first)]
+        title = f"{results['title']}: tolerance regret per 100 rounds"
+        voice.table(title, [*head, f"missed: {last}, %"], rows)
+
+
+def show_against(results: dict[str, Any], voice: Voice) -> None:
+    """Print which policies are below the algorithms of the paper in every objective."""
+    rows = [
+        [
+            row["policy"],
+            *(f"{value:,.0f}" for value in row["regret"]),
+            *(_percentage(value, "%") for value in row["reward"]),
+            "all" if row["beats_all"] else ", ".join(row["beats"]) or "none",
+        ]
+        for row in results.get("against_paper", [])
+    ]
+    if rows:
+        names = results["objectives"]
+        head = ["policy", *(f"regret: {name}." for name in names)]
+        head += [f"reward above CD-UCB1: {name}, %" for name in names]
+        title = (
+            f"{results['title']}: which algorithms of the paper have more regret in each objective"
+        )
+        voice.table(title, [*head, "below"], rows)
+
+
+def show_series(summary: dict[str, Any], voice: Voice) -> None:
+    """Print exponents of growth series, lowest policies of situations, ratios of frontiers."""
+    for name, series in summary.get("series", {}).items():
+        if series["kind"] == "growth":
+            rows = [
+                (label, objective, _exponent(line["exponents"][i]), line["theory"][i] or "-")
+                for label, line in series["lines"].items()
+                for i, objective in enumerate(series["objectives"])
+            ]
+            voice.table(f"{name}: exponents", ("policy", "objective", "fitted", "theory"), rows)
+        elif series["kind"] == "frontier":
+            _show_frontier(name, series, voice)
+        else:
+            found = [
+                (place["label"], ", ".join(place["lowest"]), ", ".join(place["unbeaten"]))
+                for place in series["situations"]
+            ]
+            head = ("situation", "lowest, by objective", "not beaten in every objective")
+            voice.table(f"{name}: which policy when", head, found)
+
+
+def _show_frontier(name: str, series: dict[str, Any], voice: Voice) -> None:
+    """Print each policy's two ratios, overall, at every checkpoint."""
+    rows = [
+        [
+            label.partition(" (")[0] + " " + label.partition("@")[2] if "@" in label else label,
+            *(
+                " / ".join("-" if found is None else f"{found['ratio']:.2f}" for found in both)
+                for both in (at["overall"][label].values() for at in series["horizons"])
+            ),
+        ]
+        for label in series["policies"]
+    ]
+    head = ["policy: loss / missed", *(f"T = {at['horizon']:,}" for at in series["horizons"])]
+    title = f"{name}: ratios to {series['baseline']}, geometric mean over {len(series['labels'])}"
+    voice.table(title, head, rows)
+
+
+def _exponent(fit: dict[str, Any] | None) -> str:
+    if fit is None or fit["exponent"] is None:
+        return "-"
+    error = "" if fit["standard_error"] is None else f" ± {fit['standard_error']:.3f}"
+    return f"{fit['exponent']:.3f}{error}"
+
+
+def _percentage(value: float | None, unit: str) -> str:
+    if value is None:
+        return "-"
+    return f"{value:+.2f} %" if unit == "%" else f"{value:g}"
+
+
+class _EchoHandler(logging.Handler):
+    """Prints the messages of a logger for people."""
+
+    def __init__(self, err: bool) -> None:
+        super().__init__()
+        self._err = err
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        click.echo(f"{message[:1].upper()}{message[1:]}.", err=self._err)
+
+
+@contextlib.contextmanager
+def compile_notices(*, err: bool) -> Iterator[None]:
+    """Print when kernels are compiled inside this block, in place of the log.
+
+    To standard error if `err`, else to standard output.
+    """
+    log = logging.getLogger("lexbandit.compile")
+    before = log.level, log.propagate
+    handler = _EchoHandler(err)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before[0])
+        log.propagate = before[1]

@@ -1,0 +1,757 @@
+"""What panels are made from, and the arithmetic of placing it; no drawing here."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import altair as alt
+
+from lexbandit.report.numbers import rounded, spread
+from lexbandit.report.style import ARM_COLOURS, ARM_INK, HEAT, Look
+
+Kind = Literal["linear", "log", "ordinal", "symlog"]
+Row = dict[str, Any]
+
+HEIGHT = 270
+WIDTH = 400
+
+
+@dataclass(frozen=True)
+class ChartPanel:
+    """One Vega-Lite view with its title and, for people who cannot see it, what it shows."""
+
+    title: str
+    spec: dict[str, Any]
+    description: str
+    width: int = WIDTH
+    square: bool = False
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: `name` is its file's, `caption` says what to see."""
+
+    name: str
+    title: str
+    caption: str
+    panels: list[ChartPanel]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a panel: rows of x, y and, where there is a band, low and high.
+
+    A faint line is there for comparison: thin, grey, and without a name at its end.
+    """
+
+    name: str
+    look: Look
+    rows: list[Row]
+    banded: bool = True
+    marks: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its title and how values are laid out along it.
+
+    "symlog" is linear up to about `constant` on both sides of 0 and logarithmic beyond.
+    """
+
+    title: str
+    kind: Kind = "linear"
+    values: tuple[str, ...] = ()
+    constant: float = 1.0
+
+
+def pixels(
+    limits: tuple[float, float], axis: Axis, size: float
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """Return the way from a value to a pixel from the high end of an axis, and back."""
+    forth, back = _bent(axis)
+    low, high = forth(limits[0]), forth(limits[1])
+    return (
+        lambda value: size * (high - forth(value)) / (high - low),
+        lambda pixel: back(high - (high - low) * pixel / size),
+    )
+
+
+def _bent(axis: Axis) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    c = axis.constant
+    if axis.kind == "log":
+        return math.log, math.exp
+    if axis.kind == "symlog":
+        return (
+            lambda value: math.copysign(math.log1p(abs(value) / c), value),
+            lambda position: math.copysign(c * math.expm1(abs(position)), position),
+        )
+    return float, float
+
+
+def limits_of(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
+    """Return the ends of the y axis: everything drawn, bands included, and a little air."""
+    values = [
+        value
+        for line in lines
+        for row in line.rows
+        for value in (row["y"], *((row.get("low"), row.get("high")) if line.banded else ()))
+        if value is not None and (kind != "log" or value > 0)
+    ]
+    low, high = min(values), max(values)
+    if kind == "log":
+        return max(low, high / 1e7) / 1.15, high * 1.3
+    # The lower end of a band may fall a hair below 0 in the first rounds: not worth an axis.
+    low = 0.0 if low > -0.02 * high else low
+    air = 0.04 * ((high - low) or 1.0)
+    return (low if low == 0.0 else low - air), high + air
+
+
+def within(row: Row, low: float, high: float) -> Row:
+    """Return the row with its values kept inside the panel (cheaper than clipping in the SVG)."""
+    return row | {k: min(max(row[k], low), high) for k in ("y", "low", "high") if k in row}
+
+
+def inside(rows: Sequence[Row], limits: tuple[float, float]) -> list[Row]:
+    """Return the rows whose value lies within the panel; none if a line cannot be made of them."""
+    visible = [row for row in rows if limits[0] <= row["y"] <= limits[1]]
+    return visible if len(visible) > 1 else []
+
+
+def padded(values: Sequence[float], axis: Axis) -> tuple[float, float]:
+    """Return the ends of an axis with all values and some air, even where there is only one."""
+    forth, back = _bent(axis)
+    low, high = forth(min(values)), forth(max(values))
+    air = 0.07 * (high - low) or 1.0
+    return back(low - air), back(high + air)
+
+
+Box = tuple[float, float, float, float]
+
+
+def apart(
+    points: Sequence[tuple[float, float]],
+    widths: Sequence[float],
+    size: tuple[float, float],
+    drawn: Sequence[Box] = (),
+) -> list[tuple[float, float, int]]:
+    """Return where names may begin, in pixels, and on which side of their points: 1 right, −1 left.
+
+    Each name is put at the nearest of many places around its point where it covers neither another
+    name nor a point nor what else is `drawn`; where there is none, at the one that covers fewest.
+    On the left of a point it begins at its right end.
+    """
+    taken = [*((x - 7, y - 7, x + 7, y + 7) for x, y in points), *drawn]
+    found = []
+    for (x, y), width in zip(points, widths, strict=True):
+        box, side = min(
+            _places(x, y, width), key=lambda position: _cost(position[0], (x, y), taken, size)
+        )
+        taken.append(box)
+        found.append((box[0] if side > 0 else box[2], (box[1] + box[3]) / 2, side))
+    return found
+
+
+def _places(x: float, y: float, width: float) -> list[tuple[Box, int]]:
+    return [
+        ((left, top - 7, left + width, top + 7), side)
+        for step in (0.0, 8.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 100.0, 120.0)
+        for side in (1, -1)
+        for turn in (0.0, -1.0, 1.0, -0.5, 0.5, -2.0, 2.0)
+        for left in (x + 10 + step if side > 0 else x - 10 - step - width,)
+        for top in (y + turn * step,)
+    ]
+
+
+def _cost(
+    box: Box, point: tuple[float, float], taken: Sequence[Box], size: tuple[float, float]
+) -> float:
+    out = box[0] < 0 or box[1] < 0 or box[2] > size[0] or box[3] > size[1]
+    hits = sum(_overlap(box, other) for other in taken)
+    far = min(abs(box[0] - point[0]), abs(box[2] - point[0])) + abs(box[1] + 7 - point[1])
+    return 100_000.0 * out + 1_000.0 * hits + far
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def ticks(limits: tuple[float, float], axis: Axis) -> list[float]:
+    """Return where a logarithmic axis has ticks: at decades, or closer if those are few."""
+    low, high = limits
+    if axis.kind == "symlog":
+        largest = max(abs(low), abs(high))
+        sizes = [m for m in _decades(axis.constant, largest, (1,)) if m <= largest]
+        return [v for v in (*(-m for m in reversed(sizes)), 0.0, *sizes) if low <= v <= high]
+    found: list[float] = []
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        marks = _decades(low, high, steps)
+        found = [mark for mark in marks if low <= mark * (1 + 1e-9) and mark <= high * (1 + 1e-9)]
+        if len(found) >= 3:
+            break
+    return found
+
+
+def _decades(low: float, high: float, steps: tuple[int, ...]) -> list[float]:
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [step * 10.0**power for power in powers for step in steps]
+
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+_SHORT = "datum.value == 0 ? '0' : abs(datum.value) < 1 ? format(datum.value, '~g') : "
+_LABEL_EXPR = _SHORT + "replace(format(datum.value, '~s'), 'G', 'B')"
+
+
+def axis_of(
+    axis: Axis, limits: tuple[float, float] | None = None, *, grid: bool = True
+) -> alt.Axis:
+    """Return an axis with few ticks and short numbers."""
+    short: dict[str, Any] = {"labelExpr": _LABEL_EXPR, "labelOverlap": True, "grid": grid}
+    if axis.kind == "linear" or limits is None:
+        return alt.Axis(tickCount=5, **short)
+    return alt.Axis(values=ticks(limits, axis), **short)
+
+
+def scale_of(axis: Axis, limits: tuple[float, float], **given: Any) -> alt.Scale:
+    """Return a scale that ends at `limits`."""
+    kinds: dict[str, Any] = {"symlog": {"type": "symlog", "constant": axis.constant}}
+    kind = kinds.get(axis.kind, {"type": axis.kind})
+    return alt.Scale(**kind, domain=list(limits), nice=False, **given)
+
+
+def data_of(rows: Iterable[Row], datasets: dict[str, list[Row]]) -> alt.NamedData:
+    """Keep rows for a chart, in the few digits that a picture can show; return their name.
+
+    By name, since Altair would walk through every row of every layer to check it.
+    """
+    short = [{k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
+    name = "rows-" + hashlib.sha256(json.dumps(short).encode()).hexdigest()[:12]
+    datasets[name] = short
+    return alt.NamedData(name=name)
+
+
+def spec_of(
+    chart: alt.LayerChart | alt.FacetChart, datasets: dict[str, list[Row]]
+) -> dict[str, Any]:
+    """Return the chart as Vega-Lite, with its data."""
+    found: dict[str, Any] = chart.to_dict()
+    return found | {"datasets": datasets}
+
+
+_LABEL_GAP = 13.5
+_FAINT = "#9AA0A6"
+
+
+def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> ChartPanel:
+    """Return lines with their bands, named at their right ends; faint ones have tooltips only."""
+    named = [line for line in lines if not line.faint]
+    low, high = limits_of(named, y.kind)
+    names = [line.name for line in named]
+    margin = 24 + 6.1 * max(len(name) for name in names)
+    colours = [line.look.colour for line in named]
+    dashes = [list(line.look.dash) for line in named]
+    widths = [line.look.width for line in named]
+    colour = alt.Color("name:N", legend=None, scale=alt.Scale(domain=names, range=colours))
+    dash = alt.StrokeDash("name:N", legend=None, scale=alt.Scale(domain=names, range=dashes))
+    width = alt.StrokeWidth(
+        "name:N", legend=None, scale=alt.Scale(domain=names, range=widths, type="ordinal")
+    )
+    height = max(HEIGHT, round(_LABEL_GAP * len(names)) + 10)
+    across = _line_x(x, margin, named)
+    up = alt.Y("y:Q", title=y.title, scale=scale_of(y, (low, high)), axis=axis_of(y, (low, high)))
+    datasets: dict[str, list[Row]] = {}
+    drawn = (within(row, low, high) | {"name": line.name} for line in named for row in line.rows)
+    base = alt.Chart(data_of(drawn, datasets))
+    layers = _faint_layers(
+        [line for line in lines if line.faint], across, up, x, y, (low, high), datasets
+    )
+    if any("low" in row for line in named if line.banded for row in line.rows):
+        layers.append(
+            base.mark_area(opacity=0.2).encode(
+                across, alt.Y("low:Q", title=y.title), alt.Y2("high:Q"), colour
+            )
+        )
+    layers.append(base.mark_line().encode(across, up, colour, dash, width))
+    if any(line.marks for line in named):
+        layers.append(
+            base.mark_point(filled=True, size=55, opacity=1).encode(
+                across, up, colour, _line_shape(named)
+            )
+        )
+    layers.append(_hover(base, across, up, x, y))
+    layers += _end_labels(named, across, up, colour, y, (low, high), height, datasets)
+    return ChartPanel(title, spec_of(alt.layer(*layers, height=height), datasets), about)
+
+
+def _faint_layers(
+    lines: Sequence[Line],
+    across: alt.X,
+    up: alt.Y,
+    x: Axis,
+    y: Axis,
+    limits: tuple[float, float],
+    datasets: dict[str, list[Row]],
+) -> list[alt.Chart]:
+    """Return thin grey lines, as far as they lie within the panel, that tell their names."""
+    rows = [row | {"name": line.name} for line in lines for row in inside(line.rows, limits)]
+    if not rows:
+        return []
+    base = alt.Chart(data_of(rows, datasets))
+    thin = base.mark_line(strokeWidth=1, color=_FAINT, opacity=0.7).encode(
+        across, up, alt.Detail("name:N")
+    )
+    return [thin, _hover(base, across, up, x, y)]
+
+
+def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.Chart:
+    """Return invisible points, large enough for a finger, that tell the numbers."""
+    first = alt.Tooltip("x:N", title=x.title)
+    if x.kind != "ordinal":
+        first = alt.Tooltip("x:Q", title=x.title, format=",")
+    hidden: alt.Chart = base.mark_point(opacity=0, size=120, filled=True)
+    return hidden.encode(
+        across,
+        up,
+        tooltip=[
+            alt.Tooltip("name:N", title="Policy"),
+            first,
+            alt.Tooltip("y:Q", title=y.title, format=",.4~r"),
+            alt.Tooltip("low:Q", title="95 % from", format=",.4~r"),
+            alt.Tooltip("high:Q", title="95 % to", format=",.4~r"),
+        ],
+    )
+
+
+def _end_labels(
+    lines: Sequence[Line],
+    across: alt.X,
+    up: alt.Y,
+    colour: alt.Color,
+    y: Axis,
+    limits: tuple[float, float],
+    height: int,
+    datasets: dict[str, list[Row]],
+) -> list[alt.Chart]:
+    """Return each line's name at its end, moved apart where ends are near, with a leader."""
+    to_pixel, from_pixel = pixels(limits, y, height)
+    ends = [within(line.rows[-1], *limits) for line in lines]
+    positions = spread(
+        [to_pixel(end["y"]) for end in ends],
+        gap=_LABEL_GAP,
+        lowest=5.0,
+        highest=height - 5.0,
+    )
+    rows = (
+        {"x": end["x"], "y": end["y"], "name": line.name, "position": from_pixel(position)}
+        for line, end, position in zip(lines, ends, positions, strict=True)
+    )
+    base = alt.Chart(data_of(rows, datasets))
+    leader = base.mark_rule(x2Offset=16, strokeWidth=1).encode(
+        across, up, alt.X2("x"), alt.Y2("position"), colour
+    )
+    text = base.mark_text(align="left", dx=19, fontSize=11, baseline="middle").encode(
+        across, alt.Y("position:Q", title=y.title), alt.Text("name:N")
+    )
+    return [leader, text]
+
+
+def _line_x(axis: Axis, margin: float, lines: Sequence[Line]) -> alt.X:
+    """Return the x channel, with room for the names at its right end."""
+    across: list[Any] = [0, {"expr": f"width - {margin:.0f}"}]
+    if axis.kind == "ordinal":
+        return alt.X(
+            "x:O",
+            title=axis.title,
+            sort=list(axis.values),
+            scale=alt.Scale(range=across, type="point", padding=0.3),
+            axis=alt.Axis(labelAngle=0, grid=False),
+        )
+    ends = [line.rows[i]["x"] for line in lines for i in (0, -1)]
+    limits = (0 if axis.kind == "linear" else min(ends), max(ends))
+    marks = axis_of(axis, limits, grid=axis.kind == "log")
+    return alt.X("x:Q", title=axis.title, scale=scale_of(axis, limits, range=across), axis=marks)
+
+
+def _line_shape(lines: Sequence[Line]) -> alt.Shape:
+    return alt.Shape(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(
+            domain=[line.name for line in lines], range=[line.look.shape for line in lines]
+        ),
+    )
+
+
+_LABELLED_WIDTH, _LABELLED_HEIGHT = 680, 500
+
+
+def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: str) -> ChartPanel:
+    """Return points in the plane of two objectives, one a scale, joined by policy.
+
+    A row whose `best` is true has a large mark; `text` names a point.
+    """
+    legend = alt.Legend(orient="bottom", columns=3, symbolSize=90, symbolOpacity=1)
+    colour, shape = _channels(lines, title=None, legend=legend)
+    across = alt.X("x:Q", title=x.title, axis=axis_of(x), scale=alt.Scale(nice=True))
+    up = alt.Y("y:Q", title=y.title, axis=axis_of(y), scale=alt.Scale(nice=True))
+    datasets: dict[str, list[Row]] = {}
+    layers = _paths(lines, across, up, colour, shape, (x, y), datasets)
+    chart = alt.layer(*layers, height=HEIGHT + 60)
+    return ChartPanel(title, spec_of(chart, datasets), about, width=560)
+
+
+def labelled_panel(
+    title: str,
+    lines: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    below: tuple[float, float] | None,
+    about: str,
+) -> ChartPanel:
+    """Return the plane of `path_panel` for many policies: names beside the points, no legend.
+
+    What is left of and under `below` is tinted.
+    """
+    rows = [row for line in lines for row in line.rows]
+    limits = (padded([row["x"] for row in rows], x), padded([row["y"] for row in rows], y))
+    colour, shape = _channels(lines, legend=None)
+    across = alt.X("x:Q", title=x.title, axis=axis_of(x, limits[0]), scale=scale_of(x, limits[0]))
+    up = alt.Y("y:Q", title=y.title, axis=axis_of(y, limits[1]), scale=scale_of(y, limits[1]))
+    datasets: dict[str, list[Row]] = {}
+    layers: list[alt.Chart] = []
+    if below is not None:
+        corner: Row = {"x": limits[0][0], "y": limits[1][0], "x2": below[0], "y2": below[1]}
+        tint = alt.Chart(data_of([corner], datasets)).mark_rect(opacity=0.16, color="#009E73")
+        layers.append(tint.encode(across, up, alt.X2("x2"), alt.Y2("y2")))
+    leaders, *names = _policy_names(lines, across, up, (x, y), limits, datasets)
+    layers += [leaders, *_paths(lines, across, up, colour, shape, (x, y), datasets), *names]
+    chart = alt.layer(*layers, height=_LABELLED_HEIGHT)
+    return ChartPanel(title, spec_of(chart, datasets), about, width=_LABELLED_WIDTH, wide=True)
+
+
+def _channels(lines: Sequence[Line], **given: Any) -> tuple[alt.Color, alt.Shape]:
+    names = [line.name for line in lines]
+    colours = alt.Scale(domain=names, range=[line.look.colour for line in lines])
+    shapes = alt.Scale(domain=names, range=[line.look.shape for line in lines])
+    return alt.Color("name:N", scale=colours, **given), alt.Shape("name:N", scale=shapes, **given)
+
+
+def _paths(
+    lines: Sequence[Line],
+    across: alt.X,
+    up: alt.Y,
+    colour: alt.Color,
+    shape: alt.Shape,
+    axes: tuple[Axis, Axis],
+    datasets: dict[str, list[Row]],
+) -> list[alt.Chart]:
+    base = alt.Chart(data_of((r | {"name": li.name} for li in lines for r in li.rows), datasets))
+    joined = base.mark_line(strokeWidth=1, opacity=0.55).encode(
+        across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
+    )
+    points = base.mark_point(filled=True, opacity=1, strokeWidth=1).encode(
+        across,
+        up,
+        colour,
+        shape,
+        alt.Size("best:N", legend=None, scale=alt.Scale(domain=[False, True], range=[35, 150])),
+        tooltip=[
+            alt.Tooltip("name:N", title="Policy"),
+            alt.Tooltip("text:N", title="Scale"),
+            alt.Tooltip("x:Q", title=axes[0].title, format=",.4~r"),
+            alt.Tooltip("y:Q", title=axes[1].title, format=",.4~r"),
+        ],
+    )
+    return [joined, points]
+
+
+def _policy_names(
+    lines: Sequence[Line],
+    across: alt.X,
+    up: alt.Y,
+    axes: tuple[Axis, Axis],
+    limits: tuple[tuple[float, float], tuple[float, float]],
+    datasets: dict[str, list[Row]],
+) -> list[alt.Chart]:
+    """Return each policy's name beside its large mark, where there is room, and a leader to it."""
+    from_top, to_y = pixels(limits[1], axes[1], _LABELLED_HEIGHT)
+    from_right, to_x = pixels(limits[0], axes[0], _LABELLED_WIDTH)
+    marks = [(line.name, next(row for row in line.rows if row["best"])) for line in lines]
+    points = [(_LABELLED_WIDTH - from_right(row["x"]), from_top(row["y"])) for _, row in marks]
+    positions = apart(
+        points, [5.6 * len(name) for name, _ in marks], (_LABELLED_WIDTH, _LABELLED_HEIGHT)
+    )
+    rows: list[Row] = [
+        {"x": row["x"], "y": row["y"], "name": name, "side": side}
+        | {"at": to_x(_LABELLED_WIDTH - left), "up": to_y(top)}
+        for (name, row), (left, top, side) in zip(marks, positions, strict=True)
+    ]
+    kinds = {side: [row for row in rows if row["side"] == side] for side in (1, -1)}
+    leader = (
+        alt.Chart(data_of(rows, datasets))
+        .mark_rule(strokeWidth=0.7, opacity=0.6)
+        .encode(across, up, alt.X2("at"), alt.Y2("up"))
+    )
+    texts = [
+        alt.Chart(data_of(kind, datasets))
+        .mark_text(align="left" if side > 0 else "right", dx=2 * side, fontSize=11)
+        .encode(
+            alt.X("at:Q", title=axes[0].title),
+            alt.Y("up:Q", title=axes[1].title),
+            alt.Text("name:N"),
+        )
+        for side, kind in kinds.items()
+        if kind
+    ]
+    return [leader, *texts]
+
+
+def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side: int) -> ChartPanel:
+    """Return a square of cells, each with the colour and the number of an arm."""
+    colours = [ARM_COLOURS[arm % len(ARM_COLOURS)] for arm in range(len(arms))]
+    inks = [ARM_INK[arm % len(ARM_INK)] for arm in range(len(arms))]
+    positions = [str(i) for i in range(side)]
+    datasets: dict[str, list[Row]] = {}
+    base = alt.Chart(data_of(rows, datasets))
+    bare = alt.Axis(labels=False, ticks=False, domain=False, titlePadding=4)
+    across = alt.X("x:O", sort=positions, title="feature 1", axis=bare)
+    up = alt.Y("y:O", sort=positions[::-1], title="feature 2", axis=bare)
+    cells = base.mark_rect(stroke="white", strokeWidth=0.5).encode(
+        across,
+        up,
+        alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=colours)),
+        tooltip=[
+            alt.Tooltip("arm:N", title="Arm"),
+            alt.Tooltip("share:Q", title="Share", format=".0%"),
+        ],
+    )
+    marks = base.mark_text(fontSize=9).encode(
+        across,
+        up,
+        alt.Text("arm:N"),
+        alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=inks)),
+    )
+    chart = alt.layer(cells, marks, height=190).resolve_scale(color="independent")
+    return ChartPanel(title, spec_of(chart, datasets), about, width=190, square=True)
+
+
+def heat_panel(
+    title: str, rows: list[Row], across: list[str], down: list[str], *, about: str
+) -> ChartPanel:
+    """Return a table in colour: rows of `x`, `y`, `heat` from 0 (best) to 1, `text`, and two marks.
+
+    `lowest` frames a cell; `unbeaten` makes its number bold.
+    """
+    datasets: dict[str, list[Row]] = {}
+    base = alt.Chart(data_of(rows, datasets))
+    x = alt.X(
+        "x:O",
+        sort=across,
+        title=None,
+        axis=alt.Axis(labelAngle=-40, orient="top", domain=False, ticks=False, labelLimit=150),
+    )
+    y = alt.Y(
+        "y:O", sort=down, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=240)
+    )
+    colour = alt.Color("heat:Q", legend=None, scale=alt.Scale(domain=[0, 0.5, 1], range=list(HEAT)))
+    tooltip = [
+        alt.Tooltip("y:N", title="Situation"),
+        alt.Tooltip("x:N", title="Policy"),
+        alt.Tooltip("text:N", title="Regret per 1,000 rounds"),
+        alt.Tooltip("error:N", title="± (95 %)"),
+    ]
+    cells = base.mark_rect(stroke="white", strokeWidth=1).encode(x, y, colour, tooltip=tooltip)
+    frames = (
+        base.transform_filter("datum.lowest")
+        .mark_rect(filled=False, stroke="#000000", strokeWidth=2.2)
+        .encode(x, y)
+    )
+    plain = (
+        base.transform_filter("!datum.unbeaten")
+        .mark_text(fontSize=10, color="#1b1f24")
+        .encode(x, y, alt.Text("text:N"))
+    )
+    bold = (
+        base.transform_filter("datum.unbeaten")
+        .mark_text(fontSize=10.5, fontWeight="bold", color="#000000")
+        .encode(x, y, alt.Text("text:N"))
+    )
+    chart = alt.layer(cells, frames, plain, bold, height=30 * len(down))
+    return ChartPanel(
+        title, spec_of(chart, datasets), about, width=max(300, 48 * len(across)), wide=True
+    )
+
+
+Limits = tuple[tuple[float, float], tuple[float, float]]
+
+_SIZE, _SMALL = (480, 400), (190, 190)
+_LETTER = 5.7  # the width of a letter of a name, in pixels
+
+
+def frontier_panel(
+    title: str,
+    lines: Sequence[Line],
+    x: Axis,
+    y: Axis,
+    *,
+    limits: Limits,
+    about: str,
+    small: bool,
+) -> ChartPanel:
+    """Return points with bars from `xlow` to `xhigh` and `ylow` to `yhigh`, joined by line.
+
+    Dashed lines are at 1 on both axes, which end at `limits`. In a large panel the `text` of a row
+    stands beside its point. A small one has no names; see `legend_panel`.
+    """
+    size = _SMALL if small else _SIZE
+    rows = [row | {"name": line.name} for line in lines for row in line.rows]
+    names = [line.name for line in lines]
+    colour = alt.Color(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(domain=names, range=[line.look.colour for line in lines]),
+    )
+    shape = alt.Shape(
+        "name:N",
+        legend=None,
+        scale=alt.Scale(domain=names, range=[line.look.shape for line in lines]),
+    )
+    across = alt.X("x:Q", title=x.title, axis=axis_of(x, limits[0]), scale=scale_of(x, limits[0]))
+    up = alt.Y("y:Q", title=y.title, axis=axis_of(y, limits[1]), scale=scale_of(y, limits[1]))
+    datasets: dict[str, list[Row]] = {}
+    one = alt.Chart(data_of([{"x": 1.0, "y": 1.0}], datasets))
+    rule = one.mark_rule(strokeDash=[4, 4], strokeWidth=1, opacity=0.55)
+    base = alt.Chart(data_of(rows, datasets))
+    bars = base.mark_rule(strokeWidth=1.2 if small else 1.6, opacity=0.45)
+    layers = [
+        rule.encode(across),
+        rule.encode(up),
+        bars.transform_filter("isValid(datum.xlow)").encode(
+            alt.X("xlow:Q", title=x.title), alt.X2("xhigh"), up, colour
+        ),
+        bars.transform_filter("isValid(datum.ylow)").encode(
+            across, alt.Y("ylow:Q", title=y.title), alt.Y2("yhigh"), colour
+        ),
+        base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
+            across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
+        ),
+        base.mark_point(filled=True, opacity=1, size=40 if small else 90).encode(
+            across,
+            up,
+            colour,
+            shape,
+            tooltip=[
+                alt.Tooltip("name:N", title="Policy"),
+                alt.Tooltip("at:N", title="Setting"),
+                alt.Tooltip("x:Q", title=x.title, format=".3~r"),
+                alt.Tooltip("y:Q", title=y.title, format=".3~r"),
+            ],
+        ),
+    ]
+    if not small:
+        layers += _setting_names(rows, across, up, (x, y), limits, datasets)
+    chart = alt.layer(*layers, height=size[1])
+    return ChartPanel(title, spec_of(chart, datasets), about, width=size[0], square=small)
+
+
+def legend_panel(lines: Sequence[Line]) -> ChartPanel:
+    """Return a panel of the same size as small ones that names every mark."""
+    rows: list[Row] = [{"name": line.name, "x": 0.0, "y": float(n)} for n, line in enumerate(lines)]
+    names = [line.name for line in lines]
+    datasets: dict[str, list[Row]] = {}
+    base = alt.Chart(data_of(rows, datasets))
+    across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.05, 1.0], nice=False))
+    last = max(8.0, float(len(lines)))
+    up = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[last, -1.0], nice=False))
+    marks = base.mark_point(filled=True, opacity=1, size=60).encode(
+        across,
+        up,
+        alt.Color(
+            "name:N",
+            legend=None,
+            scale=alt.Scale(domain=names, range=[line.look.colour for line in lines]),
+        ),
+        alt.Shape(
+            "name:N",
+            legend=None,
+            scale=alt.Scale(domain=names, range=[line.look.shape for line in lines]),
+        ),
+    )
+    texts = base.mark_text(align="left", dx=9, fontSize=11).encode(across, up, alt.Text("name:N"))
+    chart = alt.layer(marks, texts, height=_SMALL[1])
+    about = f"The marks: {', '.join(names)}."
+    return ChartPanel("Policies", spec_of(chart, datasets), about, width=_SMALL[0], square=True)
+
+
+def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
+    """Return small boxes that cover a straight line, one every 6 pixels."""
+    steps = max(1, round(math.dist(start, end) / 6))
+    shares = [n / steps for n in range(1, steps)]
+    points = [[a + share * (b - a) for a, b in zip(start, end, strict=True)] for share in shares]
+    return [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
+
+
+def _setting_names(
+    rows: Sequence[Row],
+    across: alt.X,
+    up: alt.Y,
+    axes: tuple[Axis, Axis],
+    limits: Limits,
+    datasets: dict[str, list[Row]],
+) -> list[alt.Chart]:
+    """Return the texts of rows beside their points, where there is room, and leaders to them."""
+    width, height = _SIZE
+    from_right, to_x = pixels(limits[0], axes[0], width)
+    from_top, to_y = pixels(limits[1], axes[1], height)
+    points = [(width - from_right(row["x"]), from_top(row["y"])) for row in rows]
+    left, top = width - from_right(1.0), from_top(1.0)
+    drawn = [(left, 0.0, left, float(height)), (0.0, top, float(width), top)]
+    for row, (right, down) in zip(rows, points, strict=True):
+        if "xlow" in row:
+            ends = (width - from_right(row[key]) for key in ("xlow", "xhigh"))
+            drawn.append((next(ends), down - 1, next(ends), down + 1))
+        if "ylow" in row:
+            drawn.append((right - 1, from_top(row["yhigh"]), right + 1, from_top(row["ylow"])))
+    joined = [
+        pair
+        for pair in pairwise(zip(rows, points, strict=True))
+        if pair[0][0]["name"] == pair[1][0]["name"]
+    ]
+    drawn += [box for (_, start), (_, end) in joined for box in _along(start, end)]
+    # Rows without a text take the position of their point only.
+    order = sorted(range(len(rows)), key=lambda n: not rows[n]["text"])
+    positions = apart(
+        [points[n] for n in order],
+        [_LETTER * len(rows[n]["text"]) for n in order],
+        (width, height),
+        drawn,
+    )
+    found: list[Row] = [
+        {"x": rows[n]["x"], "y": rows[n]["y"], "text": rows[n]["text"], "side": side}
+        | {"at": to_x(width - begin), "up": to_y(down)}
+        for n, (begin, down, side) in zip(order, positions, strict=True)
+        if rows[n]["text"]
+    ]
+    leaders = (
+        alt.Chart(data_of(found, datasets))
+        .mark_rule(strokeWidth=0.7, opacity=0.6)
+        .encode(across, up, alt.X2("at"), alt.Y2("up"))
+    )
+    texts = [
+        alt.Chart(data_of([row for row in found if row["side"] == side], datasets))
+        .mark_text(align="left" if side > 0 else "right", dx=2 * side, fontSize=11)
+        .encode(
+            alt.X("at:Q", title=axes[0].title),
+            alt.Y("up:Q", title=axes[1].title),
+            alt.Text("text:N"),
+        )
+        for side in (1, -1)
+        if any(row["side"] == side for row in found)
+    ]
+    return [leaders, *texts]

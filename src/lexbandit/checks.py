@@ -251,8 +251,9 @@ def arms_of(arms: Any, *, rounds: int, arms_known: int) -> Integers:
             f"arms must be whole numbers of shape ({rounds},), "
             f"got {array.dtype} of shape {array.shape}."
         )
-    wrong = (array < 0) | (array >= arms_known)
-    refuse_first("arms", array, wrong, f"arms go from 0 to {arms_known - 1}")
+    if rounds and (array.min() < 0 or array.max() >= arms_known):
+        wrong = (array < 0) | (array >= arms_known)
+        refuse_first("arms", array, wrong, f"arms go from 0 to {arms_known - 1}")
     return np.ascontiguousarray(array, np.int64)
 
 

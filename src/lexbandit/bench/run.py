@@ -14,7 +14,7 @@ from lexbandit.bench.study import Entry
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.optimality import optimal_arms
-from lexbandit.kernels.recording import map_first, map_played, record
+from lexbandit.kernels.tally import map_first, map_played, record
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.metrics import Tally, Truth
 from lexbandit.rounds import Rounds

@@ -52,9 +52,7 @@ def test_a_log_in_memory_is_none(capsys: pytest.CaptureFixture[str]) -> None:
 def test_check_refuses_what_may_not_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = tmp_path / "logs" / "of-today" / "log.db"
-    assert _check(f"sqlite:{log}") == 0
-    assert [*tmp_path.iterdir()] == []
+    log = tmp_path / "log.db"
     may = os.access
     monkeypatch.setattr(os, "access", lambda place, how: place != tmp_path and may(place, how))
     assert _check(f"sqlite:{log}") == 1
@@ -63,10 +61,21 @@ def test_check_refuses_what_may_not_be_written(
     assert _check(f"sqlite:{tmp_path / 'file' / 'log.db'}") == 1
     assert "file is no folder." in capsys.readouterr().err
     monkeypatch.setattr(os, "access", lambda place, how: place != log and may(place, how))
-    log.parent.mkdir(parents=True)
     log.write_bytes(b"")
     assert _check(f"sqlite:{log}") == 1
     assert f"this process may not write to {log}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--check"], ["--port", "0"]], ids=["check", "start"])
+def test_a_mistyped_folder_is_refused_and_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    log = tmp_path / "losg" / "log.db"
+    assert (
+        status_of(["serve", str(sample()), "--no-auth", "--storage", f"sqlite:{log}", *more]) == 1
+    )
+    assert f"log.db cannot be made: there is no folder {log.parent}." in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_check_refuses_a_user_of_postgresql_who_may_not_write(

@@ -1,5 +1,6 @@
 """The configuration: what a file, the environment and flags say, and where they are wrong."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,18 @@ def test_check_tells_and_sets_the_status(
     assert "--no-auth is for this machine only" in capsys.readouterr().err
     monkeypatch.setenv("LEXBANDIT_KEY_WEB", f"decide:{HASH}")
     assert status_of(["serve", str(good), "--check", "--host", "0.0.0.0"]) == 0
+
+
+def test_check_warns_of_a_point_with_one_arm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It may begin so: arms are added while it runs."""
+    path = tmp_path / "one.toml"
+    path.write_text(re.sub("arms = .*", 'arms = ["small"]', POINT))
+    assert status_of(["serve", str(path), "--check", "--no-auth"]) == 0
+    told = capsys.readouterr()
+    assert "one.toml is fine" in told.out
+    assert "router has one arm, 'small': there is nothing to choose until" in told.err
 
 
 def test_check_refuses_a_policy_that_cannot_decide(

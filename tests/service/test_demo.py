@@ -77,10 +77,14 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
     place.write_text(CONFIG)
     definition = read_config(place, {}).points["router"]
     chooser, world = definition.chooser(definition.arms, time.time), World()
+    rights = []
     for _ in range(60 * 80):
         prompt = world.prompt()
         decision = chooser.choose(prompt)
+        rights.append(decision.arm == world.right(prompt))
         chooser.reward(decision, world.answer(prompt, decision.arm))
+    assert sum(rights[-1000:]) > 600
+    assert sum(rights[-1000:]) > sum(rights[:1000]) + 100
     against = chooser.summary().against["large"]
     assert against["cost"].low is not None
     assert against["quality"].value is not None
@@ -118,16 +122,24 @@ def test_it_says_when_it_compiles(
 def test_how_things_stand_in_a_line() -> None:
     nothing = {"quality": {"value": None}, "cost": {"value": None}}
     early = {"decisions": 5, "received": nothing, "against": {"large": nothing}}
-    assert standing(1, early) == "   1 s       5 decisions"
+    assert standing(1, early, []) == "   1 s       5 decisions"
     later = {
         "decisions": 1200,
         "received": {"quality": {"value": 0.9}, "cost": {"value": 0.004}},
         "against": {"large": {"quality": {"value": -0.01}, "cost": {"value": 0.002}}},
     }
-    assert standing(20, later) == (
+    assert standing(20, later, [True, True, False, True]) == (
         "  20 s   1,200 decisions   quality 0.9000   cost 0.0040   than always large: "
-        "quality 0.0100 lower, cost 0.0020 lower"
+        "quality 0.0100 lower, cost 0.0020 lower   right model: 75% of the last 4"
     )
+
+
+def test_the_right_model_is_the_cheapest_within_the_tolerance() -> None:
+    prompts = [
+        {"prompt_tokens": tokens, "task": task}
+        for tokens, task in ((100, "chat"), (7900, "chat"), (100, "code"), (7900, "code"))
+    ]
+    assert [World().right(prompt) for prompt in prompts] == ["small", "medium", "medium", "large"]
 
 
 def test_a_time_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

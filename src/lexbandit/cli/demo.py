@@ -9,6 +9,8 @@ import tempfile
 import threading
 import time
 import webbrowser
+from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +27,16 @@ POINT = "router"
 # The price of 4,000 tokens, and how hard a prompt may be before quality falls.
 _MODELS = {"small": (0.0012, 0.32), "medium": (0.006, 0.62), "large": (0.02, math.inf)}
 _HARDNESS = {"chat": 0.0, "extract": 0.2, "code": 0.45}
+_TOLERANCE = 0.03
+# So many prompts say how often the right model is chosen by now.
+_RECENT = 500
 # Requests a second that the simulated users make.
 _RATE = 80.0
 _AT_ONCE = 20
 # How often it is said how things stand, in seconds.
 _EVERY = 10.0
 
-CONFIG = """\
+CONFIG = f"""\
 [service]
 storage = "sqlite:demo.db"
 log_level = "warning"
@@ -44,7 +49,7 @@ wait = 20
 [[points.router.objectives]]
 name = "quality"
 range = [0, 1]
-tolerance = 0.03
+tolerance = {_TOLERANCE}
 
 [[points.router.objectives]]
 name = "cost"
@@ -88,12 +93,25 @@ class World:
 
     def answer(self, prompt: dict[str, Any], arm: str) -> dict[str, float]:
         """Return quality and cost of an answer."""
-        draw, (price, limit) = self._random, _MODELS[arm]
-        hardness = _HARDNESS[prompt["task"]] + 0.45 * prompt["prompt_tokens"] / 8000
-        quality = draw.gauss(0.9 - 1.2 * max(0.0, hardness - limit), 0.12)
+        draw, (price, _) = self._random, _MODELS[arm]
+        quality = draw.gauss(self.true_quality(prompt, arm), 0.12)
         busy = 1 + 0.3 * math.sin((prompt["hour"] - 9) / 12 * math.pi)
         cost = price * (0.4 + prompt["prompt_tokens"] / 4000) * busy * draw.uniform(0.8, 1.2)
         return {"quality": min(max(quality, 0.0), 1.0), "cost": min(cost, 0.06)}
+
+    def true_quality(self, prompt: dict[str, Any], arm: str) -> float:
+        """Return the quality around which a model's answers to such prompts vary."""
+        _, limit = _MODELS[arm]
+        hardness = _HARDNESS[prompt["task"]] + 0.45 * prompt["prompt_tokens"] / 8000
+        return 0.9 - 1.2 * max(0.0, hardness - limit)
+
+    def right(self, prompt: dict[str, Any]) -> str:
+        """Return the right model: the cheapest whose true quality is within the tolerance."""
+        qualities = {arm: self.true_quality(prompt, arm) for arm in _MODELS}
+        least = max(qualities.values()) - _TOLERANCE
+        return min(
+            (arm for arm in _MODELS if qualities[arm] >= least), key=lambda arm: _MODELS[arm]
+        )
 
     def delay(self) -> float:
         """Return how many seconds pass until the quality of an answer is known; ∞ for never."""
@@ -113,6 +131,7 @@ class Traffic(threading.Thread):
         self._world = World()
         self._over = threading.Event()
         self._due: list[tuple[float, str, float]] = []
+        self._rights: deque[bool] = deque(maxlen=_RECENT)
 
     def stop(self) -> None:
         """End, and wait for it."""
@@ -137,7 +156,7 @@ class Traffic(threading.Thread):
                     made += behind  # on a slow machine there is less traffic, and no backlog
                     self._tell(client, now)
                     if now >= told:
-                        click.echo(standing(now, client.summary(POINT)))
+                        click.echo(standing(now, client.summary(POINT), self._rights))
                         told += _EVERY
                 except ServiceError as error:
                     if not self._over.wait(1.0):
@@ -146,6 +165,7 @@ class Traffic(threading.Thread):
     def _ask(self, client: "Client", now: float) -> None:
         prompt = self._world.prompt()
         decision = client.decide(POINT, prompt)
+        self._rights.append(decision.arm == self._world.right(prompt))
         answer = self._world.answer(prompt, decision.arm)
         client.reward(POINT, decision, cost=answer["cost"])
         due = now + self._world.delay()
@@ -161,8 +181,12 @@ class Traffic(threading.Thread):
             client.reward_many(POINT, rewards)
 
 
-def standing(seconds: float, summary: dict[str, Any]) -> str:
-    """Return a line that says how things stand, compared with always playing the largest model."""
+def standing(seconds: float, summary: dict[str, Any], rights: Sequence[bool]) -> str:
+    """Return a line that says how things stand.
+
+    It compares with always playing the largest model, and with the truth of the simulation:
+    `rights` says of the last decisions whether the right model was chosen.
+    """
     line = f"{seconds:4.0f} s  {counted(summary['decisions'], 'decision'):>16}"
     means, gains = [], []
     for name, up, down in (("quality", "higher", "lower"), ("cost", "lower", "higher")):
@@ -172,7 +196,11 @@ def standing(seconds: float, summary: dict[str, Any]) -> str:
         if gain is not None:
             gains.append(f"{name} {abs(gain):.4f} {up if gain >= 0 else down}")
     line += "".join(means)
-    return f"{line}   than always large: {', '.join(gains)}" if gains else line
+    if gains:
+        line += f"   than always large: {', '.join(gains)}"
+    if rights:
+        line += f"   right model: {sum(rights) / len(rights):.0%} of the last {len(rights)}"
+    return line
 
 
 @click.command("demo")
@@ -195,6 +223,10 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
 
     def started(url: str, _: Any) -> None:
         click.echo(f"Watch it learn: {url}/\nIt ends after {seconds:g} s, or by Ctrl-C.")
+        click.echo(
+            "The right model is the cheapest whose true quality, which only the simulation knows, "
+            f"is within {_TOLERANCE:g} of the best."
+        )
         traffic.append(Traffic(url, seconds))
         traffic[0].start()
         asyncio.get_running_loop().call_later(seconds, signal.raise_signal, signal.SIGINT)

@@ -87,11 +87,13 @@ def command(
         click.echo(f"{config} is fine: {_told(found)}.")
         if keyless:
             click.echo("There are no keys yet: it starts with --no-auth only.")
+        _warn_of_single_arms(found)
         warning = server.warning_of(found)
         if warning is not None:
             click.echo(f"Warning: {warning}", err=True)
         return
     server.check_access(found, no_auth=no_auth)
+    _warn_of_single_arms(found)
     with storage_words():
         serving = server.serve(
             found,
@@ -102,6 +104,16 @@ def command(
             accept_clock=accept_clock,
         )
         server.run(serving, found)
+
+
+def _warn_of_single_arms(config: "Config") -> None:
+    for name, definition in config.points.items():
+        if len(definition.arms) == 1:
+            click.echo(
+                f"Warning: {name} has one arm, {definition.arms[0]!r}: there is nothing to choose "
+                f"until another is added, here or by PUT /v1/{name}/arms/ARM.",
+                err=True,
+            )
 
 
 def _told(config: "Config") -> str:

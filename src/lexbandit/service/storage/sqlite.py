@@ -183,8 +183,8 @@ class SqliteStorage(Storage):
         await self._in(self._writing, self._open)
 
     def _open(self) -> None:
+        _check_folder(self.path)
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._keep_others_out()
         except OSError as error:
             raise StorageFailed(
@@ -632,13 +632,22 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _check_writable(path: Path) -> None:
-    """Refuse a place that this process may not write at."""
+def _check_folder(path: Path) -> Path:
+    """Return the folder of a file; one that is missing is refused, since it may be mistyped."""
     folder = path.absolute().parent
-    while not folder.exists():  # those that are missing will be made
-        folder = folder.parent
+    if not folder.exists():
+        raise StorageFailed(
+            f"{path} cannot be made: there is no folder {folder}. Make it, or correct the name.",
+            final=True,
+        )
     if not folder.is_dir():
         raise StorageFailed(f"{path} cannot be made: {folder} is no folder.", final=True)
+    return folder
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse a place that this process may not write at."""
+    folder = _check_folder(path)
     for place in (path, folder):
         if place.exists() and not os.access(place, os.W_OK):
             raise StorageFailed(f"{path}: this process may not write to {place}.", final=True)

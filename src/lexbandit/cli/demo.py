@@ -103,7 +103,7 @@ class World:
         """Return the quality around which a model's answers to such prompts vary."""
         _, limit = _MODELS[arm]
         hardness = _HARDNESS[prompt["task"]] + 0.45 * prompt["prompt_tokens"] / 8000
-        return 0.9 - 1.2 * max(0.0, hardness - limit)
+        return 0.9 - 1.2 * max(0.0, float(hardness) - limit)
 
     def right(self, prompt: dict[str, Any]) -> str:
         """Return the right model: the cheapest whose true quality is within the tolerance."""

@@ -138,7 +138,7 @@ async def test_a_snapshot_that_fails_is_not_the_last(
         await until(lambda: storage.kept == [1])
         storage.snapshot_fails = StorageFailed("no room for it")
         await engine.decide("router", CONTEXT)
-        await until(lambda: "no snapshot was kept: no room for it" in caplog.text)
+        await until(lambda: "no snapshot was saved: no room for it" in caplog.text)
         assert engine.trouble is None
         await engine.decide("router", CONTEXT)
         await until(lambda: storage.kept == [1, 3])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.waiting import Waiting
 from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
@@ -90,6 +90,25 @@ class Comparison:
             self._explore,
             shares,
             kernel.NO_MASK if mask is None else mask,
+        )
+
+    def score_many(
+        self,
+        arms: Integers,
+        propensities: Floats,
+        masks: Sequence[Booleans | None],
+        shares: Floats,
+        features: Floats,
+        means: Floats,
+    ) -> None:
+        """Add the rewards of many decisions, as `score` does one after the other."""
+        arms_known = len(self.sums)
+        allowed = np.empty((len(arms), 0), np.bool_)
+        if any(mask is not None for mask in masks):
+            every = np.ones(arms_known, np.bool_)
+            allowed = np.array([every if mask is None else mask for mask in masks])
+        kernel.score_many(
+            self.sums, features, means, arms, propensities, self._explore, shares, allowed
         )
 
     def widen(self) -> None:

@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-from lexbandit.kernels.arrays import Array, Mask
+from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.jit import kernel
 
 # Over rewards of decisions in which the arm was allowed: how many; Σ s·r; Σ e² where another arm
@@ -96,3 +96,31 @@ def score(
 
 NO_MASK = np.empty(0, np.bool_)
 """What `allowed` is if all arms were."""
+
+
+@kernel
+def score_many(
+    sums: Array,
+    features: Array,
+    means: Array,
+    arms: Keys,
+    propensities: Array,
+    explore: float,
+    rewards: Array,
+    allowed: Mask,
+) -> None:
+    """Call `score` for the rewards[n, D] of many decisions, in order.
+
+    allowed[n, K] has no columns if all arms were allowed in all of them.
+    """
+    for t in range(rewards.shape[0]):
+        score(
+            sums,
+            features[t],
+            means[t],
+            arms[t],
+            propensities[t],
+            explore,
+            rewards[t],
+            allowed[t],
+        )

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels import bands, rivals
-from lexbandit.kernels.arrays import Array, Keys
+from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import (
@@ -545,6 +545,55 @@ def update(
         if not math.isnan(reward):
             means[i] = learn(model, arm, i, features, 0, reward, work)
     return DONE
+
+
+@kernel
+def update_each(
+    kind: int,
+    points: Array,
+    table: Array,
+    arms: Keys,
+    rewards: Array,
+    amends: Mask,
+    plays: Array,
+    clock: Keys,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+    features: Array,
+    means: Array,
+) -> int:
+    """Call `update` for points[n, d] in order, into features[n, F] and means[n, D].
+
+    Returns how many were recorded: all, or those before the first that `update` did not record.
+    """
+    for t in range(points.shape[0]):
+        done = update(
+            kind,
+            points[t],
+            table,
+            arms[t],
+            rewards[t],
+            amends[t],
+            plays,
+            clock,
+            tallies,
+            vectors,
+            matrices,
+            shared,
+            common,
+            facts,
+            prior,
+            features[t : t + 1],
+            means[t],
+        )
+        if done != DONE:
+            return t
+    return len(points)
 
 
 @kernel

@@ -178,6 +178,24 @@ class Policy(ABC):
         learn(point, arm, rewards, allowed)
         return expected
 
+    def _learn_many_checked(
+        self,
+        points: Floats,
+        arms: Integers,
+        rewards: Floats,
+        allowed: Sequence[Booleans | None],
+        amends: Booleans,
+    ) -> tuple[Floats, Floats]:
+        """Call `_learn_checked` for points[n, d] in order; return features[n, F] and means[n, D].
+
+        This loop is the meaning; policies may bring a compiled one.
+        """
+        features, means = [], np.empty((len(points), self.objectives))
+        for t, (point, arm, mask) in enumerate(zip(points, arms.tolist(), allowed, strict=True)):
+            seen, means[t] = self._learn_checked(point, arm, rewards[t], mask, bool(amends[t]))
+            features.append(seen.copy())
+        return np.array(features), means
+
     def prospect(self, point: Floats, allowed: Booleans) -> Any:
         """Return what `expect` needs of a context; None for a policy without credible intervals."""
         return None

@@ -377,6 +377,46 @@ class PooledPolicy(Policy):
             return features[0], means
         return super()._learn_checked(point, arm, rewards, allowed, amends)
 
+    def _learn_many_checked(
+        self,
+        points: Floats,
+        arms: Integers,
+        rewards: Floats,
+        allowed: Sequence[Booleans | None],
+        amends: Booleans,
+    ) -> tuple[Floats, Floats]:
+        if not self._known:
+            return super()._learn_many_checked(points, arms, rewards, allowed, amends)
+        n = len(points)
+        features, means = np.empty((n, self.features.count)), np.empty((n, self.objectives))
+        done = 0
+        while done < n:
+            done += kernel.update_each(
+                self._kind,
+                points[done:],
+                self._table,
+                arms[done:],
+                rewards[done:],
+                amends[done:],
+                self._plays,
+                self._clock,
+                self._tallies,
+                self._vectors,
+                self._matrices,
+                self._shared,
+                self._common,
+                self._facts,
+                self._expected,
+                features[done:],
+                means[done:],
+            )
+            if done < n:  # this one is refused, or learned in another way
+                features[done], means[done] = self._learn_checked(
+                    points[done], int(arms[done]), rewards[done], allowed[done], bool(amends[done])
+                )
+                done += 1
+        return features, means
+
     def _update(self, point: Floats, arm: int, rewards: Floats, amends: bool) -> int:
         return kernel.update(
             self._kind,

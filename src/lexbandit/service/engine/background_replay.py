@@ -10,17 +10,18 @@ import logging
 import time
 from collections.abc import Callable
 
+from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.journal import Journal
 from lexbandit.service.engine.point import Point
 from lexbandit.service.engine.snapshots import packer
-from lexbandit.service.events import CorruptLog, Event, Snapshot
+from lexbandit.service.events import CorruptLog, Snapshot
 from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
 # So many events are read and folded at once; how often to report progress and to save a snapshot,
 # in seconds; and how long to wait after the storage failed.
-_PAGE = 500
+_PAGE = 5_000
 _REPORT, _SAVE, _REST = 5.0, 10.0, 1.0
 
 
@@ -96,7 +97,7 @@ class Replay:
         if await self._storage.removed() > point.seq:
             raise CorruptLog("events that were to be learned have left the log. Start again.")
         events = [event for event in events if event.seq <= self._journal.seq]
-        folding = asyncio.create_task(asyncio.to_thread(_fold, point, events))
+        folding = asyncio.create_task(asyncio.to_thread(fold_many, point, events))
         try:
             await asyncio.shield(folding)
         except asyncio.CancelledError:
@@ -118,8 +119,3 @@ class Replay:
     def _stop(self, reason: str) -> None:
         self.stopped = reason
         log.error("%s: %s", self.point.name, reason)
-
-
-def _fold(point: Point, events: list[Event]) -> None:
-    for event in events:
-        point.fold(event)

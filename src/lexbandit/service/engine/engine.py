@@ -18,6 +18,7 @@ from lexbandit.service.durations import Times
 from lexbandit.service.engine import start as starting
 from lexbandit.service.engine.arms import check_added, check_retired
 from lexbandit.service.engine.background_replay import Replay
+from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.id_locks import IdLocks
 from lexbandit.service.engine.journal import Appended, Journal
 from lexbandit.service.engine.point import Outcome, Point
@@ -73,7 +74,7 @@ class Engine:
         """By point, how many decisions and rewards were answered as before, and not written."""
         self.draining = False
         """The process is about to end: it is not ready, and still serves."""
-        self._journal = Journal(storage, self._fold, seq)
+        self._journal = Journal(storage, self._fold, self._fold_many, seq)
         self._snapshots = Snapshots(self.points, storage, self._journal, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
         self._id_locks = IdLocks()
@@ -110,7 +111,7 @@ class Engine:
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             engine.definitions = dict(points)
             async with starting.reporting(lambda: engine.seq):
-                await engine._journal.catch_up()
+                await engine._journal.catch_up(page=starting.PAGE)
             if not skip_untaken:
                 starting.check_taken(engine.points)
             starting.report(engine.points)
@@ -254,6 +255,17 @@ class Engine:
         outcome = point.fold(event, body, proposals)
         self._snapshots.folded += len(outcome)
         return outcome
+
+    def _fold_many(self, events: Sequence[Event]) -> None:
+        """Fold events that nobody waits for; what points do does not depend on other points."""
+        by_point: dict[str, list[Event]] = {}
+        for event in events:
+            by_point.setdefault(event.point, []).append(event)
+        for name, own in by_point.items():
+            point = self.points.get(name)
+            if point is not None:
+                fold_many(point, [event for event in own if event.seq > point.seq])
+                self._snapshots.folded += len(own)
 
     def append(
         self, name: str, kind: Kind, body: dict[str, Any], made: tuple[Point, Any] | None = None

@@ -136,26 +136,27 @@ class History:
         self._series = {"whole": Series(1.0), "hour": Series(_HALF_MINUTE, _HOUR)}
         self._now = Bucket()
         self._second = 0  # the one that `_now` is about
-        self._end = -math.inf  # nothing is open yet
+        self.end = -math.inf
+        """When the second ends that is open; -inf: none is yet."""
         self._recent: OrderedDict[str, Recent] = OrderedDict()
 
     def _open(self, time: float) -> Bucket:
         """Return the bucket of a moment; the seconds before it are over."""
-        if time >= self._end:
+        if time >= self.end:
             self._close()
             self._second = math.floor(time)
-            self._end = self._second + 1.0
+            self.end = self._second + 1.0
         return self._now
 
     def _close(self) -> None:
-        if self._end > -math.inf:
+        if self.end > -math.inf:
             for series in self._series.values():
                 series.add(self._second, self._now)
             self._now = Bucket()
 
     def decided(self, time: float, arms: Sequence[str]) -> None:
         """Count decisions, a whole batch of them."""
-        counts = (self._now if time < self._end else self._open(time)).arms
+        counts = (self._now if time < self.end else self._open(time)).arms
         if len(arms) == 1:
             counts[arms[0]] += 1
         else:
@@ -181,7 +182,7 @@ class History:
         """Count a reward that was learned, a default among them; `id` is its decision."""
         if not -_MOST < value < _MOST:
             value = math.copysign(_MOST, value)
-        rewards = (self._now if time < self._end else self._open(time)).rewards
+        rewards = (self._now if time < self.end else self._open(time)).rewards
         spread = rewards.get(objective)
         if spread is None:
             rewards[objective] = [1, value, 0.0]
@@ -192,6 +193,29 @@ class History:
             spread[:] = count + 1, mean, squares + apart * (value - mean)
         if id is not None and id in self._recent:
             self._recent[id].rewards[objective] = value
+
+    def rewarded_many(self, time: float, objective: str, values: Sequence[float]) -> None:
+        """Count rewards of one second, as `rewarded` does one after the other."""
+        rewards = (self._now if time < self.end else self._open(time)).rewards
+        count, mean, squares = rewards.setdefault(objective, [0, 0.0, 0.0])
+        for given in values:
+            value = given if -_MOST < given < _MOST else math.copysign(_MOST, given)
+            count += 1
+            if count == 1:
+                mean = value
+                continue
+            apart = value - mean
+            mean += apart / count
+            squares += apart * (value - mean)
+        rewards[objective][:] = count, mean, squares
+
+    def reward_recent(self, id: str, values: Mapping[str, float]) -> None:
+        """Note the rewards of a decision if it is one of the last ones."""
+        recent = self._recent.get(id)
+        if recent is not None:
+            for name, value in values.items():
+                within = -_MOST < value < _MOST
+                recent.rewards[name] = value if within else math.copysign(_MOST, value)
 
     def late(self, time: float) -> None:
         """Count a reward that came after its time."""
@@ -212,7 +236,7 @@ class History:
         The last one ends with the second of the last event.
         """
         one = self._series[series]
-        last = None if self._end == -math.inf else math.floor(self._second / one.width)
+        last = None if self.end == -math.inf else math.floor(self._second / one.width)
         for place, bucket in one.buckets.items():
             if place != last:
                 yield place * one.width, (place + 1) * one.width, bucket
@@ -220,7 +244,7 @@ class History:
             now = Bucket()
             now.add(one.buckets.get(last, Bucket()))
             now.add(self._now)
-            yield last * one.width, self._end, now
+            yield last * one.width, self.end, now
 
     def width(self, series: str) -> float:
         """Return how many seconds a bucket of "whole" or "hour" spans."""
@@ -230,7 +254,7 @@ class History:
         """Return the history as plain values, as JSON holds them."""
         return {
             "series": {name: series.plain() for name, series in self._series.items()},
-            "now": None if self._end == -math.inf else [self._second, self._now.plain()],
+            "now": None if self.end == -math.inf else [self._second, self._now.plain()],
             "recent": [
                 [kept.time, dict(kept.row), dict(kept.rewards)] for kept in self._recent.values()
             ],
@@ -243,7 +267,7 @@ class History:
         history._series = {name: Series.from_plain(told) for name, told in plain["series"].items()}
         if plain["now"] is not None:
             history._second, now = plain["now"]
-            history._end = history._second + 1.0
+            history.end = history._second + 1.0
             history._now = Bucket.from_plain(now)
         for time, row, rewards in plain["recent"]:
             history._recent[row["id"]] = Recent(time, row, dict(rewards))

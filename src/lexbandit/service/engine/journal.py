@@ -42,12 +42,15 @@ class Journal:
     trouble   why nothing is written now; None if all is well
     """
 
-    def __init__(self, storage: Storage, fold: Fold, seq: int) -> None:
+    def __init__(
+        self, storage: Storage, fold: Fold, fold_many: Callable[[Sequence[Event]], None], seq: int
+    ) -> None:
         self.storage = storage
         self.seq = seq
         self.trouble: str | None = None
         self.commits = Times()
         self._fold = fold
+        self._fold_many = fold_many
         self._time = 0.0  # of the last event
         self._heard = 0.0  # when the log was last heard of, by the monotonic clock
         self._waiting: list[tuple[Event, Fold, Appended]] = []
@@ -166,20 +169,23 @@ class Journal:
             self.trouble = None
 
     def _take(self, event: Event, fold: Fold) -> Sequence[Outcome]:
+        self._check_time(event)
+        outcome = fold(event)
+        self.seq, self._time = event.seq, event.time
+        return outcome
+
+    def _check_time(self, event: Event) -> None:
         if event.time < self._time:
             raise CorruptLog(
                 f"event {event.seq} of the log was damaged: its time lies before the one before. "
                 "Restore the log from a backup."
             )
-        outcome = fold(event)
-        self.seq, self._time = event.seq, event.time
-        return outcome
 
-    async def _catch_up(self, last: int | None = None) -> int:
-        """Fold the events that others wrote, up to `last`; returns how many."""
+    async def _catch_up(self, last: int | None = None, page: int = PAGE) -> int:
+        """Fold the events that others wrote, up to `last`, a page at a time; returns how many."""
         taken = 0
         while last is None or self.seq < last:
-            limit = PAGE if last is None else min(PAGE, last - self.seq)
+            limit = page if last is None else min(page, last - self.seq)
             events = await self.storage.read_since(self.seq, limit)
             if not events:
                 break
@@ -188,17 +194,18 @@ class Journal:
                     f"event {self.seq + 1} of the log was removed by `lexbandit compact` or "
                     "`retain` before this process took it. Start again."
                 )
-            for event in events:
-                self._take(event, self._fold)
+            self._check_time(events[0])  # a storage checks the others
+            self._fold_many(events)
+            self.seq, self._time = events[-1].seq, events[-1].time
             self._heard = time.monotonic()
             taken += len(events)
         return taken
 
-    async def catch_up(self) -> int:
+    async def catch_up(self, page: int = PAGE) -> int:
         """Fold what is in the log and was not folded yet; returns how many events."""
         async with self.ordered():
             self._check_open()
-            return await self._catch_up()
+            return await self._catch_up(page=page)
 
     async def follow(self, every: float) -> None:
         """Fold what other processes write, within `every` seconds, until what is wrong is final."""

@@ -77,8 +77,8 @@ class Point:
         self.first_unfit = ""
         """Why the first of them could not be taken."""
         self._at = 0  # the event that is being taken
-        # No decision's time is over before.
-        self._look_at = math.inf if definition.wait is None else -math.inf
+        self.look_at = math.inf if definition.wait is None else -math.inf
+        """No decision's time is over before this time."""
 
     def clock(self) -> float:
         """Return the time of the event that is taken: the chooser's clock."""
@@ -182,17 +182,21 @@ class Point:
         """
         if not self.begun and event.kind != "begin":
             raise CorruptLog(f"event {event.seq} of {self.name!r} comes before its beginning.")
-        self._at = event.seq
+        self.enter(event)
         self.counts["events"] += 1
-        self.time = event.time
-        if event.time >= self._look_at:
-            self._pass_time(event.time)
+        if event.time >= self.look_at:
+            self.pass_time(event.time)
         if event.kind == "decisions":
             outcomes = self._decisions(body or read_body(event), proposals)
         else:
             outcomes = self._take(event, body or read_body(event))
         self.seq = event.seq
         return outcomes
+
+    def enter(self, event: Event) -> None:
+        """Begin to take an event: its time is the time here."""
+        self._at = event.seq
+        self.time = event.time
 
     def _take(self, event: Event, body: dict[str, Any]) -> Sequence[Outcome]:
         if event.kind == "rewards":
@@ -232,7 +236,7 @@ class Point:
         while len(self.past) > self.definition.keep:
             self.past.popitem(last=False)
 
-    def _pass_time(self, time: float) -> None:
+    def pass_time(self, time: float) -> None:
         """Let decisions go whose time is over."""
         gone = self.chooser.overdue(time)
         for kept in gone:
@@ -250,7 +254,7 @@ class Point:
             self.version = self._at
             self.counts["expired"] += len(gone)
             self.history.expired(time, len(gone))
-        self._look_at = self.chooser.due or time + (self.definition.wait or math.inf)
+        self.look_at = self.chooser.due or time + (self.definition.wait or math.inf)
 
     def _decisions(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep decisions, one a row or in columns."""
@@ -297,7 +301,7 @@ class Point:
         id = row["id"]
         self.chooser.record(id, made)
         if "key" in row:
-            self._keep_key(id, AnsweredRequest(row["key"], version))
+            self.keep_key(id, AnsweredRequest(row["key"], version))
         if self.past:  # an id may be used again when its first decision is over
             self.past.pop(id, None)
         self.counts["decisions"] += 1
@@ -305,7 +309,8 @@ class Point:
         self.history.keep(self.time, row)
         return DecisionReply(id, made.arm, made.propensity, version)
 
-    def _keep_key(self, id: str, key: AnsweredRequest) -> None:
+    def keep_key(self, id: str, key: AnsweredRequest) -> None:
+        """Remember what a caller's own id stands for."""
         self.keys[id] = key
         self.keys.move_to_end(id)
         if len(self.keys) > self.definition.keep:

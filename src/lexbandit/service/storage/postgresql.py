@@ -362,7 +362,7 @@ class PostgresStorage(Storage):
             else:
                 rows = await connection.fetch(_READ, seq, limit)
         first = max(seq, rows[0]["removed"]) if rows and point is None else None
-        return in_order([tuple(row)[:-1] for row in rows], first)
+        return in_order([tuple(row) for row in rows], first)
 
     async def removed(self) -> int:
         """Return the last event that was removed."""

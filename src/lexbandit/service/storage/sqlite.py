@@ -7,7 +7,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -32,6 +32,8 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
+# So many rows are fetched at once; a page may end among them.
+_FETCHED_TOGETHER = 32
 # So many events are removed from the log's beginning by one transaction.
 _REMOVED_TOGETHER = 200
 _ROW = "(?, ?, ?, ?, ?, ?)"
@@ -349,9 +351,8 @@ class SqliteStorage(Storage):
         def read() -> list[Event]:
             if point is not None:
                 return in_order(_page(self._reader.execute(READ_POINT, (point, seq, limit))))
-            rows = self._reader.execute(READ, (seq, limit))
-            page = list(_page(rows))
-            return in_order([row[:-1] for row in page], max(seq, page[0][-1]) if page else None)
+            page = _page(self._reader.execute(READ, (seq, limit)))
+            return in_order(page, max(seq, page[0][-1]) if page else None)
 
         return await self._read("the log", read)
 
@@ -490,14 +491,18 @@ def _insertion(rows: Sequence[Event], table: str = "log") -> _Statement:
     return f"INSERT INTO {table} VALUES {', '.join([_ROW] * len(rows))}", values
 
 
-def _page(rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield rows until their bodies are large enough for a page."""
+def _page(rows: sqlite3.Cursor) -> list[Any]:
+    """Return rows until their bodies are large enough for a page."""
+    page: list[Any] = []
     size = 0
-    for row in rows:
-        yield row
-        size += len(row[4]) if isinstance(row[4], bytes) else 0
+    while some := rows.fetchmany(_FETCHED_TOGETHER):
+        size += sum([len(row[4]) if row[4].__class__ is bytes else 0 for row in some])
+        page += some
         if size >= LARGEST_PAGE:
-            return
+            while size - len(page[-1][4]) >= LARGEST_PAGE:
+                size -= len(page.pop()[4])
+            break
+    return page
 
 
 def _digest(data: bytes) -> bytes:

@@ -1,0 +1,179 @@
+"""Record decisions and learn rewards of a log in blocks, with the outcome of one after the other.
+
+Decisions are recorded and rewards are noted at once, in the order of the log. What the policy and
+the sums learn from the rewards is worked out by `learn`, in the same order, in compiled loops.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.chooser import Chooser
+from lexbandit.chooser.ledger import Ledger
+from lexbandit.chooser.received import with_many
+from lexbandit.chooser.waiting import Waiting
+from lexbandit.errors import InvalidInput
+
+# Values of a feature that make a column which is encoded as its values are, one by one.
+_ALIKE = ({float}, {int}, {int, float}, {str}, {bool})
+
+
+class LoggedDecision(Protocol):
+    """A decision as a log has it."""
+
+    arm: str
+    propensity: float | None
+    context: dict[str, Any] | None
+
+
+class LogBlock:
+    """What a block of a log does to a chooser. Call `learn` before anything else uses the chooser.
+
+    `defers`: rewards can be noted here. A policy that learns only from whole rewards learns them
+    one by one, by `Chooser.reward`.
+    """
+
+    def __init__(self, chooser: Chooser) -> None:
+        self.lock = chooser._lock
+        """To be held from before the first decision until `learn`."""
+        self._ledger: Ledger = chooser._ledger
+        self._contexts = chooser.contexts
+        self._arms = chooser._arms
+        self.held = self._ledger.room.held
+        self.defers = self._ledger.in_parts
+        self._names = frozenset(chooser.contexts.names)
+        self._objectives = chooser.objectives
+        self._places = {o.name: (i, *o.range) for i, o in enumerate(chooser.objectives)}
+        self._masks: dict[tuple[str, ...] | int, Booleans | None] = {}
+        self._rewarded: list[Waiting] = []
+        self._values: list[Sequence[float]] = []
+        self._amends: list[bool] = []
+
+    def takes(self, row: LoggedDecision) -> bool:
+        """Tell whether a decision can be recorded here: it is as most are."""
+        context, propensity = row.context, row.propensity
+        return (
+            context is not None
+            and context.keys() == self._names
+            and row.arm in self._arms.places
+            and (propensity is None or 0.0 < propensity <= 1.0)
+        )
+
+    def points(self, contexts: Sequence[Mapping[str, Any]]) -> list[Floats] | None:
+        """Return the points of contexts, and count what was taken otherwise than given.
+
+        None, and nothing is counted, if they must be looked at one by one.
+        """
+        columns = {name: [one[name] for one in contexts] for name in self._contexts.names}
+        for column in columns.values():
+            if {value.__class__ for value in column} not in _ALIKE:
+                return None
+        try:
+            points, notes = self._contexts.encode_many(columns, len(contexts))
+        except InvalidInput:
+            return None
+        self._contexts.count(notes)
+        return list(points)
+
+    def uncount(self, context: Mapping[str, Any]) -> None:
+        """Take back what `points` counted of a context that is recorded elsewhere."""
+        counts = self._contexts.counts
+        for name, note, count in self._contexts.encode(context)[1]:
+            counts[name][note] -= count
+            if not counts[name][note]:
+                del counts[name][note]
+
+    def mask(self, arm: str, allowed: Sequence[str] | None) -> Booleans | None:
+        """Return the mask of a decision; what is not allowed is an `InvalidInput`."""
+        if allowed is None and self._arms.standing is None:
+            return None
+        place = self._arms.places[arm]
+        if allowed is None:
+            key: tuple[str, ...] | int = place
+        else:
+            key = (arm, *allowed)
+        if key not in self._masks:
+            given = self._arms.mask(allowed, retired=True)
+            self._masks[key] = self._arms.chosen_from(place, given)
+        return self._masks[key]
+
+    def record(
+        self,
+        id: str,
+        arm: str,
+        propensity: float | None,
+        point: Floats,
+        mask: Booleans | None,
+        now: float,
+    ) -> None:
+        """Record a decision under an id that is not held."""
+        ledger = self._ledger
+        if len(self.held) >= ledger.room.room:
+            ledger.make_room()
+        place = self._arms.places[arm]
+        chance = math.nan if propensity is None else propensity
+        self.held[id] = Waiting(id, place, point, mask, chance, now, ledger.no_rewards)
+        ledger.made += 1
+        ledger.recent.append((point, mask))
+
+    def rewards_of(self, id: str, values: Mapping[str, Any]) -> list[float | None] | None:
+        """Return all rewards of a decision with new ones; None if they are not as most are.
+
+        Most are floats within their ranges, of a decision that is held, and new.
+        """
+        waiting = self.held.get(id)
+        if waiting is None or not values:
+            return None
+        rewards = list(waiting.rewards)
+        for name, value in values.items():
+            line = self._places.get(name)
+            if line is None:
+                return None
+            i, low, high = line
+            if value.__class__ is not float or not low <= value <= high or rewards[i] is not None:
+                return None
+            rewards[i] = value
+        return rewards
+
+    def reward(self, id: str, values: Mapping[str, Any]) -> bool:
+        """Note rewards that `learn` lets the policy learn; False if `rewards_of` is None."""
+        rewards = self.rewards_of(id, values)
+        if rewards is None:
+            return False
+        waiting = self.held[id]
+        if len(values) == len(rewards):
+            self._values.append(rewards)  # type: ignore[arg-type]
+        else:
+            self._values.append([values.get(name, math.nan) for name in self._places])
+        self._rewarded.append(waiting)
+        self._amends.append(waiting.learned)
+        waiting.rewards = tuple(rewards)
+        waiting.learned = True
+        return True
+
+    def learn(self) -> None:
+        """Let the policy and the sums learn what was noted."""
+        rewarded = self._rewarded
+        if not rewarded:
+            return
+        ledger = self._ledger
+        n = len(rewarded)
+        values = np.array(self._values)
+        amends = np.array(self._amends)
+        arms = np.array([one.arm for one in rewarded], np.int64)
+        propensities = np.array([one.propensity for one in rewarded])
+        points = np.frombuffer(b"".join([one.point.data for one in rewarded])).reshape(n, -1)
+        masks = [one.mask for one in rewarded]
+        shares = np.empty_like(values)
+        for i, objective in enumerate(self._objectives):
+            shares[:, i] = objective.shares(values[:, i])
+            told = values[:, i][~np.isnan(values[:, i])]
+            ledger.received[i] = with_many(ledger.received[i], told)
+        features, means = ledger.policy._learn_many_checked(points, arms, shares, masks, amends)
+        ledger.comparison.score_many(arms, propensities, masks, shares, features, means)
+        for arm, count in enumerate(np.bincount(arms[~amends]).tolist()):
+            ledger.plays[arm] += count
+        self._rewarded, self._values, self._amends = [], [], []

@@ -17,8 +17,7 @@ import pytest
 
 from lexbandit.bounds import Bound, HolderBound, SubGaussianBound, make_bound
 from lexbandit.checks import Floats
-from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.statistics import (
+from lexbandit.kernels.cells import (
     COUNT,
     MEAN,
     WIDTH,
@@ -28,6 +27,7 @@ from lexbandit.kernels.statistics import (
     observe,
     rank_all,
 )
+from lexbandit.kernels.jit import kernel
 from twins.bounds import spread, stitched
 
 pytestmark = pytest.mark.compiled

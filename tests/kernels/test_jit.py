@@ -5,7 +5,7 @@ from typing import Any
 import numba
 import pytest
 
-from lexbandit.kernels import jit
+from lexbandit.kernels import cells, jit
 from lexbandit.policies.cells.moc_mab import LexicographicRule
 
 pytestmark = pytest.mark.compiled
@@ -37,3 +37,21 @@ def test_other_users_of_numba_keep_their_folder() -> None:
     before = settings.CACHE_DIR
     jit.kernel(lambda x: x)
     assert settings.CACHE_DIR == before != str(jit._FOLDER)
+
+
+@jit.kernel
+def _first(_cells: cells.Cells, _slot: int, _ceilings: object, _row: int) -> int:
+    return 1
+
+
+@jit.kernel
+def _second(_cells: cells.Cells, _slot: int, _ceilings: object, _row: int) -> int:
+    return 1
+
+
+def test_loops_around_different_rules_have_different_names() -> None:
+    """Else one would be read from the other's place in the cache, also when they differ inside."""
+    rules = [cells.cell_rule(mark=mark) for mark in (_first, _second)]
+    for loop in ("select", "select_many", "replay", "shares"):
+        names = {getattr(rule, loop).py_func.__qualname__ for rule in rules}
+        assert len(names) == 2, loop

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.bounds import HolderBound, UCB1Bound
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import lexicographic, pareto, scalarized
+from lexbandit.kernels import lexicographic, pareto
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.kernels.random import seeded
-from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.policies.cells.moc_mab import LexicographicRule
+from lexbandit.policies.cells.scalarized_ucb1 import credited
 from support import make
 
 CONTEXT = [0.5, 0.5]
@@ -111,11 +112,11 @@ def test_a_tie_that_leads_to_different_candidates() -> None:
     ceilings = np.full((1, 3), np.inf)
     margin = 0.1  # floors: 0.8 − 0.1 − 0.2 = 0.5 and 0.7 − 0.2 − 0.2 = 0.3
     np.testing.assert_allclose(
-        lexicographic.shares(known, 0, ceilings, 0, *limits(2.0, margin)), [0.5, 0.0, 0.5]
+        lexicographic.shares_of_two(known, 0, ceilings, 0, *limits(2.0, margin)), [0.5, 0.0, 0.5]
     )
     random = seeded(4)
     chosen = [
-        lexicographic.choose(known, 0, ceilings, 0, *limits(2.0, margin), random)
+        lexicographic.choose_of_two(known, 0, ceilings, 0, *limits(2.0, margin), random)
         for _ in range(2000)
     ]
     counts = np.bincount(chosen, minlength=3)
@@ -158,7 +159,7 @@ def test_credits_follow_the_law_of_the_function_given_the_arm(
         chances.append(1 / len(ties) if arm in ties else 0.0)
     law = np.array(chances) / sum(chances) if any(chances) else np.full(3, 1 / 3)
     steps = (np.arange(1200) + 0.5) / 1200
-    drawn = [scalarized.credited(ranks, 0, 2, arm, ceilings, 0, u) for u in steps]
+    drawn = [credited(ranks, 0, 2, arm, ceilings, 0, u) for u in steps]
     np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 1200, law, atol=2.5 / 1200)
 
 
@@ -219,7 +220,9 @@ def cell(means: list[float], widths: list[float], second: list[float]) -> Estima
 
 def shares_of(known: Estimates, beta: float, margin: float) -> list[float]:
     ceilings = np.full((1, known.stats.shape[1]), np.inf)
-    return [float(p) for p in lexicographic.shares(known, 0, ceilings, 0, *limits(beta, margin))]
+    return [
+        float(p) for p in lexicographic.shares_of_two(known, 0, ceilings, 0, *limits(beta, margin))
+    ]
 
 
 def floor_of(known: Estimates, beta: float, margin: float) -> float:

@@ -12,7 +12,7 @@ import lexbandit
 from lexbandit.bounds import SubGaussianBound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic
-from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH, Estimates
 from lexbandit.partitions import AdaptiveTree
 from lexbandit.policies.cells.moc_mab import LexicographicRule
 from lexbandit.policies.cells.staged_lex import EliminatingRule
@@ -130,7 +130,10 @@ def test_probabilities_follow_every_tie(data: Any, objectives: int, arms: int, l
     known = Estimates(stats, np.add(means, widths)[np.newaxis])
     ceilings = np.full((1, arms), np.inf)
     limits = 0.5, np.array(tolerances), blur, lam
-    shares = lexicographic.shares(known, 0, ceilings, 0, *limits)
+    shares = lexicographic.shares_of_many(known, 0, ceilings, 0, *limits)
+    if objectives <= 2:
+        short = lexicographic.shares_of_two(known, 0, ceilings, 0, *limits)
+        np.testing.assert_allclose(short, shares, rtol=1e-12)
     expected = probabilities(
         np.add(means, widths).tolist(),
         np.subtract(means, widths).tolist(),

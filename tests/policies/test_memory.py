@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.bounds import UCB1Bound
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels.statistics import PLAIN_FIELDS, WIDTH
-from lexbandit.policies.cells.base import CellPolicy
-from lexbandit.policies.cells.memory import CellMemory
+from lexbandit.kernels.cells import PLAIN_FIELDS, WIDTH
+from lexbandit.policies.cells.base import CellMemory, CellPolicy
 from lexbandit.rounds import Rounds
 from support import make, some_rounds
 
@@ -21,7 +20,9 @@ def size_of(memory: CellMemory) -> int:
 
 def fresh() -> CellMemory:
     row = UCB1Bound(arms=2).coefficients()[np.newaxis]
-    return CellMemory(arms=2, channels=1, fields=PLAIN_FIELDS, rows_for=lambda _: row)
+    return CellMemory(
+        arms=2, channels=1, fields=PLAIN_FIELDS, rows_for=lambda _: row, settings=np.empty(0)
+    )
 
 
 @given(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 300), max_size=400))

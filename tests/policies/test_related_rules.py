@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import lexbandit
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import chained, epochs, sampling
+from lexbandit.kernels import random as draws
+from lexbandit.kernels.cells import MEAN, WIDTH
 from lexbandit.kernels.random import normal, seeded
-from lexbandit.kernels.statistics import MEAN, WIDTH
+from lexbandit.policies.related.epoch_greedy import greedy_rounds
 from lexbandit.rounds import Rounds
 from support import assert_same_state, make, some_rounds
 
@@ -57,7 +58,7 @@ def test_chains_are_the_closure_of_overlaps(
         top = max(left, key=lambda a: intervals[a][1])
         left = [a for a in left if a in linked_closure(intervals, top)]
         ceilings = np.where(mask, math.inf, -math.inf)[np.newaxis]
-        assert np.flatnonzero(chained.left_after(known, 1, ceilings, i + 1)).tolist() == left
+        assert np.flatnonzero(policy.left_after(1, ceilings, i + 1)).tolist() == left
 
 
 def test_pf_lex_ends_at_the_lexicographic_optimum() -> None:
@@ -86,12 +87,12 @@ def test_draws_have_their_distributions() -> None:
     }
     for shape in (1.0, 1.5, 30.0):
         samples[f"gamma {shape}"] = (
-            np.array([sampling.gamma(random, shape) for _ in range(n)]),
+            np.array([draws.gamma(random, shape) for _ in range(n)]),
             reference.standard_gamma(shape, n),
         )
     for a, b in ((1.0, 1.0), (1.0, 9.5), (700.0, 300.0)):
         samples[f"beta {a} {b}"] = (
-            np.array([sampling.beta(random, a, b) for _ in range(n)]),
+            np.array([draws.beta(random, a, b) for _ in range(n)]),
             reference.beta(a, b, n),
         )
     for name, (ours, theirs) in samples.items():
@@ -198,7 +199,7 @@ def test_a_wrong_annealing_set_is_refused() -> None:
 
 
 def test_epochs_grow_as_the_square_root() -> None:
-    assert [epochs.greedy_rounds(n, 4) for n in (0, 1, 2, 8, 9, 100, 10_000)] == [
+    assert [greedy_rounds(n, 4) for n in (0, 1, 2, 8, 9, 100, 10_000)] == [
         0,
         0,
         0,
@@ -207,7 +208,7 @@ def test_epochs_grow_as_the_square_root() -> None:
         2,
         16,
     ]
-    assert epochs.greedy_rounds(2, 1) == 1
+    assert greedy_rounds(2, 1) == 1
 
 
 def test_greedy_rounds_use_exploration_data_only() -> None:
@@ -221,7 +222,7 @@ def test_greedy_rounds_use_exploration_data_only() -> None:
         if left == 0:
             assert decision.propensity == 0.25
             explorations += 1
-            left = epochs.greedy_rounds(explorations, 4)
+            left = greedy_rounds(explorations, 4)
             explored[decision.arm] += 1, reward[0]
         else:
             left -= 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD, Floats, positive, unmasked, whole
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import statistics
+from lexbandit.kernels import cells as kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Bound(ABC):
     rewards: ClassVar[tuple[float, float]] = (-LARGEST_REWARD, LARGEST_REWARD)
     """The rewards it is valid for; others are refused."""
 
-    fields: ClassVar[int] = statistics.PLAIN_FIELDS
+    fields: ClassVar[int] = kernel.PLAIN_FIELDS
     """How many fields of statistics it needs."""
 
     def __post_init__(self) -> None:
@@ -31,24 +31,24 @@ class Bound(ABC):
 
     @abstractmethod
     def _numbers(self) -> dict[int, float]:
-        """Return the columns of `kernels.statistics` that are not 0, other than SCALE."""
+        """Return the columns of `kernels.cells` that are not 0, other than SCALE."""
 
     def coefficients(self, margin: float = 0.0) -> Floats:
         """Return the row of numbers that the kernels read, for a cell of this margin."""
-        row = np.zeros(statistics.COLUMNS)
-        row[statistics.SCALE] = self.scale
+        row = np.zeros(kernel.COLUMNS)
+        row[kernel.SCALE] = self.scale
         for column, number in self._numbers().items():
             row[column] = number
-        if row[statistics.ROUNDS_LOG] == 0.0:  # the constant part of the growth goes into the scale
-            row[statistics.SCALE] *= math.sqrt(row[statistics.ROUNDS_CONSTANT])
-        row[statistics.MARGIN] = margin
-        row[statistics.LEAST], row[statistics.MOST] = self.rewards
+        if row[kernel.ROUNDS_LOG] == 0.0:  # the constant part of the growth goes into the scale
+            row[kernel.SCALE] *= math.sqrt(row[kernel.ROUNDS_CONSTANT])
+        row[kernel.MARGIN] = margin
+        row[kernel.LEAST], row[kernel.MOST] = self.rewards
         return row
 
     @property
     def grows(self) -> bool:
         """Whether the width of an arm grows while other arms are played."""
-        return bool(self.coefficients()[statistics.ROUNDS_LOG] != 0.0)
+        return bool(self.coefficients()[kernel.ROUNDS_LOG] != 0.0)
 
     def refuse_growth(self) -> None:
         """Refuse a bound that grows, for a rule that compares widths with a margin."""
@@ -64,15 +64,15 @@ class Bound(ABC):
         low, high = self.rewards
         if not ((values >= low) & (values <= high)).all():
             raise InvalidInput(f"rewards must lie between {low:g} and {high:g}, got {rewards!r}.")
-        cell = statistics.empty_cells(1, 1, 1, self.fields, row)
+        cell = kernel.empty_cells(1, 1, 1, self.fields, row)
         for reward in values:
-            statistics.observe(cell, 0, 0, 0, float(reward))
-        factor = statistics.growth(float(rounds or len(values)), row, 0)
+            kernel.observe(cell, 0, 0, 0, float(reward))
+        factor = kernel.growth(float(rounds or len(values)), row, 0)
         known = cell.stats[0, 0, 0]
-        if self.fields > statistics.PLAIN_FIELDS:
-            statistics.set_interval(cell, 0, 0, 0, factor)
-            return float(known[statistics.LOWER]), float(cell.indices[0, 0, 0])
-        mean, width = known[statistics.MEAN], factor * known[statistics.WIDTH]
+        if self.fields > kernel.PLAIN_FIELDS:
+            kernel.set_interval(cell, 0, 0, 0, factor)
+            return float(known[kernel.LOWER]), float(cell.indices[0, 0, 0])
+        mean, width = known[kernel.MEAN], factor * known[kernel.WIDTH]
         return float(mean - width), float(mean + width)
 
     def with_arms(self, arms: int) -> Self:
@@ -112,19 +112,19 @@ class CentredBound(Bound):
         constant, slope = self.growth()
         level, log, extra = self.decay()
         return {
-            statistics.ROUNDS_CONSTANT: constant,
-            statistics.ROUNDS_LOG: slope,
-            statistics.COUNT_CONSTANT: level,
-            statistics.COUNT_LOG: log,
-            statistics.EXTRA: extra,
-            statistics.OFFSET: self.offset,
+            kernel.ROUNDS_CONSTANT: constant,
+            kernel.ROUNDS_LOG: slope,
+            kernel.COUNT_CONSTANT: level,
+            kernel.COUNT_LOG: log,
+            kernel.EXTRA: extra,
+            kernel.OFFSET: self.offset,
         }
 
     def width(self, observations: float, rounds: float = 1.0) -> float:
         """Return the width after `observations` of the arm in `rounds` rounds of its cell."""
         row = self.coefficients()[np.newaxis]
-        factor = statistics.growth(float(rounds), row, 0)
-        return factor * statistics.kept_width(float(observations), row, 0)
+        factor = kernel.growth(float(rounds), row, 0)
+        return factor * kernel.kept_width(float(observations), row, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from lexbandit.bounds.base import UniformBound
 from lexbandit.bounds.registry import REGISTRY
-from lexbandit.kernels import statistics
+from lexbandit.kernels import cells as kernel
 from lexbandit.kernels.intervals import ZETA
 
 
@@ -23,13 +23,13 @@ class EmpiricalBernsteinBound(UniformBound):
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    fields: ClassVar[int] = statistics.ALL_FIELDS
+    fields: ClassVar[int] = kernel.ALL_FIELDS
 
     def _numbers(self) -> dict[int, float]:
         return {
-            statistics.KIND: statistics.BERNSTEIN,
-            statistics.ROUNDS_CONSTANT: 1.0,
-            statistics.COUNT_CONSTANT: math.log(2.0 * ZETA) + self.log_intervals,
+            kernel.KIND: kernel.BERNSTEIN,
+            kernel.ROUNDS_CONSTANT: 1.0,
+            kernel.COUNT_CONSTANT: math.log(2.0 * ZETA) + self.log_intervals,
         }
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from lexbandit.bounds.base import Bound, UniformBound
 from lexbandit.bounds.registry import REGISTRY
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import statistics
+from lexbandit.kernels import cells as kernel
 from lexbandit.kernels.intervals import ZETA, S
 
 # The ratio of the epochs' ends in the anytime bound: what the level is multiplied by.
@@ -23,13 +23,13 @@ class KLUCBBound(Bound):
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    fields: ClassVar[int] = statistics.ALL_FIELDS
+    fields: ClassVar[int] = kernel.ALL_FIELDS
 
     def _numbers(self) -> dict[int, float]:
         return {
-            statistics.KIND: statistics.KL,
-            statistics.ROUNDS_LOG: 1.0,
-            statistics.COUNT_CONSTANT: 1.0,
+            kernel.KIND: kernel.KL,
+            kernel.ROUNDS_LOG: 1.0,
+            kernel.COUNT_CONSTANT: 1.0,
         }
 
 
@@ -48,7 +48,7 @@ class KLBound(UniformBound):
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    fields: ClassVar[int] = statistics.ALL_FIELDS
+    fields: ClassVar[int] = kernel.ALL_FIELDS
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,9 +63,9 @@ class KLBound(UniformBound):
 
     def _numbers(self) -> dict[int, float]:
         return {
-            statistics.KIND: statistics.KL,
-            statistics.ROUNDS_CONSTANT: 1.0,
-            statistics.COUNT_CONSTANT: self.level,
+            kernel.KIND: kernel.KL,
+            kernel.ROUNDS_CONSTANT: 1.0,
+            kernel.COUNT_CONSTANT: self.level,
         }
 
 
@@ -83,15 +83,15 @@ class AnytimeKLBound(UniformBound):
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    fields: ClassVar[int] = statistics.ALL_FIELDS
+    fields: ClassVar[int] = kernel.ALL_FIELDS
 
     def _numbers(self) -> dict[int, float]:
         return {
-            statistics.KIND: statistics.KL,
-            statistics.ROUNDS_CONSTANT: 1.0,
-            statistics.COUNT_CONSTANT: _RATIO * (math.log(2.0 * ZETA) + self.log_intervals),
-            statistics.COUNT_LOG: _RATIO * S,
-            statistics.EXTRA: 1.0 / math.log(_RATIO),
+            kernel.KIND: kernel.KL,
+            kernel.ROUNDS_CONSTANT: 1.0,
+            kernel.COUNT_CONSTANT: _RATIO * (math.log(2.0 * ZETA) + self.log_intervals),
+            kernel.COUNT_LOG: _RATIO * S,
+            kernel.EXTRA: 1.0 / math.log(_RATIO),
         }
 
 

@@ -1,22 +1,306 @@
-"""Cells: which cell a context lies in, and which slot of the arrays a cell has.
+"""Cells: where a context lies, what is known there, and the loops that every rule on cells shares.
 
-A cell's key is a number below m^d, far too many to keep an array of. Only visited cells have a
-slot; `table[bucket] = (key, slot)` finds it, by open addressing with linear probing, at most half
-full. Slot 0 means "not visited".
+**Slots.** A cell's key is a number below m^d, far too many to keep an array of. Only visited cells
+have a slot; `table[bucket] = (key, slot)` finds it, by open addressing with linear probing, at most
+half full. Slot 0 means "not visited".
+
+**Statistics.** For each slot:
+
+    plays[slot, arm]                   rounds in which the arm was played in the cell
+    totals[slot, 1 + channel]          sums over the arms: plays first, then counts by channel
+    stats[slot, arm, channel, field]   fields COUNT, SUM, MEAN, WIDTH (, LOWER, SPREAD)
+    indices[slot, channel, arm]        the upper end of the arm's interval, which rules rank by
+    bounds[slot or 0, column]          what defines the intervals, see below
+    settings[...]                      the rule's own numbers, the same in all cells
+    work[2 + channels, arm]            scratch space of rules that mark arms, see `mark`
+
+A channel is an objective, or a further one of the rule's own. Counts are per channel, since a
+reward may be observed in some objectives only; with nothing missing COUNT equals plays. Totals,
+MEAN, WIDTH and the index follow from what was observed; they are stored so that selecting needs no
+division, square root or logarithm. Slot 0 is never written: it stands for every cell that was not
+visited, with every count 0 and every width and index as they are without observations.
+
+What an update changes of an arm lies together, and so do the indices that a rule compares: with two
+objectives each is one line of the processor's cache.
+
+LOWER and SPREAD are stored only for the bounds that need them (`intervals.py`): their intervals are
+not centred at the mean, or depend on how much the rewards vary.
+
+**Loops.** A rule is a few compiled functions, `choose` and `shares` or `mark`, perhaps `learn`, and
+`cell_rule` compiles the loops around them. The functions here that a rule may replace say what is
+expected of them. Kernels are given whole arrays and positions in them, never slices: in a loop, a
+slice that is not optimised away costs two atomic operations, more than the arithmetic here.
 """
 
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
 import numpy as np
-from numpy.typing import NDArray
 
+from lexbandit.kernels import intervals
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.random import mix
+from lexbandit.kernels.jit import bind, inlined, kernel, leaf
+from lexbandit.kernels.random import RandomState, mix
+from lexbandit.kernels.ties import ONLY_ROW, draw_marked, row_of
 
-Table = NDArray[np.int64]
+COUNT, SUM, MEAN, WIDTH, LOWER, SPREAD = 0, 1, 2, 3, 4, 5
+PLAIN_FIELDS = 4
+ALL_FIELDS = 6
+
+# The intervals of a cell are defined by a row of `bounds`, so that a new bound needs no new kernel:
+# bounds[slot], or bounds[0] where all cells are alike. For KIND = CENTRED,
+#   width(N, n) = SCALE · sqrt(ROUNDS_CONSTANT + ROUNDS_LOG · ln n)
+#       · sqrt((COUNT_CONSTANT + COUNT_LOG · ln(1 + N)) · (1 + EXTRA / N) / (OFFSET + N))
+# with N the observations of the arm and n those of all arms in the cell. The first root, `growth`,
+# is one number for the whole channel, and 1 if ROUNDS_LOG is 0; the rest is kept in WIDTH. The
+# other kinds are in `intervals.py`. MARGIN is v, what the cell itself blurs; LEAST and MOST are the
+# rewards that the bound is valid for.
+KIND, SCALE, ROUNDS_CONSTANT, ROUNDS_LOG = 0, 1, 2, 3
+COUNT_CONSTANT, COUNT_LOG, EXTRA, OFFSET, MARGIN, LEAST, MOST = 4, 5, 6, 7, 8, 9, 10
+COLUMNS = 11
+CENTRED, KL, BERNSTEIN = 0.0, 1.0, 2.0
+
+# Keeps growth · ∞ = ∞ where growth would be 0 (ln 1), and is too small to change a finite sum.
+_TINY = 1e-300
+
+
+_NO_SETTINGS: Array = np.empty(0)
+
+
+class Cells(NamedTuple):
+    """The arrays of all cells, as described above."""
+
+    plays: Array
+    totals: Array
+    stats: Array
+    indices: Array
+    bounds: Array
+    settings: Array
+    work: Array
+
+
+class Estimates(NamedTuple):
+    """Means, widths and indices of arms that are no cell's: of one context, in slot 0."""
+
+    stats: Array
+    indices: Array
+
+
+def empty_cells(
+    slots: int, arms: int, channels: int, fields: int, bounds: Array, settings: Array = _NO_SETTINGS
+) -> Cells:
+    """Return cells in which nothing was observed."""
+    indices = np.zeros((slots, channels, arms))
+    cells = Cells(
+        np.zeros((slots, arms)),
+        np.zeros((slots, 1 + channels)),
+        np.zeros((slots, arms, channels, fields)),
+        indices,
+        bounds,
+        settings,
+        new_work(indices),
+    )
+    derive(cells, 0, slots)
+    return cells
+
+
+@leaf
+def bound_row(bounds: Array, slot: int) -> int:
+    """Return the row that holds for a slot: there is one for each slot, or one for all."""
+    return slot if bounds.shape[0] > 1 else 0
+
+
+@leaf
+def kept_width(count: float, bounds: Array, b: int) -> float:
+    """Return the part of the width that depends on the arm's own count.
+
+    ∞ without observations, unless OFFSET makes it finite.
+    """
+    if count == 0.0 and bounds[b, OFFSET] == 0.0:
+        return math.inf
+    level = bounds[b, COUNT_CONSTANT]
+    if bounds[b, COUNT_LOG] != 0.0:
+        level += bounds[b, COUNT_LOG] * math.log1p(count)
+    if bounds[b, EXTRA] != 0.0:
+        level *= 1.0 + bounds[b, EXTRA] / count
+    return float(bounds[b, SCALE] * math.sqrt(level / (bounds[b, OFFSET] + count)))
+
+
+@leaf
+def growth(rounds: float, bounds: Array, b: int) -> float:
+    """Return the part of the width that depends on the observations of all arms in the cell."""
+    if bounds[b, ROUNDS_LOG] == 0.0:
+        return 1.0
+    level = bounds[b, ROUNDS_CONSTANT] + bounds[b, ROUNDS_LOG] * math.log(max(rounds, 1.0))
+    return max(math.sqrt(level), _TINY)
+
+
+@leaf
+def widest_of(known: Cells, slot: int, arm: int, objectives: int) -> float:
+    """Return the width of an arm in the objective least is known of."""
+    width = 0.0
+    for i in range(objectives):
+        width = max(width, known.stats[slot, arm, i, WIDTH])
+    return width
+
+
+@leaf
+def lower_of(known: Cells | Estimates, slot: int, i: int, arm: int) -> float:
+    """Return the lower end of an arm's interval."""
+    stats = known.stats
+    if stats.shape[3] > PLAIN_FIELDS:
+        return float(stats[slot, arm, i, LOWER])
+    return float(stats[slot, arm, i, MEAN] - stats[slot, arm, i, WIDTH])
+
+
+@kernel
+def set_interval(cells: Cells, slot: int, i: int, arm: int, factor: float) -> None:
+    """Set index, LOWER and WIDTH of a bound whose interval is not mean ± width alone.
+
+    WIDTH is half the interval's length. `factor` is the channel's growth.
+    """
+    bounds, stats = cells.bounds, cells.stats
+    b = bound_row(bounds, slot)
+    count = stats[slot, arm, i, COUNT]
+    mean = stats[slot, arm, i, MEAN]
+    if count == 0.0:
+        low, high = -math.inf, math.inf
+    elif bounds[b, KIND] == KL:
+        level = factor * bounds[b, SCALE]
+        level *= level / count
+        level *= intervals.stitched_level(
+            count, bounds[b, COUNT_CONSTANT], bounds[b, COUNT_LOG], bounds[b, EXTRA]
+        )
+        low, high = intervals.kl_lower(mean, level), intervals.kl_upper(mean, level)
+    else:
+        spread = stats[slot, arm, i, SPREAD]
+        width = bounds[b, SCALE] * intervals.bernstein(spread, count, bounds[b, COUNT_CONSTANT])
+        low, high = mean - width, mean + width
+    cells.indices[slot, i, arm] = high
+    stats[slot, arm, i, LOWER] = low
+    stats[slot, arm, i, WIDTH] = 0.5 * (high - low)
+
+
+@kernel
+def set_intervals(cells: Cells, slot: int, i: int, factor: float) -> None:
+    """Set the intervals of all arms in channel i."""
+    for arm in range(cells.indices.shape[2]):
+        set_interval(cells, slot, i, arm, factor)
+
+
+@leaf
+def rank(cells: Cells, slot: int, i: int, factor: float) -> None:
+    """Bring every arm's index in channel i up to date, given the channel's growth."""
+    stats = cells.stats
+    if stats.shape[3] > PLAIN_FIELDS:
+        set_intervals(cells, slot, i, factor)
+        return
+    for arm in range(stats.shape[1]):
+        width = factor * stats[slot, arm, i, WIDTH]
+        cells.indices[slot, i, arm] = stats[slot, arm, i, MEAN] + width
+
+
+@leaf
+def channel_growth(cells: Cells, slot: int, i: int) -> float:
+    """Return the growth of channel i in a cell: its rounds are its count over all arms."""
+    return growth(cells.totals[slot, 1 + i], cells.bounds, bound_row(cells.bounds, slot))
+
+
+@kernel
+def rank_all(cells: Cells, slot: int, i: int) -> None:
+    """Bring every arm's index in channel i up to date: equation (3)."""
+    rank(cells, slot, i, channel_growth(cells, slot, i))
+
+
+@kernel
+def observe_interval(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
+    """Add a reward to channel i, for bounds whose interval is not mean ± width alone.
+
+    SPREAD sums (reward − what the earlier rewards predicted)², ½ for the first.
+    """
+    stats = cells.stats
+    count = stats[slot, arm, i, COUNT]
+    predicted = stats[slot, arm, i, MEAN] if count > 0.0 else 0.5
+    stats[slot, arm, i, SPREAD] += (reward - predicted) ** 2
+    stats[slot, arm, i, COUNT] = count + 1.0
+    stats[slot, arm, i, SUM] += reward
+    stats[slot, arm, i, MEAN] = stats[slot, arm, i, SUM] / (count + 1.0)
+    if cells.bounds[bound_row(cells.bounds, slot), ROUNDS_LOG] == 0.0:
+        set_interval(cells, slot, i, arm, 1.0)
+
+
+@leaf
+def observe(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
+    """Add a reward that is not NaN to channel i: Algorithm 1, lines 16 and 17.
+
+    The index is brought up to date if the bound does not grow with the rounds: then no other arm's
+    has changed. Otherwise `rank` does that.
+    """
+    stats = cells.stats
+    cells.totals[slot, 1 + i] += 1.0
+    if stats.shape[3] > PLAIN_FIELDS:
+        observe_interval(cells, slot, i, arm, reward)
+        return
+    b = bound_row(cells.bounds, slot)
+    count = stats[slot, arm, i, COUNT] + 1.0
+    total = stats[slot, arm, i, SUM] + reward
+    mean = total / count
+    if i > 0 and stats[slot, arm, i - 1, COUNT] == count:  # mostly all objectives are observed
+        width = stats[slot, arm, i - 1, WIDTH]
+    else:
+        width = kept_width(count, cells.bounds, b)
+    stats[slot, arm, i, COUNT] = count
+    stats[slot, arm, i, SUM] = total
+    stats[slot, arm, i, MEAN] = mean
+    stats[slot, arm, i, WIDTH] = width
+    if cells.bounds[b, ROUNDS_LOG] == 0.0:
+        cells.indices[slot, i, arm] = mean + width
+
+
+@leaf
+def observe_all(
+    cells: Cells, slot: int, arm: int, outcomes: Array, t: int, r: int, ranked: int
+) -> None:
+    """Add the rewards outcomes[t, r] of an arm to the objectives; NaN is "not observed".
+
+    The indices of the first `ranked` objectives, those the rule ranks by, are brought up to date.
+    """
+    for i in range(outcomes.shape[2]):
+        if not math.isnan(outcomes[t, r, i]):
+            observe(cells, slot, i, arm, outcomes[t, r, i])
+    if cells.bounds[bound_row(cells.bounds, slot), ROUNDS_LOG] != 0.0:
+        rounds = -1.0
+        factor = 1.0
+        for i in range(ranked):
+            if cells.totals[slot, 1 + i] != rounds:
+                rounds = cells.totals[slot, 1 + i]
+                factor = channel_growth(cells, slot, i)
+            if not math.isnan(outcomes[t, r, i]):
+                rank(cells, slot, i, factor)
+
+
+@kernel
+def derive(cells: Cells, first: int, last: int) -> None:
+    """Set all that follows from plays, COUNT, SUM and SPREAD, in slots `first` to `last`−1."""
+    plays, stats = cells.plays, cells.stats
+    for slot in range(first, last):
+        cells.totals[slot, 0] = 0.0
+        for arm in range(stats.shape[1]):
+            cells.totals[slot, 0] += plays[slot, arm]
+        for i in range(stats.shape[2]):
+            cells.totals[slot, 1 + i] = 0.0
+            for arm in range(stats.shape[1]):
+                count = stats[slot, arm, i, COUNT]
+                cells.totals[slot, 1 + i] += count
+                stats[slot, arm, i, MEAN] = stats[slot, arm, i, SUM] / count if count else 0.0
+                row = bound_row(cells.bounds, slot)
+                stats[slot, arm, i, WIDTH] = kept_width(count, cells.bounds, row)
+            rank_all(cells, slot, i)
 
 
 @inlined
-def bucket_of(table: Table, key: int) -> int:
+def bucket_of(table: Keys, key: int) -> int:
     """Return the bucket that holds `key`, or the vacant one where it belongs."""
     last = table.shape[0] - 1  # the number of buckets is a power of two
     bucket = np.int64(mix(np.uint64(key)) & np.uint64(last))
@@ -26,13 +310,13 @@ def bucket_of(table: Table, key: int) -> int:
 
 
 @kernel
-def slot_of(table: Table, key: int) -> int:
+def slot_of(table: Keys, key: int) -> int:
     """Return the slot of the cell `key`; 0 if it was never visited."""
     return int(table[bucket_of(table, key), 1])
 
 
 @kernel
-def insert(table: Table, keys: Keys, first: int, last: int) -> None:
+def insert(table: Keys, keys: Keys, first: int, last: int) -> None:
     """Enter keys[first:last], each at the slot of its own position."""
     for slot in range(first, last):
         bucket = bucket_of(table, keys[slot])
@@ -41,7 +325,7 @@ def insert(table: Table, keys: Keys, first: int, last: int) -> None:
 
 
 @kernel
-def visit(table: Table, keys: Keys, used: int, block: Keys, slots: Keys) -> tuple[int, int]:
+def visit(table: Keys, keys: Keys, used: int, block: Keys, slots: Keys) -> tuple[int, int]:
     """Write the slot of each key of `block` to `slots`; a new key is given the next free slot.
 
     Stops before a new key for which `keys` has no room. Returns the number of slots then used and
@@ -89,3 +373,305 @@ def grid_keys(contexts: Array, sides: Keys) -> Keys:
     for t in range(contexts.shape[0]):
         keys[t] = grid_key(contexts[t], sides)
     return keys
+
+
+# What an update answers.
+NO_SLOT, OUT_OF_RANGE, NO_PLAY, OUTSIDE, DONE = 0, 1, 2, 3, 4
+
+# Rows of `work`: the marks of arms, 1 or 0; another row; and from VECTORS on one a channel.
+MARKS, OTHER, VECTORS = 0, 1, cast("int", np.int64(2))
+
+
+@inlined
+def new_work(indices: Array) -> Array:
+    """Return scratch space of 2 + C rows, with a column for each of K arms (or C channels)."""
+    channels, arms = indices.shape[1], indices.shape[2]
+    return np.empty((VECTORS + channels, max(arms, channels)))
+
+
+@inlined
+def work_for(indices: Array) -> Array:
+    """Return scratch space, for a rule without marks none: some array of the same type."""
+    work: Array = indices[0]
+    return work
+
+
+def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
+    """Mark the arms of which one is drawn uniformly; return how many there are.
+
+    cells.work[MARKS, arm] is to be 1 for those and 0 for the others. The other rows are free to
+    work in. The rest is as for `choose`.
+    """
+    raise NotImplementedError
+
+
+def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
+    """Return the arm to play; nothing may change but the random state and `cells.work`.
+
+    `ceilings[row, arm]` is ∞ for an allowed arm and −∞ for another. A rule that draws no random
+    number had no other arm to play.
+    """
+    size = mark(cells, slot, ceilings, row)
+    return draw_marked(cells.work, size, random)
+
+
+def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
+    """Return the exact probability with which `choose` returns each arm."""
+    size = mark(cells, slot, ceilings, row)
+    out = np.zeros(ceilings.shape[1])
+    for arm in range(ceilings.shape[1]):
+        out[arm] = cells.work[MARKS, arm] / size
+    return out
+
+
+@leaf
+def learn(
+    cells: Cells,
+    slot: int,
+    _key: int,
+    arm: int,
+    outcomes: Array,
+    t: int,
+    r: int,
+    ranked: int,
+    _ceilings: Array,
+    _row: int,
+    _random: RandomState,
+) -> None:
+    """Record the rewards outcomes[t, r] of an arm played in the cell `key`; NaN: not observed."""
+    cells.plays[slot, arm] += 1.0
+    cells.totals[slot, 0] += 1.0
+    observe_all(cells, slot, arm, outcomes, t, r, ranked)
+
+
+@leaf
+def any_out_of_range(rewards: Array, bounds: Array) -> bool:
+    """Tell whether a reward is one that the bound is not valid for; NaN is not."""
+    found = False
+    for i in range(rewards.shape[0]):
+        found |= (rewards[i] < bounds[0, LEAST]) | (rewards[i] > bounds[0, MOST])
+    return found
+
+
+def select(
+    context: Array,
+    sides: Keys,
+    key: int,
+    ceilings: Array,
+    random: RandomState,
+    table: Keys,
+    plays: Array,
+    totals: Array,
+    stats: Array,
+    indices: Array,
+    bounds: Array,
+    settings: Array,
+) -> tuple[int, float]:
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside.
+
+    The cell is that of a grid of sides[j] cells in dimension j, or `key` if there are no sides.
+    """
+    if sides.shape[0] > 0:
+        key = grid_key(context, sides)
+        if key < 0:
+            return -1, 0.0
+    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
+    slot = slot_of(table, key)
+    before = random[0]
+    arm = choose(cells, slot, ceilings, ONLY_ROW, random)
+    if random[0] == before:
+        return arm, 1.0
+    return arm, shares(cells, slot, ceilings, ONLY_ROW)[arm]
+
+
+def select_many(
+    keys: Keys,
+    ceilings: Array,
+    random: RandomState,
+    table: Keys,
+    plays: Array,
+    totals: Array,
+    stats: Array,
+    indices: Array,
+    bounds: Array,
+    settings: Array,
+) -> tuple[Keys, Array]:
+    """Return the arms to play in many cells, by what is known now, and their probabilities."""
+    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
+    arms, propensities = np.empty(keys.shape[0], np.int64), np.ones(keys.shape[0])
+    for t in range(keys.shape[0]):
+        slot, row, before = slot_of(table, keys[t]), row_of(ceilings, t), random[0]
+        arm = choose(cells, slot, ceilings, row, random)
+        arms[t] = arm
+        if random[0] != before:
+            propensities[t] = shares(cells, slot, ceilings, row)[arm]
+    return arms, propensities
+
+
+def update(
+    context: Array,
+    sides: Keys,
+    key: int,
+    arm: int,
+    rewards: Array,
+    ranked: int,
+    ceilings: Array,
+    random: RandomState,
+    table: Keys,
+    plays: Array,
+    totals: Array,
+    stats: Array,
+    indices: Array,
+    bounds: Array,
+    settings: Array,
+) -> int:
+    """Record one decision's rewards; nothing is done unless the answer is DONE.
+
+    `ranked` says by how many of the objectives, the first ones, the rule ranks arms.
+    """
+    if sides.shape[0] > 0:
+        key = grid_key(context, sides)
+        if key < 0:
+            return OUTSIDE
+    slot = slot_of(table, key)
+    if slot == 0:
+        return NO_SLOT
+    if any_out_of_range(rewards, bounds):
+        return OUT_OF_RANGE
+    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    learn(cells, slot, key, arm, outcomes, ONLY_ROW, ONLY_ROW, ranked, ceilings, ONLY_ROW, random)
+    return DONE
+
+
+def update_many(
+    slots: Keys,
+    keys: Keys,
+    arms: Keys,
+    rewards: Array,
+    ranked: int,
+    ceilings: Array,
+    random: RandomState,
+    plays: Array,
+    totals: Array,
+    stats: Array,
+    indices: Array,
+    bounds: Array,
+    settings: Array,
+) -> None:
+    """Record checked rewards[n, D] of many decisions, in order; keys[slot] is a slot's cell."""
+    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
+    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
+    for t in range(slots.shape[0]):
+        slot, row = slots[t], row_of(ceilings, t)
+        learn(
+            cells, slot, keys[slot], arms[t], outcomes, t, ONLY_ROW, ranked, ceilings, row, random
+        )
+
+
+def replay(
+    slots: Keys,
+    keys: Keys,
+    outcomes: Array,
+    ranked: int,
+    ceilings: Array,
+    random: RandomState,
+    plays: Array,
+    totals: Array,
+    stats: Array,
+    indices: Array,
+    bounds: Array,
+    settings: Array,
+) -> Keys:
+    """Select, observe and update, for each round in order; returns the arms played."""
+    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
+    arms = np.empty(slots.shape[0], np.int64)
+    for t in range(slots.shape[0]):
+        slot, row = slots[t], row_of(ceilings, t)
+        arm = choose(cells, slot, ceilings, row, random)
+        learn(cells, slot, keys[slot], arm, outcomes, t, arm, ranked, ceilings, row, random)
+        arms[t] = arm
+    return arms
+
+
+@kernel
+def amend(
+    key: int,
+    arm: int,
+    rewards: Array,
+    prior: float,
+    ranked: int,
+    table: Keys,
+    cells: Cells,
+) -> int:
+    """Record further rewards of a play; nothing is done unless the answer is DONE.
+
+    `prior` of the arm's counts are its prior's. NO_PLAY if every play of the arm in the cell has a
+    reward in one of these objectives.
+    """
+    if any_out_of_range(rewards, cells.bounds):
+        return OUT_OF_RANGE
+    slot = slot_of(table, key)
+    if slot == 0:
+        return NO_SLOT
+    for i in range(rewards.shape[0]):
+        observed = cells.stats[slot, arm, i, COUNT] - prior
+        if not math.isnan(rewards[i]) and observed >= cells.plays[slot, arm]:
+            return NO_PLAY
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    observe_all(cells, slot, arm, outcomes, ONLY_ROW, ONLY_ROW, ranked)
+    return DONE
+
+
+class CellRule(NamedTuple):
+    """The compiled loops of a rule, and the probabilities of its arms."""
+
+    select: Callable[..., tuple[int, float]]
+    select_many: Callable[..., tuple[Keys, Array]]
+    update: Callable[..., int]
+    update_many: Callable[..., None]
+    replay: Callable[..., Keys]
+    shares: Callable[..., Array]
+
+
+# Rules that store nothing but the objectives share one compiled update.
+_UPDATE, _UPDATE_MANY = bind(update), bind(update_many)
+
+
+_CHOOSE, _SHARES = choose, shares
+
+
+def cell_rule(
+    *,
+    choose: Callable[..., Any] | None = None,
+    shares: Callable[..., Any] | None = None,
+    mark: Callable[..., Any] | None = None,
+    learn: Callable[..., Any] | None = None,
+    work: bool = False,
+) -> CellRule:
+    """Compile the loops for a rule: `mark`, or `choose` and `shares`; and `learn` if it has one.
+
+    A rule with `mark`, or that says `work`, has scratch space in `cells.work`.
+
+    All are functions with the decorators of `kernels.jit` and the arguments they have here. They
+    may call kernels and functions of their own file.
+    """
+    record: dict[str, Callable[..., Any]] = {}
+    if mark or work:
+        record["work_for"] = new_work
+    if learn:
+        record["learn"] = learn
+    rule = dict(record)
+    if mark:
+        rule["choose"] = bind(_CHOOSE, leaf, mark=mark)
+        rule["shares"] = bind(_SHARES, mark=mark)
+    if choose and shares:
+        rule["choose"], rule["shares"] = choose, shares
+    return CellRule(
+        select=bind(select, **rule),
+        select_many=bind(select_many, **rule),
+        update=bind(update, kernel, **record) if learn else _UPDATE,
+        update_many=bind(update_many, kernel, **record) if learn else _UPDATE_MANY,
+        replay=bind(replay, **rule),
+        shares=rule["shares"],
+    )

@@ -87,10 +87,10 @@ def bind(
     """
     digest = hashlib.sha256()
     for name, function in sorted(functions.items()):
-        code = getattr(function, "py_func", function).__code__
-        digest.update(f"{name} {function.__module__}.{code.co_qualname}".encode())
-        source = Path(code.co_filename)
-        digest.update(source.read_bytes() if source.is_file() else code.co_code)
+        bound = cast("FunctionType", getattr(function, "py_func", function))
+        digest.update(f"{name} {bound.__module__}.{bound.__qualname__}".encode())
+        source = Path(bound.__code__.co_filename)
+        digest.update(source.read_bytes() if source.is_file() else bound.__code__.co_code)
     plain = cast("FunctionType", template)
     names = {**plain.__globals__, **functions}
     title = f"{plain.__name__}_{digest.hexdigest()[:12]}"

@@ -11,7 +11,11 @@ the index and L the lower end of an arm's interval, and all arms in A_0:
 
 In a cell of margin v the threshold is βv and `blur` is 2v (equation 4). An arm may lack the blur,
 or the objective's tolerance if that is more: allowances[i] = max(blur, tolerances[i]). The
-statistics need not be a cell's: the policies on features fill `Estimates` for one context.
+statistics need not be a cell's: the policies on features fill `Estimates` for one context. Where
+`tolerances` is longer than the number of objectives, the rest are other settings of a rule.
+
+Up to two objectives and more have functions of their own, which a policy picks once: the usual ones
+are short and need no arrays to work in.
 """
 
 import math
@@ -19,24 +23,20 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import inlined, kernel, leaf
+from lexbandit.kernels.cells import WIDTH, Cells, Estimates, lower_of
+from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.statistics import (
+from lexbandit.kernels.ties import (
     DOMINANT,
-    MARGIN,
+    ONLY_ROW,
     SECOND,
-    WIDTH,
-    Cells,
-    Estimates,
-    bound_row,
-    lower_of,
+    best_arm,
+    share_among_best,
+    top_of,
+    value_of,
 )
-from lexbandit.kernels.ties import ONLY_ROW, best_arm, share_among_best, top_of, value_of
 
 Known = Cells | Estimates
-
-# Where the rule on cells finds its settings: β, λ, then the tolerances.
-BETA, LAM, TOLERANCES = 0, 1, 2
 
 
 @leaf
@@ -98,11 +98,32 @@ def close_arms(
     return True
 
 
-@kernel
-def choose_among_many(
+@leaf
+def choose_of_two(
     known: Known,
     slot: int,
-    first: int,
+    ceilings: Array,
+    row: int,
+    threshold: float,
+    tolerances: Array,
+    blur: float,
+    _lam: float,
+    random: RandomState,
+) -> int:
+    """Return the arm to play for one or two objectives."""
+    top = best_arm(known.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
+    if known.indices.shape[1] == 1:
+        return top
+    floor = candidate_floor(known, slot, top, threshold, tolerances, blur)
+    if floor == math.inf:
+        return top
+    return best_arm(known.indices, slot, SECOND, floor, ceilings, row, random)
+
+
+@kernel
+def choose_of_many(
+    known: Known,
+    slot: int,
     ceilings: Array,
     row: int,
     threshold: float,
@@ -111,13 +132,13 @@ def choose_among_many(
     lam: float,
     random: RandomState,
 ) -> int:
-    """Return the arm to play for more than two objectives, given h_1 = `first`."""
-    levels = tolerances.shape[0]
+    """Return the arm to play for any number of objectives."""
+    levels = known.indices.shape[1]
     tops = np.empty(levels, np.int64)
     open_arms = np.empty((1, ceilings.shape[1]))
     for arm in range(ceilings.shape[1]):
         open_arms[0, arm] = ceilings[row, arm]
-    tops[0] = first
+    tops[0] = best_arm(known.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
     for i in range(levels - 1):
         if not close_arms(
             known, slot, i, tops, threshold, tolerances, blur, lam, open_arms, open_arms
@@ -125,32 +146,6 @@ def choose_among_many(
             return int(tops[i])
         tops[i + 1] = best_arm(known.indices, slot, i + 1, -math.inf, open_arms, ONLY_ROW, random)
     return int(tops[levels - 1])
-
-
-@leaf
-def choose(
-    known: Known,
-    slot: int,
-    ceilings: Array,
-    row: int,
-    threshold: float,
-    tolerances: Array,
-    blur: float,
-    lam: float,
-    random: RandomState,
-) -> int:
-    """Return the arm to play. Up to two objectives need no room to work in."""
-    top = best_arm(known.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
-    if tolerances.shape[0] == 1:
-        return top
-    if tolerances.shape[0] > 2:
-        return choose_among_many(
-            known, slot, top, ceilings, row, threshold, tolerances, blur, lam, random
-        )
-    floor = candidate_floor(known, slot, top, threshold, tolerances, blur)
-    if floor == math.inf:
-        return top
-    return best_arm(known.indices, slot, SECOND, floor, ceilings, row, random)
 
 
 @kernel
@@ -162,8 +157,9 @@ def shares_of_two(
     threshold: float,
     tolerances: Array,
     blur: float,
+    _lam: float,
 ) -> Array:
-    """Return `shares` for up to two objectives.
+    """Return the exact probability with which `choose_of_two` returns each arm.
 
     Every arm tied at the top may be the one whose confidence is tested, and each may lead to
     other candidates; neighbours that lead to the same ones are worked out together.
@@ -177,7 +173,7 @@ def shares_of_two(
         if value_of(known.indices, slot, DOMINANT, top, -math.inf, ceilings, row) != highest:
             continue
         floor = candidate_floor(known, slot, top, threshold, tolerances, blur)
-        if tolerances.shape[0] == 1 or floor == math.inf:
+        if known.indices.shape[1] == 1 or floor == math.inf:
             out[top] += 1.0 / ties
             continue
         if floor != shared_floor and shared > 0.0:
@@ -201,16 +197,19 @@ def shares_of_many(
     blur: float,
     lam: float,
 ) -> Array:
-    """Return `shares` for more than two objectives: every path of tied top arms, depth first.
+    """Return the exact probability with which `choose_of_many` returns each arm.
+
+    It follows every path of tied top arms, depth first.
 
     weights[i] is the probability of the path h_1..h_{i−1}; opened[i] are the candidates after it.
     """
-    arms, levels = ceilings.shape[1], tolerances.shape[0]
+    arms, levels = ceilings.shape[1], known.indices.shape[1]
     out = np.zeros(arms)
     tops = np.full(levels, -1, np.int64)
     weights = np.ones(levels)
     opened = np.empty((levels, 1, arms))
-    opened[0, 0] = ceilings[row]
+    for arm in range(arms):
+        opened[0, 0, arm] = ceilings[row, arm]
     i = 0
     while i >= 0:
         if i == levels - 1:
@@ -239,50 +238,3 @@ def shares_of_many(
         else:
             out[tops[i]] += weight
     return out
-
-
-@kernel
-def shares(
-    known: Known,
-    slot: int,
-    ceilings: Array,
-    row: int,
-    threshold: float,
-    tolerances: Array,
-    blur: float,
-    lam: float,
-) -> Array:
-    """Return the exact probability with which `choose` returns each arm."""
-    if tolerances.shape[0] > 2:
-        return shares_of_many(known, slot, ceilings, row, threshold, tolerances, blur, lam)
-    return shares_of_two(known, slot, ceilings, row, threshold, tolerances, blur)
-
-
-@inlined
-def prepare_in_cells(_: Cells, settings: Array) -> tuple[Array]:
-    """Return the tolerances."""
-    return (settings[TOLERANCES:],)
-
-
-@leaf
-def choose_in_cells(
-    cells: Cells,
-    slot: int,
-    ceilings: Array,
-    row: int,
-    settings: Array,
-    random: RandomState,
-    work: tuple[Array],
-) -> int:
-    """Return the arm to play in a cell."""
-    v = cells.bounds[bound_row(cells.bounds, slot), MARGIN]
-    threshold, lam = settings[BETA] * v, settings[LAM]
-    return choose(cells, slot, ceilings, row, threshold, work[0], 2.0 * v, lam, random)
-
-
-@kernel
-def shares_in_cells(cells: Cells, slot: int, ceilings: Array, row: int, settings: Array) -> Array:
-    """Return the exact probability with which `choose_in_cells` returns each arm."""
-    v = cells.bounds[bound_row(cells.bounds, slot), MARGIN]
-    threshold, tolerances = settings[BETA] * v, settings[TOLERANCES:]
-    return shares(cells, slot, ceilings, row, threshold, tolerances, 2.0 * v, settings[LAM])

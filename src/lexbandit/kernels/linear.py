@@ -1,14 +1,17 @@
-"""Ridge regression on features, one model a row: what is known of an arm without any cells.
+"""Ridge regression on features, and the loops that every rule on such regressions shares.
 
+    plays[arm]               rounds in which the arm was played
+    clock[0]                 updates so far
     grams[row, g, F, F]      A = ridge·I + Σ φφᵀ over the rounds the model learned from
     inverses[row, g, F, F]   A⁻¹
     moments[row, i, F]       b = Σ r φ of objective i
     weights[row, i, F]       θ = A⁻¹ b
     counts[row, i]           observations of objective i
+    settings[...]            the rule's own numbers
 
-A row is an arm (or an arm at a stage, see `linear_stages.py`). g has length 1 while every round was
-observed in all objectives or in none: then one Gram matrix serves all. From the first reward that
-is missing in some objectives only, there is one for each objective.
+A row is a model: an arm's, or an arm's at one of several stages. g has length 1 while every round
+was observed in all objectives or in none: then one Gram matrix serves all. From the first reward
+that is missing in some objectives only, there is one for each objective.
 
 A⁻¹ follows A by the formula of Sherman and Morrison, and is computed anew from A, which is a plain
 sum, by Cholesky's decomposition every so often. When this happens depends on the count alone, so a
@@ -16,17 +19,25 @@ replay and single steps agree to the last bit.
 
 θ follows by θ += A⁻¹φ (r − φᵀθ) with the new A, which corrects itself where A⁻¹b would not: after a
 million rounds of one context, b is rounded by more than the ridge is worth.
+
+A rule is a few compiled functions, `look`, `pick` and `shares`, perhaps `model_for`, and
+`linear_rule` compiles the loops around them. The functions here that a rule replaces say what is
+expected of them.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH
+from lexbandit.kernels.jit import bind, inlined, kernel, leaf
 from lexbandit.kernels.linear_features import features_at
-from lexbandit.kernels.statistics import MEAN, PLAIN_FIELDS, WIDTH, Estimates
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.ties import ONLY_ROW, row_of
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
 # of features if that is more: F³/(4F) operations an update are fewer than its own F².
@@ -36,7 +47,48 @@ REFRESH = 128
 OUTSIDE, TOO_LARGE, PARTIAL, NO_PLAY, DONE = 0, 1, 2, 3, 4
 
 
+class Models(NamedTuple):
+    """The arrays of all models, as described above."""
+
+    plays: Array
+    clock: Keys
+    grams: Array
+    inverses: Array
+    moments: Array
+    weights: Array
+    counts: Array
+    settings: Array
+
+
+class Work(NamedTuple):
+    """What is known of the arms in one context, and space to work in.
+
+    stats[0, arm, i, field] and indices[0, i, arm] are as those of cells, for the objectives that a
+    rule looks at; ranking[0, 0, arm] is free for a rule that ranks arms by something else than an
+    index; `vector` has F numbers, `factor` F × F.
+    """
+
+    stats: Array
+    indices: Array
+    ranking: Array
+    vector: Array
+    factor: Array
+
+
 @inlined
+def new_work(models: Models, objectives: int) -> Work:
+    """Return space for what is known of all arms in `objectives` objectives."""
+    arms, size = models.plays.shape[0], models.weights.shape[2]
+    return Work(
+        np.zeros((1, arms, objectives, PLAIN_FIELDS)),
+        np.empty((1, objectives, arms)),
+        np.empty((1, 1, arms)),
+        np.empty(size),
+        np.empty((size, size)),
+    )
+
+
+@leaf
 def multiply(inverses: Array, row: int, g: int, vectors: Array, t: int, work: Array) -> None:
     """Write A⁻¹ · vectors[t] to `work`: rows are added four at a time, for the vectoriser."""
     size = vectors.shape[1]
@@ -58,7 +110,7 @@ def multiply(inverses: Array, row: int, g: int, vectors: Array, t: int, work: Ar
             work[k] += inverses[row, g, j, k] * w
 
 
-@inlined
+@leaf
 def spread(inverses: Array, row: int, g: int, features: Array, t: int, work: Array) -> float:
     """Return sqrt(φᵀA⁻¹φ) of φ = features[t]; leaves A⁻¹φ in `work`."""
     multiply(inverses, row, g, features, t, work)
@@ -68,64 +120,36 @@ def spread(inverses: Array, row: int, g: int, features: Array, t: int, work: Arr
     return math.sqrt(max(total, 0.0))
 
 
-@inlined
+@leaf
 def estimate(
+    models: Models,
     features: Array,
     t: int,
     gamma: float,
     start: float,
     stages: int,
     stage: int,
-    inverses: Array,
-    weights: Array,
-    counts: Array,
-    work: Array,
-    known: Estimates,
+    work: Work,
 ) -> None:
-    """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to slot 0.
+    """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to `work`.
 
     An objective in which an arm was observed fewer than `start` times has an infinite width and
     index there: each arm is played that often before it can be left.
     """
-    stats, index = known
+    stats = work.stats
     for arm in range(stats.shape[1]):
         row = arm * stages + stage
         width = 0.0
         for i in range(stats.shape[2]):
-            if i < inverses.shape[1]:
-                width = gamma * spread(inverses, row, i, features, t, work)
+            if i < models.inverses.shape[1]:
+                width = gamma * spread(models.inverses, row, i, features, t, work.vector)
             mean = 0.0
             for k in range(features.shape[1]):
-                mean += features[t, k] * weights[row, i, k]
-            shown = width if counts[row, i] >= start else math.inf
+                mean += features[t, k] * models.weights[row, i, k]
+            shown = width if models.counts[row, i] >= start else math.inf
             stats[0, arm, i, MEAN] = mean
             stats[0, arm, i, WIDTH] = shown
-            index[0, i, arm] = mean + shown
-
-
-@inlined
-def room_for_estimates(arms: int, objectives: int) -> Estimates:
-    """Return room for what is known in one context."""
-    return Estimates(np.zeros((1, arms, objectives, PLAIN_FIELDS)), np.empty((1, objectives, arms)))
-
-
-@kernel
-def look(
-    features: Array,
-    gamma: float,
-    start: float,
-    stages: int,
-    stage: int,
-    arms: int,
-    inverses: Array,
-    weights: Array,
-    counts: Array,
-) -> Estimates:
-    """Return every arm's estimates at features[1, F]."""
-    known = room_for_estimates(arms, counts.shape[1])
-    work = np.empty(features.shape[1])
-    estimate(features, 0, gamma, start, stages, stage, inverses, weights, counts, work, known)
-    return known
+            work.indices[0, i, arm] = mean + shown
 
 
 @kernel
@@ -186,38 +210,31 @@ def invert(grams: Array, inverses: Array, row: int, g: int, factor: Array) -> bo
     return True
 
 
-@inlined
+@leaf
 def absorb(
-    features: Array,
-    t: int,
-    row: int,
-    g: int,
-    count: float,
-    grams: Array,
-    inverses: Array,
-    work: Array,
-    factor: Array,
+    models: Models, features: Array, t: int, row: int, g: int, count: float, work: Work
 ) -> None:
     """Add φφᵀ to a Gram matrix: A⁻¹ −= A⁻¹φφᵀA⁻¹/(1 + φᵀA⁻¹φ). `count` includes this round.
 
-    Leaves the gain, the new A⁻¹φ, in `work`.
+    Leaves the gain, the new A⁻¹φ, in work.vector.
     """
+    grams, inverses, gain = models.grams, models.inverses, work.vector
     size = features.shape[1]
-    width = spread(inverses, row, g, features, t, work)
+    width = spread(inverses, row, g, features, t, gain)
     share = 1.0 / (1.0 + width * width)
     for j in range(size):
         feature = features[t, j]
-        part = work[j]
+        part = gain[j]
         for k in range(size):
             grams[row, g, j, k] += feature * features[t, k]
-            inverses[row, g, j, k] -= (part * work[k]) * share
+            inverses[row, g, j, k] -= (part * gain[k]) * share
     for k in range(size):
-        work[k] *= share
+        gain[k] *= share
     if count % max(REFRESH, 4 * size) == 0.0:
-        invert(grams, inverses, row, g, factor)
+        invert(grams, inverses, row, g, work.factor)
 
 
-@inlined
+@leaf
 def partial(outcomes: Array, t: int, arm: int) -> bool:
     """Tell whether a reward is missing in some objectives but not in all."""
     missing = 0
@@ -226,20 +243,9 @@ def partial(outcomes: Array, t: int, arm: int) -> bool:
     return bool(0 < missing < outcomes.shape[2])
 
 
-@inlined
+@leaf
 def learn(
-    features: Array,
-    t: int,
-    row: int,
-    outcomes: Array,
-    arm: int,
-    grams: Array,
-    inverses: Array,
-    moments: Array,
-    weights: Array,
-    counts: Array,
-    work: Array,
-    factor: Array,
+    models: Models, features: Array, t: int, row: int, outcomes: Array, arm: int, work: Work
 ) -> None:
     """Add the rewards outcomes[t, arm] to the model of a row; NaN is "not observed"."""
     size = features.shape[1]
@@ -247,34 +253,121 @@ def learn(
         reward = outcomes[t, arm, i]
         if math.isnan(reward):
             continue
-        counts[row, i] += 1.0
-        g = min(i, grams.shape[1] - 1)
+        models.counts[row, i] += 1.0
+        g = min(i, models.grams.shape[1] - 1)
         if i == g:
-            absorb(features, t, row, g, counts[row, i], grams, inverses, work, factor)
+            absorb(models, features, t, row, g, models.counts[row, i], work)
         error = reward
         for k in range(size):
-            error -= features[t, k] * weights[row, i, k]
+            error -= features[t, k] * models.weights[row, i, k]
         for k in range(size):
-            moments[row, i, k] += reward * features[t, k]
-            weights[row, i, k] += work[k] * error
+            models.moments[row, i, k] += reward * features[t, k]
+            models.weights[row, i, k] += work.vector[k] * error
 
 
-@inlined
-def too_large(rewards: Array, t: int) -> bool:
-    """Tell whether a reward of rewards[t] is larger than any can be; NaN is not."""
+@leaf
+def too_large(rewards: Array) -> bool:
+    """Tell whether a reward is larger than any can be; NaN is not."""
     found = False
-    for i in range(rewards.shape[1]):
-        found |= abs(rewards[t, i]) > LARGEST_REWARD
+    for i in range(rewards.shape[0]):
+        found |= abs(rewards[i]) > LARGEST_REWARD
     return found
 
 
-@kernel
+def look(models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work) -> None:
+    """Write what is known at φ = features[t] to `work`, e.g. by `estimate`.
+
+    `ceilings[row, arm]` is ∞ for an allowed arm and −∞ for another.
+    """
+    raise NotImplementedError
+
+
+def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+    """Return the arm to play, given what `look` wrote; nothing may change but the random state.
+
+    A rule that draws no random number had no other arm to play.
+    """
+    raise NotImplementedError
+
+
+def shares(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+    """Return the exact probability with which `pick` returns each arm."""
+    raise NotImplementedError
+
+
+@leaf
+def model_for(_models: Models, _features: Array, _t: int, arm: int, _work: Work) -> int:
+    """Return the row of the model that learns from a play of `arm` at features[t]; −1 for none."""
+    return arm
+
+
+def examine(
+    features: Array, ceilings: Array, objectives: int, models: Models
+) -> tuple[Work, Array]:
+    """Return what is known at features[1, F] in all objectives, and the probability of each arm."""
+    work = new_work(models, objectives)
+    look(models, features, ONLY_ROW, ceilings, ONLY_ROW, work)
+    return work, shares(models, ceilings, ONLY_ROW, work)
+
+
+def select(
+    kind: int,
+    point: Array,
+    table: Array,
+    ceilings: Array,
+    ranked: int,
+    random: RandomState,
+    plays: Array,
+    clock: Keys,
+    grams: Array,
+    inverses: Array,
+    moments: Array,
+    weights: Array,
+    counts: Array,
+    settings: Array,
+) -> tuple[int, float]:
+    """Return the arm to play in a context and the exact probability of it; −1 if it is outside.
+
+    The rule looks at the first `ranked` objectives.
+    """
+    features = np.empty((1, table.shape[0]))
+    if not features_at(kind, point, table, features):
+        return -1, 0.0
+    models = Models(plays, clock, grams, inverses, moments, weights, counts, settings)
+    work = new_work(models, ranked)
+    look(models, features, ONLY_ROW, ceilings, ONLY_ROW, work)
+    before = random[0]
+    arm = pick(models, ceilings, ONLY_ROW, random, work)
+    if random[0] == before:
+        return arm, 1.0
+    return arm, shares(models, ceilings, ONLY_ROW, work)[arm]
+
+
+def select_many(
+    features: Array,
+    ceilings: Array,
+    ranked: int,
+    random: RandomState,
+    arms: Keys,
+    propensities: Array,
+    models: Models,
+) -> None:
+    """Write the arms to play at features[n, F], by what is known now, and their probabilities."""
+    work = new_work(models, ranked)
+    for t in range(features.shape[0]):
+        row, before = row_of(ceilings, t), random[0]
+        look(models, features, t, ceilings, row, work)
+        arm = pick(models, ceilings, row, random, work)
+        arms[t], propensities[t] = arm, 1.0
+        if random[0] != before:
+            propensities[t] = shares(models, ceilings, row, work)[arm]
+
+
 def update(
     kind: int,
     point: Array,
     table: Array,
     arm: int,
-    row: int,
     rewards: Array,
     plays: Array,
     clock: Keys,
@@ -283,94 +376,102 @@ def update(
     moments: Array,
     weights: Array,
     counts: Array,
+    settings: Array,
 ) -> int:
-    """Record the rewards[D] of one decision; nothing is done unless the answer is DONE.
-
-    row −1 counts the play and learns nothing from it.
-    """
+    """Record the rewards[D] of one decision; nothing is done unless the answer is DONE."""
     features = np.empty((1, table.shape[0]))
     if not features_at(kind, point, table, features):
         return OUTSIDE
-    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
-    if too_large(rewards.reshape((1, rewards.shape[0])), 0):
+    if too_large(rewards):
         return TOO_LARGE
-    if row >= 0 and grams.shape[1] < rewards.shape[0] and partial(outcomes, 0, 0):
+    models = Models(plays, clock, grams, inverses, moments, weights, counts, settings)
+    work = new_work(models, 0)
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    row = model_for(models, features, ONLY_ROW, arm, work)
+    if row >= 0 and grams.shape[1] < rewards.shape[0] and partial(outcomes, ONLY_ROW, ONLY_ROW):
         return PARTIAL
     plays[arm] += 1.0
     clock[0] += 1
     if row >= 0:
-        size = features.shape[1]
-        work = np.empty(size)
-        factor = np.empty((size, size))
-        learn(
-            features, 0, row, outcomes, 0, grams, inverses, moments, weights, counts, work, factor
-        )
+        learn(models, features, ONLY_ROW, row, outcomes, ONLY_ROW, work)
     return DONE
+
+
+def update_many(start: int, features: Array, arms: Keys, rewards: Array, models: Models) -> int:
+    """Record checked rewards[n, D] of decisions at features[n, F], in order from `start` on.
+
+    Returns where it stopped: at the end, or before a round as for `replay`.
+    """
+    work = new_work(models, 0)
+    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
+    shared = models.grams.shape[1] < rewards.shape[1]
+    for t in range(start, features.shape[0]):
+        arm = arms[t]
+        row = model_for(models, features, t, arm, work)
+        if row >= 0 and shared and partial(outcomes, t, ONLY_ROW):
+            return t
+        models.plays[arm] += 1.0
+        models.clock[0] += 1
+        if row >= 0:
+            learn(models, features, t, row, outcomes, ONLY_ROW, work)
+    return int(features.shape[0])
+
+
+def replay(
+    start: int,
+    features: Array,
+    outcomes: Array,
+    ceilings: Array,
+    ranked: int,
+    random: RandomState,
+    arms: Keys,
+    models: Models,
+) -> int:
+    """Select, observe and update, for each round in order from `start` on; writes the arms played.
+
+    Returns the number of rounds, or the first round whose rewards are partly missing while one
+    Gram matrix serves all objectives: its arm is chosen and nothing is learned from it yet.
+    """
+    work = new_work(models, ranked)
+    shared = models.grams.shape[1] < outcomes.shape[2]
+    for t in range(start, features.shape[0]):
+        row = row_of(ceilings, t)
+        look(models, features, t, ceilings, row, work)
+        arm = pick(models, ceilings, row, random, work)
+        arms[t] = arm
+        model = model_for(models, features, t, arm, work)
+        if model >= 0 and shared and partial(outcomes, t, arm):
+            return t
+        models.plays[arm] += 1.0
+        models.clock[0] += 1
+        if model >= 0:
+            learn(models, features, t, model, outcomes, arm, work)
+    return int(features.shape[0])
 
 
 @kernel
 def amend(
-    kind: int,
-    point: Array,
-    table: Array,
-    arm: int,
-    rewards: Array,
-    prior: float,
-    plays: Array,
-    grams: Array,
-    inverses: Array,
-    moments: Array,
-    weights: Array,
-    counts: Array,
+    kind: int, point: Array, table: Array, arm: int, rewards: Array, prior: float, models: Models
 ) -> int:
-    """Record further rewards[D] of a play told before; nothing is done unless DONE.
+    """Record further rewards[D] of a play; nothing is done unless the answer is DONE.
 
-    `prior` of the counts of the arm's model are its prior's. NO_PLAY if every play of the arm was
-    told a reward in one of these objectives.
+    `prior` of the counts of the arm's model are its prior's. NO_PLAY if every play of the arm has a
+    reward in one of these objectives.
     """
     features = np.empty((1, table.shape[0]))
     if not features_at(kind, point, table, features):
         return OUTSIDE
-    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
-    if too_large(rewards.reshape((1, rewards.shape[0])), 0):
+    if too_large(rewards):
         return TOO_LARGE
     for i in range(rewards.shape[0]):
-        if not math.isnan(rewards[i]) and counts[arm, i] - prior >= plays[arm]:
+        if not math.isnan(rewards[i]) and models.counts[arm, i] - prior >= models.plays[arm]:
             return NO_PLAY
-    if grams.shape[1] < rewards.shape[0] and partial(outcomes, 0, 0):
+    outcomes = rewards.reshape((1, 1, rewards.shape[0]))
+    if models.grams.shape[1] < rewards.shape[0] and partial(outcomes, ONLY_ROW, ONLY_ROW):
         return PARTIAL
-    size = features.shape[1]
-    work = np.empty(size)
-    factor = np.empty((size, size))
-    learn(features, 0, arm, outcomes, 0, grams, inverses, moments, weights, counts, work, factor)
+    work = new_work(models, 0)
+    learn(models, features, ONLY_ROW, arm, outcomes, ONLY_ROW, work)
     return DONE
-
-
-@kernel
-def update_many(
-    features: Array,
-    arms: Keys,
-    rewards: Array,
-    plays: Array,
-    clock: Keys,
-    grams: Array,
-    inverses: Array,
-    moments: Array,
-    weights: Array,
-    counts: Array,
-) -> None:
-    """Record checked rewards[n, D] of many decisions at features[n, F], in order."""
-    size = features.shape[1]
-    work = np.empty(size)
-    factor = np.empty((size, size))
-    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
-    for t in range(features.shape[0]):
-        arm = arms[t]
-        plays[arm] += 1.0
-        clock[0] += 1
-        learn(
-            features, t, arm, outcomes, 0, grams, inverses, moments, weights, counts, work, factor
-        )
 
 
 @kernel
@@ -382,3 +483,38 @@ def invert_all(grams: Array, inverses: Array) -> bool:
             if not invert(grams, inverses, row, g, factor):
                 return False
     return True
+
+
+class LinearRule(NamedTuple):
+    """The compiled loops of a rule, and what it knows and decides in one context."""
+
+    examine: Callable[..., tuple[Work, Array]]
+    select: Callable[..., tuple[int, float]]
+    select_many: Callable[..., None]
+    update: Callable[..., int]
+    update_many: Callable[..., int]
+    replay: Callable[..., int]
+
+
+# Rules with one model an arm share one compiled update.
+_UPDATE, _UPDATE_MANY = bind(update), bind(update_many)
+
+
+def linear_rule(
+    *,
+    look: Callable[..., Any],
+    pick: Callable[..., Any],
+    shares: Callable[..., Any],
+    model_for: Callable[..., Any] | None = None,
+) -> LinearRule:
+    """Compile the loops for a rule, from functions with the decorators of `kernels.jit`."""
+    decide = {"look": look, "pick": pick, "shares": shares}
+    record: dict[str, Callable[..., Any]] = {"model_for": model_for} if model_for else {}
+    return LinearRule(
+        examine=bind(examine, look=look, shares=shares),
+        select=bind(select, **decide),
+        select_many=bind(select_many, **decide),
+        update=bind(update, kernel, **record) if model_for else _UPDATE,
+        update_many=bind(update_many, kernel, **record) if model_for else _UPDATE_MANY,
+        replay=bind(replay, look=look, pick=pick, **record),
+    )

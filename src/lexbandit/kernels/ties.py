@@ -13,9 +13,12 @@ import numpy as np
 
 from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.random import RandomState, below
+from lexbandit.kernels.random import RandomState, below, unit
 
-ONLY_ROW = cast("int", np.int64(0))  # typed, as DOMINANT is
+# Typed on purpose: numba would compile a callee anew for each plain literal it is called with.
+ONLY_ROW = cast("int", np.int64(0))
+DOMINANT = cast("int", np.int64(0))
+SECOND = cast("int", np.int64(1))
 
 
 def ceilings_of(allowed: Mask) -> Array:
@@ -113,11 +116,27 @@ def shares_of_best(index: Array, slot: int, i: int, ceilings: Array, row: int) -
 
 
 @leaf
-def draw_marked(marked: Mask, size: int, random: RandomState) -> int:
-    """Return one of the `size` marked arms, uniformly; a random number is drawn if size > 1."""
+def draw_marked(marks: Array, size: int, random: RandomState) -> int:
+    """Return one of the `size` arms with marks[0, arm] = 1, uniformly.
+
+    A random number is drawn if size > 1.
+    """
     skip = below(random, size) if size > 1 else 0
     arm = -1
     while skip >= 0:
         arm += 1
-        skip -= marked[arm]
+        skip -= marks[0, arm] > 0.0
+    return arm
+
+
+@kernel
+def draw_by(shares: Array, random: RandomState) -> int:
+    """Draw an arm with these probabilities; never one of probability 0, whatever rounding does."""
+    arm = 0
+    rest = unit(random) - shares[0]
+    while rest >= 0.0 and arm + 1 < shares.shape[0]:
+        arm += 1
+        rest -= shares[arm]
+    while shares[arm] == 0.0:
+        arm -= 1
     return arm

@@ -8,12 +8,12 @@ children once `arrivals` reach limits[level]; that is all there is to remember.
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.cells import Table, bucket_of, slot_of
+from lexbandit.kernels.cells import bucket_of, slot_of
 from lexbandit.kernels.jit import inlined, kernel
 
 
 @inlined
-def leaf_of(contexts: Array, t: int, table: Table, arrivals: Keys, limits: Array) -> int:
+def leaf_of(contexts: Array, t: int, table: Keys, arrivals: Keys, limits: Array) -> int:
     """Return the key of the leaf that holds contexts[t]; −1 if it is outside [0,1]^d.
 
     Cubes are half-open, the last ones closed. 2^l · x is exact, so a boundary is never missed.
@@ -36,7 +36,7 @@ def leaf_of(contexts: Array, t: int, table: Table, arrivals: Keys, limits: Array
 
 
 @kernel
-def leaves(contexts: Array, table: Table, arrivals: Keys, limits: Array) -> Keys:
+def leaves(contexts: Array, table: Keys, arrivals: Keys, limits: Array) -> Keys:
     """Return `leaf_of` every row, with nobody arriving."""
     keys = np.empty(contexts.shape[0], np.int64)
     for t in range(contexts.shape[0]):
@@ -45,7 +45,7 @@ def leaves(contexts: Array, table: Table, arrivals: Keys, limits: Array) -> Keys
 
 
 @kernel
-def arrive(table: Table, nodes: Keys, arrivals: Keys, used: int, key: int) -> int:
+def arrive(table: Keys, nodes: Keys, arrivals: Keys, used: int, key: int) -> int:
     """Count an arrival at a node; returns the number of slots then used, −1 if there is no room."""
     bucket = bucket_of(table, key)
     if table[bucket, 1] == 0:
@@ -63,7 +63,7 @@ def arrive(table: Table, nodes: Keys, arrivals: Keys, used: int, key: int) -> in
 def enter(
     contexts: Array,
     start: int,
-    table: Table,
+    table: Keys,
     nodes: Keys,
     arrivals: Keys,
     used: int,

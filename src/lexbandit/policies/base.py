@@ -15,7 +15,8 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
 _MOST_ARMS = 10**7
-_contiguous, _DOUBLE, _Masked = np.ascontiguousarray, np.dtype(np.float64), np.ma.MaskedArray
+_contiguous, _DOUBLE = np.ascontiguousarray, np.dtype(np.float64)
+_Plain, _Masked = np.ndarray, np.ma.MaskedArray
 
 # A prior counts as whole observations, at most so many.
 _HEAVIEST = 10**9
@@ -284,11 +285,23 @@ class Policy(ABC):
 
     def _context(self, context: Any) -> Floats:
         """Return the context in its proper shape; whether it lies in [0,1]^d is for the caller."""
+        if (
+            context.__class__ is _Plain
+            and context.dtype is _DOUBLE
+            and context.shape == self._context_shape
+        ):
+            return _contiguous(context)
         array = _usual(context, self._context_shape)
         return checks.floats("context", context, self._context_shape) if array is None else array
 
     def _rewards(self, rewards: Any) -> Floats:
         """Return the rewards in their proper shape; whether they are finite is for the caller."""
+        if (
+            rewards.__class__ is _Plain
+            and rewards.dtype is _DOUBLE
+            and rewards.shape == self._reward_shape
+        ):
+            return _contiguous(rewards)
         array = _usual(rewards, self._reward_shape)
         return checks.floats("rewards", rewards, self._reward_shape) if array is None else array
 
@@ -353,12 +366,12 @@ class Policy(ABC):
     def _check_rounds(self, rounds: Rounds) -> None:
         if not isinstance(rounds, Rounds):
             raise InvalidInput(f"replay takes lexbandit.Rounds, got {type(rounds).__name__}.")
-        mine = {"arms": self.arms, "objectives": self.objectives, "dimension": self.dimension}
-        for what, number in mine.items():
-            if getattr(rounds, what) != number:
-                raise InvalidInput(
-                    f"{what} of the rounds is {getattr(rounds, what)}, of the policy {number}."
-                )
+        shape = (rounds.contexts.shape[1], *rounds.outcomes.shape[1:])
+        if shape != (self.dimension, self.arms, self.objectives):
+            for what in ("arms", "objectives", "dimension"):
+                mine, theirs = getattr(self, what), getattr(rounds, what)
+                if mine != theirs:
+                    raise InvalidInput(f"{what} of the rounds is {theirs}, of the policy {mine}.")
 
 
 def _usual(value: Any, shape: tuple[int]) -> Floats | None:

@@ -39,7 +39,7 @@ def levels_of(
     blur: float,
     lam: float,
 ) -> Levels:
-    """Follow `kernels.lexicographic.choose` level by level."""
+    """Follow `kernels.lexicographic.choose_of_many` level by level."""
     depth = len(tolerances)
     tops = np.full(depth, -1, np.int64)
     opened = ceilings.copy()

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.partitions import SingleCell
+from lexbandit.policies.cells.grid import explanation_only, one_cell
 from lexbandit.policies.cells.random import UniformRule
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
 from lexbandit.rounds import Rounds
 
 MeansFunction = Callable[[Floats], Any]
@@ -26,20 +25,12 @@ class OracleRule(UniformRule):
     an environment's. No other policy may see means. Rewards are recorded, for `explain` only.
     """
 
-    def __init__(
-        self, *, arms: int, objectives: int, dimension: int, means: MeansFunction | None, seed: int
-    ) -> None:
+    def __init__(self, *, means: MeansFunction | None = None, **cells: Any) -> None:
         if means is not None and not callable(means):
             raise InvalidInput(
                 f"means must be a function such as environment.means, got {means!r}."
             )
-        super().__init__(
-            arms=arms,
-            objectives=objectives,
-            partition=SingleCell(dimension),
-            bound=UCB1Bound(arms=arms),
-            seed=seed,
-        )
+        super().__init__(**cells)
         self._means = means
 
     def _means_at(self, context: Floats) -> Floats:
@@ -88,14 +79,10 @@ class OracleRule(UniformRule):
         return np.asarray(shares > 0), "Lexicographically optimal by the true means."
 
 
-@REGISTRY.register("oracle")
-def oracle(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    means: MeansFunction | None = None,
-    seed: int = 0,
-) -> OracleRule:
-    """The optimal arm by the true means: what perfect knowledge would get."""
-    return OracleRule(arms=arms, objectives=objectives, dimension=dimension, means=means, seed=seed)
+register(
+    "oracle",
+    OracleRule,
+    "The optimal arm by the true means: what perfect knowledge would get.",
+    partition=one_cell,
+    bound=explanation_only,
+)

@@ -9,16 +9,95 @@ from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import ArmReport, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput, counted
-from lexbandit.kernels import balls, balls_choosing, balls_learning
+from lexbandit.kernels import balls as kernel
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.policies.balls.memory import BallMemory
 from lexbandit.policies.base import Policy, Prior
 from lexbandit.policies.explain import likely, listed
 from lexbandit.policies.state import arrays_like, check_counted, same_definition
 from lexbandit.rounds import Rounds
 
 _BY_BALL = ("centres", "radii", "owners", "plays", "counts", "sums")
+_FIRST_BALLS = 64
+
+
+class BallMemory:
+    """The arrays of `kernels.balls`; they grow as balls are added, in order after the root.
+
+    `bound` is (factor, offset) of the widths, `metric` is (L, α).
+    """
+
+    def __init__(
+        self, *, arms: int, dimension: int, objectives: int, bound: Floats, metric: Floats
+    ) -> None:
+        self.used = 1
+        self.balls = kernel.Balls(
+            centres=np.zeros((_FIRST_BALLS, dimension)),
+            sizes=np.zeros((_FIRST_BALLS, 2)),
+            links=np.zeros((_FIRST_BALLS, 2), np.int64),
+            heads=np.zeros(arms, np.int64),
+            plays=np.zeros(_FIRST_BALLS),
+            stats=np.zeros((_FIRST_BALLS, objectives, kernel.FIELDS)),
+            metric=metric,
+            bound=bound,
+        )
+        self.balls.sizes[0] = 1.0, np.inf
+        self.balls.links[0, kernel.ARM] = -1
+        kernel.derive(self.balls, 0, 1)
+
+    def grow_if_full(self) -> None:
+        """Double the arrays if there is no space for another ball."""
+        if self.used == len(self.balls.plays):
+            self._grow()
+
+    def _grow(self) -> None:
+        names = ("centres", "sizes", "links", "plays", "stats")
+        old = {name: getattr(self.balls, name) for name in names}
+        self.balls = self.balls._replace(
+            **{name: np.concatenate([array, np.zeros_like(array)]) for name, array in old.items()}
+        )
+
+    def add_arm(self) -> None:
+        """Add an arm, which the root alone covers."""
+        self.balls = self.balls._replace(heads=np.append(self.balls.heads, 0))
+
+    def contents(self) -> dict[str, np.ndarray]:
+        """Return copies of what is known of the balls."""
+        balls, used = self.balls, slice(0, self.used)
+        return {
+            "centres": balls.centres[used].copy(),
+            "radii": balls.sizes[used, kernel.RADIUS].copy(),
+            "owners": balls.links[used, kernel.ARM].copy(),
+            "plays": balls.plays[used].astype(np.int64),
+            "counts": balls.stats[used, :, kernel.COUNT].astype(np.int64),
+            "sums": balls.stats[used, :, kernel.SUM].copy(),
+        }
+
+    def restore(self, contents: dict[str, np.ndarray]) -> None:
+        """Replace everything by checked contents."""
+        n, old = len(contents["plays"]), self.balls
+        fresh = BallMemory(
+            arms=len(old.heads),
+            dimension=old.centres.shape[1],
+            objectives=old.stats.shape[1],
+            bound=old.bound,
+            metric=old.metric,
+        )
+        while len(fresh.balls.plays) < n:
+            fresh._grow()
+        fresh.used, balls = n, fresh.balls
+        balls.centres[:n] = contents["centres"]
+        balls.sizes[1:n, kernel.RADIUS] = contents["radii"][1:]
+        for ball in range(1, n):
+            radius = balls.sizes[ball, kernel.RADIUS]
+            balls.sizes[ball, kernel.REACH] = kernel.reach_of(radius, balls.metric)
+        balls.links[:n, kernel.ARM] = contents["owners"]
+        kernel.link(balls, 1, n)
+        balls.plays[:n] = contents["plays"]
+        balls.stats[:n, :, kernel.COUNT] = contents["counts"]
+        balls.stats[:n, :, kernel.SUM] = contents["sums"]
+        kernel.derive(balls, 0, n)
+        self.used, self.balls = n, balls
 
 
 class BallPolicy(Policy):
@@ -32,8 +111,8 @@ class BallPolicy(Policy):
     its domain. Once the widths of the ball that learns are at most its radius, every play of it
     adds a ball of half the radius at the point played.
 
-    `update` credits a ball by what it is told: the one of the highest index, first objective first,
-    of those with (context, arm) in their domain; the oldest of equals.
+    `update` credits a ball by its arguments alone: the one of the highest index, first objective
+    first, of those with (context, arm) in their domain; the oldest of equals.
     """
 
     _why: str
@@ -75,15 +154,11 @@ class BallPolicy(Policy):
 
     def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
-        point = self._point(context)
-        ceilings = self._ceilings(allowed)
-        m = self._memory
+        point, ceilings = self._point(context), self._ceilings(allowed)
+        memory = self._memory
         return PolicyDecision._make(
-            balls_choosing.select(
-                point, ceilings, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
-                self._ranked, self._random,
-            )
-        )  # fmt: skip
+            kernel.select(memory.balls, memory.used, self._ranked, point, ceilings, self._random)
+        )
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn the rewards of an arm played in `context`; NaN means "not observed"."""
@@ -91,15 +166,13 @@ class BallPolicy(Policy):
         values = self._rewards(rewards)
         number = self._arm(arm)
         self._ceilings(allowed)
-        too_large = np.abs(values) > checks.LARGEST_REWARD
-        checks.refuse_first("rewards", values, too_large, checks.REWARDS_ALLOWED)
-        m = self._memory
-        if m.full:
-            m.grow()
-        m.used = balls_learning.update(
-            point, number, values[np.newaxis, np.newaxis], m.centres, m.sizes, m.links, m.heads,
-            m.plays, m.stats, m.used, m.bound, m.metric, self._ranked,
-        )  # fmt: skip
+        self._check_rewards("rewards", values)
+        memory = self._memory
+        memory.grow_if_full()
+        outcomes = values[np.newaxis, np.newaxis]
+        memory.used = kernel.update(
+            memory.balls, memory.used, self._ranked, point, number, outcomes
+        )
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order: one compiled loop."""
@@ -107,70 +180,63 @@ class BallPolicy(Policy):
         ceilings = self._no_ceiling
         if rounds.allowed is not None:
             ceilings = ceilings_of(rounds.allowed)
-        m = self._memory
+        memory = self._memory
         arms = np.empty(len(rounds), np.int64)
-        bare, least = np.empty(self.arms, np.int64), np.empty(self.arms)
         done = 0
         while done < len(rounds):
-            if m.full:
-                m.grow()
-            room = len(m.plays)
-            done, m.used = balls_learning.replay(
-                rounds.contexts, rounds.outcomes, ceilings, done, arms, m.centres, m.sizes, m.links,
-                m.heads, m.plays, m.stats, m.used, m.bound, m.metric, self._ranked, self._random,
-                np.empty(room, np.int64), bare, least, np.empty((room, self._ranked)),
-            )  # fmt: skip
+            memory.grow_if_full()
+            done, memory.used = kernel.replay(
+                memory.balls,
+                memory.used,
+                self._ranked,
+                rounds.contexts,
+                rounds.outcomes,
+                ceilings,
+                done,
+                self._random,
+                arms,
+            )
         return arms
 
     def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm at `context`, by the ball that would learn from it."""
-        point = self._point(context)
-        ceilings = self._ceilings(allowed)
-        m = self._memory
-        shares = balls_choosing.shares(
-            point, ceilings, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
-            self._ranked,
-        )  # fmt: skip
+        point, ceilings = self._point(context), self._ceilings(allowed)
+        balls, used = self._memory.balls, self._memory.used
+        shares = kernel.shares(balls, used, self._ranked, point, ceilings)
         reports = tuple(
             self._report(point, arm, bool(ceilings[0, arm] > 0), float(shares[arm]))
             for arm in range(self.arms)
         )
         chosen = likely(shares)
-        sizes = sorted({float(m.sizes[self._credited(point, arm), balls.RADIUS]) for arm in chosen})
-        radii = " and ".join(f"{radius:g}" for radius in sizes)
-        found = f"radius {radii}; {counted(m.used, 'ball')} in all"
+        credited = [self._credited(point, arm) for arm in chosen]
+        radii = sorted({float(balls.sizes[ball, kernel.RADIUS]) for ball in credited})
+        sizes = " and ".join(f"{radius:g}" for radius in radii)
+        found = f"radius {sizes}; {counted(used, 'ball')} in all"
         reason = Reason(f"{listed(chosen)}: {self._why} ({found}).")
         return PolicyExplanation(self.name, None, reports, reason)
 
     def _report(self, point: Floats, arm: int, allowed: bool, share: float) -> ArmReport:
-        m = self._memory
+        balls, used = self._memory.balls, self._memory.used
         ball = self._credited(point, arm)
-        known = m.stats[ball]
-        far = m.stats[: m.used, :, balls.PRE].min(axis=0) + 1.0
-        index = [
-            balls.index_of(
-                ball, i, float(far[i]), m.centres, m.sizes, m.links, m.heads, m.stats, m.metric
-            )
-            for i in range(self.objectives)
-        ]
+        known = balls.stats[ball]
+        far = balls.stats[:used, :, kernel.PRE].min(axis=0) + 1.0
+        index = [kernel.index_of(balls, ball, i, float(far[i])) for i in range(self.objectives)]
         return ArmReport(
             arm=arm,
             allowed=allowed,
-            plays=int(m.plays[ball]),
-            observations=tuple(int(n) for n in known[:, balls.COUNT]),
-            mean=tuple(known[:, balls.MEAN].tolist()),
-            width=tuple(known[:, balls.WIDTH].tolist()),
+            plays=int(balls.plays[ball]),
+            observations=tuple(int(n) for n in known[:, kernel.COUNT]),
+            mean=tuple(known[:, kernel.MEAN].tolist()),
+            width=tuple(known[:, kernel.WIDTH].tolist()),
             index=tuple(index),
             candidate=share > 0,
             propensity=share,
         )
 
     def _credited(self, point: Floats, arm: int) -> int:
-        m = self._memory
-        return balls_choosing.credited(
-            point, 0, arm, m.centres, m.sizes, m.links, m.heads, m.stats, m.used, m.metric,
-            self._ranked, np.empty(m.used, np.int64),
-        )  # fmt: skip
+        balls, used = self._memory.balls, self._memory.used
+        found = np.empty(used, np.int64)
+        return kernel.credited(balls, used, self._ranked, point, 0, arm, found)
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm that nothing is known of; the ball of radius 1 covers it."""
@@ -199,7 +265,7 @@ class BallPolicy(Policy):
 
     def _definition(self) -> dict[str, np.ndarray]:
         """Return what says what the state's numbers mean; it must be equal to load a state."""
-        return {"metric": self._memory.metric.copy()}
+        return {"metric": self._memory.balls.metric.copy()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives and metric.

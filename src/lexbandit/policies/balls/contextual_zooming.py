@@ -1,10 +1,11 @@
 """Contextual Zooming."""
 
 import math
+from typing import Any
 
 from lexbandit.policies.balls.base import BallPolicy
 from lexbandit.policies.explain import objective
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
 
 
 class ContextualZoomingRule(BallPolicy):
@@ -19,33 +20,34 @@ class ContextualZoomingRule(BallPolicy):
     and a ball of half the radius is added when conf(B) ≤ r(B). The paper plays "any" arm in the
     ball's domain: here one drawn uniformly. Its first ball has an arbitrary centre: here a point of
     its own, at distance 1 from all others, so that no arm is preferred. Other objectives are
-    recorded, for `explain`, and never decide.
+    recorded, for `explain`, and never decide. The twin is in tests/twins/zooming.py.
     """
 
     _why = f"highest index in {objective(0)} among the relevant balls"
 
+    def __init__(
+        self,
+        *,
+        dimension: int,
+        horizon: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        scale: float = 1.0,
+        **balls: Any,
+    ) -> None:
+        super().__init__(
+            dimension=dimension,
+            ranked=1,
+            factor=scale * 4.0 * math.sqrt(math.log(horizon)),
+            offset=1.0,
+            L=L,
+            alpha=alpha,
+            **balls,
+        )
 
-@REGISTRY.register("contextual-zooming")
-def contextual_zooming(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    horizon: int,
-    L: float = 1.0,
-    alpha: float = 1.0,
-    scale: float = 1.0,
-    seed: int = 0,
-) -> ContextualZoomingRule:
-    """Contextual Zooming on the dominant objective: balls that shrink where it plays (Slivkins)."""
-    return ContextualZoomingRule(
-        arms=arms,
-        dimension=dimension,
-        objectives=objectives,
-        ranked=1,
-        factor=scale * 4.0 * math.sqrt(math.log(horizon)),
-        offset=1.0,
-        L=L,
-        alpha=alpha,
-        seed=seed,
-    )
+
+register(
+    "contextual-zooming",
+    ContextualZoomingRule,
+    "Contextual Zooming on the dominant objective: balls that shrink where it plays (Slivkins).",
+)

@@ -1,9 +1,10 @@
 """Pareto Contextual Zooming."""
 
 import math
+from typing import Any
 
 from lexbandit.policies.balls.base import BallPolicy
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
 
 
 class ParetoZoomingRule(BallPolicy):
@@ -20,37 +21,41 @@ class ParetoZoomingRule(BallPolicy):
     rewards missing, N and u are per objective and the largest u is meant. Of several balls of the
     arm that was played, `update` credits the one of the highest index, where the paper credits the
     one that was drawn: they have the same radius, and its analysis charges a play by the radius.
+    The twin is in tests/twins/zooming.py.
     """
 
     _why = "no other relevant ball has a better index vector"
 
+    def __init__(
+        self,
+        *,
+        dimension: int,
+        objectives: int,
+        horizon: int,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        delta: float | None = None,
+        scale: float = 1.0,
+        **balls: Any,
+    ) -> None:
+        failure = 1.0 / horizon if delta is None else delta
+        A = 1.0 + 2.0 * (
+            math.log(2.0 * math.sqrt(2.0) * objectives / failure) + 1.5 * math.log(horizon)
+        )
+        super().__init__(
+            dimension=dimension,
+            objectives=objectives,
+            ranked=objectives,
+            factor=scale * math.sqrt(2.0 * A),
+            offset=0.0,
+            L=L,
+            alpha=alpha,
+            **balls,
+        )
 
-@REGISTRY.register("pareto-zooming")
-def pareto_zooming(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    horizon: int,
-    L: float = 1.0,
-    alpha: float = 1.0,
-    delta: float | None = None,
-    scale: float = 1.0,
-    seed: int = 0,
-) -> ParetoZoomingRule:
-    """Pareto Contextual Zooming: shrinking balls, a fair pick from the Pareto front (PCZ)."""
-    failure = 1.0 / horizon if delta is None else delta
-    A = 1.0 + 2.0 * (
-        math.log(2.0 * math.sqrt(2.0) * objectives / failure) + 1.5 * math.log(horizon)
-    )
-    return ParetoZoomingRule(
-        arms=arms,
-        dimension=dimension,
-        objectives=objectives,
-        ranked=objectives,
-        factor=scale * math.sqrt(2.0 * A),
-        offset=0.0,
-        L=L,
-        alpha=alpha,
-        seed=seed,
-    )
+
+register(
+    "pareto-zooming",
+    ParetoZoomingRule,
+    "Pareto Contextual Zooming: shrinking balls, a fair pick from the Pareto front (PCZ).",
+)

@@ -1,8 +1,8 @@
 """A rule on a partition: statistics of cells are shared, the rule says which arm to play."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,30 +11,188 @@ from lexbandit.bounds import Bound
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import ArmReport, PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import cell_loops, statistics
-from lexbandit.kernels.cell_loops import DONE, OUT_OF_RANGE, OUTSIDE, CellRule
+from lexbandit.kernels import cells as kernel
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.partitions import Partition
 from lexbandit.policies.base import Policy, Prior, no_such_play
-from lexbandit.policies.cells.memory import CellMemory
 from lexbandit.policies.levels import Levels
 from lexbandit.policies.priors import check_priors, refuse_other_priors
 from lexbandit.policies.state import arrays_like, check_counted, same_definition
 from lexbandit.rounds import Rounds
 
+_FIRST_SLOTS = 64
+
+RowsFor = Callable[[Integers], Floats]
+
+
+class CellMemory:
+    """Plays and statistics by slot, and the table that finds a cell's slot.
+
+    The arrays are those of `kernels.cells`; they grow with the cells visited, not with m^d. Slot 0
+    stands for every cell that was never visited, slots 1 to `used`−1 for the visited ones in order
+    of first visit. `rows_for` returns the rows of `bounds` for cells by their keys; one row, if all
+    cells are alike. priors[arm] is (weight, means…) of what an arm began with in every cell,
+    visited or not: it is part of the statistics as if it had been observed, and is stored so that
+    it can be subtracted again.
+    """
+
+    def __init__(
+        self, *, arms: int, channels: int, fields: int, rows_for: RowsFor, settings: Floats
+    ) -> None:
+        self._rows_for = rows_for
+        self.used = 1
+        self.keys: Integers = np.full(_FIRST_SLOTS, -1, np.int64)
+        self.table: Integers = np.zeros((2 * _FIRST_SLOTS, 2), np.int64)
+        self.priors: Floats = np.zeros((arms, 1 + channels))
+        self._use(
+            kernel.empty_cells(_FIRST_SLOTS, arms, channels, fields, rows_for(self.keys), settings)
+        )
+
+    @property
+    def arms(self) -> int:
+        """The number of arms."""
+        return int(self.cells.plays.shape[1])
+
+    def _use(self, cells: kernel.Cells) -> None:
+        """Go on with these cells; the loops take their arrays one by one, which is quicker."""
+        self.cells = cells
+        self.arrays = cells[:-1]
+
+    @property
+    def channels(self) -> int:
+        """The number of channels."""
+        return int(self.cells.indices.shape[1])
+
+    def slot(self, key: int) -> int:
+        """Return the slot of a cell, 0 if it was never visited."""
+        return int(kernel.slot_of(self.table, key))
+
+    def visit(self, keys: Integers) -> Integers:
+        """Return the slots of a block of cells; new cells get the next slots."""
+        slots = np.empty(len(keys), np.int64)
+        known = self.used
+        start = 0
+        while start < len(keys):
+            self.used, done = kernel.visit(
+                self.table, self.keys, self.used, keys[start:], slots[start:]
+            )
+            start += done
+            if start < len(keys):
+                self._grow()
+        bounds = self.cells.bounds
+        if len(bounds) > 1 and self.used > known:
+            bounds[known : self.used] = self._rows_for(self.keys[known : self.used])
+        return slots
+
+    def _grow(self) -> None:
+        """Double the number of slots."""
+        old = len(self.keys)
+        new = 2 * old
+        keys = np.full(new, -1, np.int64)
+        keys[:old] = self.keys
+        table = np.zeros((2 * new, 2), np.int64)
+        kernel.insert(table, keys, 1, self.used)
+        self.keys, self.table = keys, table
+        growing = ["plays", "totals", "stats", "indices"]
+        if len(self.cells.bounds) > 1:
+            growing.append("bounds")
+        grown = {name: _with_copies(getattr(self.cells, name), old) for name in growing}
+        self._use(self.cells._replace(**grown))
+
+    def add_arm(self, weight: int, means: Floats) -> None:
+        """Add an arm that was never played anywhere; `rows_for` knows of it already.
+
+        In every cell it begins as if `weight` rewards of these means had come.
+        """
+        prior = np.zeros(1 + self.channels)
+        prior[0] = weight
+        prior[1 : 1 + len(means)] = means
+        self.priors = np.vstack([self.priors, prior])
+        old, slots, fields = self.cells, len(self.keys), self.cells.stats.shape[3]
+        rows = self._rows_for(self.keys)
+        self._use(
+            kernel.empty_cells(slots, self.arms + 1, self.channels, fields, rows, old.settings)
+        )
+        self.cells.plays[:, :-1] = old.plays
+        self.cells.stats[:, :-1] = old.stats
+        for field, value in self._prior_sums(self.priors[-1:]).items():
+            self.cells.stats[:, -1, :, field] = value[0]
+        kernel.derive(self.cells, 0, slots)
+
+    def _prior_sums(self, priors: Floats) -> dict[int, Floats]:
+        """Return by field what priors[n, 1 + channels] add to statistics, as (n, channels)."""
+        weights, means = priors[:, :1], priors[:, 1:]
+        sums = {kernel.COUNT: np.broadcast_to(weights, means.shape), kernel.SUM: weights * means}
+        if self.cells.stats.shape[3] > kernel.PLAIN_FIELDS:
+            sums[kernel.SPREAD] = weights * np.maximum(means * (1.0 - means), 0.0)
+        return sums
+
+    def merge(self, contents: dict[str, np.ndarray]) -> None:
+        """Add checked contents of other rounds; priors are counted once."""
+        slots = self.visit(contents["cells"])
+        self.cells.plays[slots] += contents["plays"]
+        names = {kernel.COUNT: "counts", kernel.SUM: "sums", kernel.SPREAD: "spreads"}
+        for field, value in self._prior_sums(self.priors).items():
+            self.cells.stats[slots, :, :, field] += contents[names[field]] - value
+        kernel.derive(self.cells, 1, self.used)
+
+    def contents(self) -> dict[str, np.ndarray]:
+        """Return copies of what is known, visited cells only: axes are (cell, arm, channel)."""
+        visited = slice(1, self.used)
+        stats = self.cells.stats[visited]
+        contents = {
+            "cells": self.keys[visited].copy(),
+            "plays": self.cells.plays[visited].astype(np.int64),
+            "counts": stats[..., kernel.COUNT].astype(np.int64),
+            "sums": stats[..., kernel.SUM].copy(),
+        }
+        if self.cells.stats.shape[3] > kernel.PLAIN_FIELDS:
+            contents["spreads"] = stats[..., kernel.SPREAD].copy()
+        contents["priors"] = self.priors.copy()
+        return contents
+
+    def restore(self, contents: dict[str, np.ndarray]) -> None:
+        """Replace everything by checked contents."""
+        fresh = CellMemory(
+            arms=self.arms,
+            channels=self.channels,
+            fields=self.cells.stats.shape[3],
+            rows_for=self._rows_for,
+            settings=self.cells.settings,
+        )
+        fresh.priors = contents["priors"]
+        for field, value in fresh._prior_sums(fresh.priors).items():
+            fresh.cells.stats[..., field] = value
+        kernel.derive(fresh.cells, 0, len(fresh.keys))
+        fresh.visit(contents["cells"])
+        visited = slice(1, fresh.used)
+        fresh.cells.plays[visited] = contents["plays"]
+        stats = fresh.cells.stats[visited]
+        stats[..., kernel.COUNT] = contents["counts"]
+        stats[..., kernel.SUM] = contents["sums"]
+        if "spreads" in contents:
+            stats[..., kernel.SPREAD] = contents["spreads"]
+        kernel.derive(fresh.cells, 1, fresh.used)
+        self.__dict__.update(fresh.__dict__)
+
+
+def _with_copies(array: Floats, more: int) -> Floats:
+    """Return the array with `more` rows, copies of its first: cells that nobody visited."""
+    return np.concatenate([array, np.repeat(array[:1], more, axis=0)])
+
 
 class CellPolicy(Policy):
     """A rule that decides in each cell of `partition` by that cell's statistics and `bound`.
 
-    A subclass is a rule: `_rule` has its compiled functions (see `kernels.cell_loops`), which read
-    the numbers in `_settings`; `_reason` explains, and `_ranked` says by how many objectives it
-    ranks arms. Channels beyond the objectives are the subclass's own. `L` and `alpha` say how
-    smooth the means are, for the rules that use the cells' margins.
+    A subclass is a rule: `_rule` has its compiled functions (see `kernels.cells`), which read the
+    numbers in `settings`; `_reason` explains. The rule ranks arms by the indices of the first
+    `ranked` objectives, which are kept up to date for it. Channels beyond the objectives are the
+    subclass's own. `L` and `alpha` say how smooth the means are, for the rules that use the cells'
+    margins.
     """
 
-    _rule: ClassVar[CellRule]
-    _ranked: int = 0
+    _rule: kernel.CellRule
 
     _BY_CELL: tuple[str, ...] = ("cells", "plays", "counts", "sums", "spreads")
 
@@ -49,18 +207,23 @@ class CellPolicy(Policy):
         L: float = 1.0,
         alpha: float = 1.0,
         extra_channels: int = 0,
+        settings: Sequence[float] = (),
+        ranked: int = 0,
     ) -> None:
         super().__init__(arms=arms, dimension=partition.dimension, objectives=objectives)
         self.partition = partition
         self.bound = bound
         self.smoothness = L, alpha
-        self._settings: Floats = np.zeros(0)
+        self._ranked = ranked
+        self._sides = partition.sides
+        self._locates = not len(self._sides)
         self._random = seeded(checks.whole("seed", seed, least=0))
         self._memory = CellMemory(
             arms=arms,
             channels=objectives + extra_channels,
             fields=bound.fields,
             rows_for=self._rows_for,
+            settings=np.array(settings, np.float64),
         )
 
     @abstractmethod
@@ -71,7 +234,8 @@ class CellPolicy(Policy):
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         point = self._context(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        decision = self._select(point, self._key(point), ceilings)
+        key = self._key(point) if self._locates else 0
+        decision = self._select(point, key, ceilings)
         if decision[0] < 0:
             checks.in_unit_cube("context", point)
         return tuple.__new__(PolicyDecision, decision)  # in half the time of PolicyDecision(...)
@@ -83,14 +247,7 @@ class CellPolicy(Policy):
         """
         memory = self._memory
         return self._rule.select(
-            point,
-            self.partition.sides,
-            key,
-            ceilings,
-            self._settings,
-            self._random,
-            memory.table,
-            *memory.cells,
+            point, self._sides, key, ceilings, self._random, memory.table, *memory.arrays
         )
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
@@ -99,13 +256,13 @@ class CellPolicy(Policy):
         `allowed` is the mask the arm was selected under. Only Scalarized UCB1 has a use for it.
         """
         point = self._context(context)
-        key = self._key(point)
+        key = self._key(point) if self._locates else 0
         values = self._rewards(rewards)
         number = self._arm(arm)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         answer = self._update(point, key, number, values, ceilings)
-        if answer != DONE:
-            if answer == OUTSIDE:
+        if answer != kernel.DONE:
+            if answer == kernel.OUTSIDE:
                 checks.in_unit_cube("context", point)
             self._check_rewards("rewards", values)
             self._memory.visit(np.array([self.partition.locate(point)]))
@@ -118,26 +275,29 @@ class CellPolicy(Policy):
         memory = self._memory
         return self._rule.update(
             point,
-            self.partition.sides,
+            self._sides,
             key,
             arm,
             rewards,
             self._ranked,
             ceilings,
-            self._settings,
             self._random,
             memory.table,
-            *memory.cells,
+            *memory.arrays,
         )
 
     def _key(self, point: Floats) -> int:
-        """Return the key of the cell where the kernels do not find it themselves; else 0."""
-        if len(self.partition.sides):
-            return 0
+        """Return the key of a cell, where the kernels do not find it themselves."""
         key = self.partition.locate(point)
         if key < 0:
             checks.in_unit_cube("context", point)
         return key
+
+    def _keys(self, points: Floats, *, arrive: bool = False) -> Integers:
+        """Return the keys of cells; where cells are refined, contexts may `arrive` there."""
+        if not self._locates:
+            return kernel.grid_keys(points, self._sides)
+        return self.partition.enter_all(points) if arrive else self.partition.locate_all(points)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn further rewards of a play that was told by `update`; NaN means "not these".
@@ -153,8 +313,8 @@ class CellPolicy(Policy):
         if allowed is not None:
             self._ceilings(allowed)
         answer = self._amend(key, number, values)
-        while answer != DONE:
-            if answer == OUT_OF_RANGE:
+        while answer != kernel.DONE:
+            if answer == kernel.OUT_OF_RANGE:
                 self._check_rewards("rewards", values)
             key = self.partition.above(key)
             if key < 0:
@@ -164,29 +324,27 @@ class CellPolicy(Policy):
     def _amend(self, key: int, arm: int, rewards: Floats) -> int:
         memory = self._memory
         prior = memory.priors[arm, 0]
-        return cell_loops.amend(key, arm, rewards, prior, self._ranked, memory.table, *memory.cells)
+        return kernel.amend(key, arm, rewards, prior, self._ranked, memory.table, memory.cells)
 
     def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
         """Return the arms to play in contexts[n, d] and their probabilities: one compiled loop."""
         points, masks = self._many(contexts, allowed)
         ceilings = self._no_ceiling if masks is None else ceilings_of(masks)
-        return self._select_many(points, self.partition.locate_all(points), ceilings)
+        return self._select_many(points, self._keys(points), ceilings)
 
     def _select_many(
         self, _points: Floats, keys: Integers, ceilings: Floats
     ) -> tuple[Integers, Floats]:
         """Return the arms to play in the cells `keys` and their exact probabilities."""
         memory = self._memory
-        return self._rule.select_many(
-            keys, ceilings, self._settings, self._random, memory.table, *memory.cells
-        )
+        return self._rule.select_many(keys, ceilings, self._random, memory.table, *memory.arrays)
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
         points, masks = self._many(contexts, allowed)
         played, values = self._played(len(points), arms, rewards)
         memory = self._memory
-        slots = memory.visit(self.partition.enter_all(points))
+        slots = memory.visit(self._keys(points, arrive=True))
         self._rule.update_many(
             slots,
             memory.keys,
@@ -194,9 +352,8 @@ class CellPolicy(Policy):
             values,
             self._ranked,
             self._no_ceiling if masks is None else ceilings_of(masks),
-            self._settings,
             self._random,
-            *memory.cells,
+            *memory.arrays,
         )
 
     def replay(self, rounds: Rounds) -> Integers:
@@ -207,7 +364,7 @@ class CellPolicy(Policy):
             ceilings = ceilings_of(rounds.allowed)
         if self.bound.rewards[1] < checks.LARGEST_REWARD:
             self._check_rewards("outcomes", rounds.outcomes)
-        keys = self.partition.enter_all(rounds.contexts)
+        keys = self._keys(rounds.contexts, arrive=True)
         if (keys < 0).any():  # possible only if the arrays were edited after they were checked
             checks.in_unit_cube("contexts", rounds.contexts)
         return self._replay(self._memory.visit(keys), rounds, ceilings)
@@ -221,14 +378,13 @@ class CellPolicy(Policy):
             rounds.outcomes,
             self._ranked,
             ceilings,
-            self._settings,
             self._random,
-            *memory.cells,
+            *memory.arrays,
         )
 
     def _shares(self, _context: Floats, slot: int, ceilings: Floats) -> Floats:
         """Return the exact probability of every arm in the cell of a slot."""
-        return self._rule.shares(self._memory.cells, slot, ceilings, 0, self._settings)
+        return self._rule.shares(self._memory.cells, slot, ceilings, 0)
 
     def _place(self, context: Any) -> tuple[Floats, int]:
         """Return the context, checked, and the key of its cell."""
@@ -257,9 +413,9 @@ class CellPolicy(Policy):
                 plays=int(cell.plays[0, arm]),
                 observations=tuple(
                     int(n - self._memory.priors[arm, 0])
-                    for n in cell.stats[0, arm, : self.objectives, statistics.COUNT]
+                    for n in cell.stats[0, arm, : self.objectives, kernel.COUNT]
                 ),
-                mean=tuple(cell.stats[0, arm, : self.objectives, statistics.MEAN].tolist()),
+                mean=tuple(cell.stats[0, arm, : self.objectives, kernel.MEAN].tolist()),
                 width=tuple(widths[arm].tolist()),
                 index=tuple(cell.indices[0, : self.objectives, arm].tolist()),
                 candidate=bool(candidates[arm]),
@@ -282,20 +438,20 @@ class CellPolicy(Policy):
         """Return what a lexicographic rule finds at each objective; None for other rules."""
         return None
 
-    def _cell(self, slot: int) -> tuple[statistics.Cells, Floats]:
+    def _cell(self, slot: int) -> tuple[kernel.Cells, Floats]:
         """Return a copy of a cell, indices brought up to date, and the full widths[K, D]."""
         cells = self._memory.cells
         row = slot if len(cells.bounds) > 1 else 0
         one, bounds = slice(slot, slot + 1), cells.bounds[row : row + 1].copy()
         plays, totals, stats, indices = (array[one].copy() for array in cells[:4])
-        cell = statistics.Cells(plays, totals, stats, indices, bounds)
-        widths = cell.stats[0, :, : self.objectives, statistics.WIDTH].copy()
+        cell = kernel.Cells(plays, totals, stats, indices, bounds, cells.settings, cells.work)
+        widths = cell.stats[0, :, : self.objectives, kernel.WIDTH].copy()
         for i in range(self.objectives):
-            statistics.rank_all(cell, 0, i)
-            if self.bound.fields == statistics.PLAIN_FIELDS:
-                widths[:, i] *= statistics.channel_growth(cell, 0, i)
+            kernel.rank_all(cell, 0, i)
+            if self.bound.fields == kernel.PLAIN_FIELDS:
+                widths[:, i] *= kernel.channel_growth(cell, 0, i)
             else:
-                widths[:, i] = cell.stats[0, :, i, statistics.WIDTH]
+                widths[:, i] = cell.stats[0, :, i, kernel.WIDTH]
         return cell, widths
 
     def _rows_for(self, keys: Integers) -> Floats:
@@ -316,7 +472,7 @@ class CellPolicy(Policy):
     def _margin(self, slot: int) -> float:
         """Return v in the cell that has a slot of the memory."""
         bounds = self._memory.cells.bounds
-        return float(bounds[slot if len(bounds) > 1 else 0, statistics.MARGIN])
+        return float(bounds[slot if len(bounds) > 1 else 0, kernel.MARGIN])
 
     @property
     def _keeps_sums(self) -> bool:

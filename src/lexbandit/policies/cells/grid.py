@@ -1,11 +1,12 @@
-"""The grids that policies on cells are given."""
+"""The partitions and bounds that policies on cells are made with, for `register`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from lexbandit.bounds import Bound, UCB1Bound, make_bound
 from lexbandit.checks import whole
 from lexbandit.errors import InvalidInput
-from lexbandit.partitions import Exact, MixedGrid, Partition, UniformGrid
+from lexbandit.partitions import AdaptiveTree, Exact, MixedGrid, Partition, SingleCell, UniformGrid
 from lexbandit.smoothness import cells_per_side_for
 
 # One number for all dimensions, or one for each; None stands for the theory's m.
@@ -63,3 +64,73 @@ def _theory(horizon: int, alpha: float, dimension: int, smoothings: int) -> int:
     return cells_per_side_for(
         horizon=horizon, alpha=alpha, dimension=dimension, smoothings=smoothings
     )
+
+
+def paper_grid(
+    *, dimension: int, horizon: int, alpha: float = 1.0, cells_per_side: Sides = None
+) -> Partition:
+    """Return MOC-MAB's grid, with m from Theorem 2 unless it is given."""
+    return grid_for(
+        dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
+    )
+
+
+def fine_grid(
+    *, dimension: int, horizon: int, alpha: float = 1.0, cells_per_side: Sides = None
+) -> Partition:
+    """Return a finer grid, of m = ⌈T^(1/(2α+d))⌉ unless it is given."""
+    return grid_for(
+        dimension=dimension,
+        horizon=horizon,
+        alpha=alpha,
+        cells_per_side=cells_per_side,
+        smoothings=2,
+    )
+
+
+def optional_grid(*, dimension: int, cells_per_side: Sides = None) -> Partition:
+    """Return one cell, so that contexts are ignored, or the grid with the given cells."""
+    return plain_grid(dimension, cells_per_side)
+
+
+def one_cell(*, dimension: int) -> Partition:
+    """Return one cell: contexts are ignored."""
+    return SingleCell(dimension)
+
+
+def tree(*, dimension: int, alpha: float = 1.0, split_after: float = 1.0) -> Partition:
+    """Return a tree that splits where contexts come."""
+    return AdaptiveTree(dimension, rho=3.0 * alpha, split_after=split_after)
+
+
+def any_bound(default: str) -> Callable[..., Bound]:
+    """Return a maker of the bound that is chosen by name, `default` if none is."""
+
+    def make(
+        *,
+        arms: int,
+        objectives: int,
+        partition: Partition,
+        horizon: int | None = None,
+        bound: str | Bound = default,
+        R: float | None = None,
+        delta: float | None = None,
+        scale: float = 1.0,
+    ) -> Bound:
+        return make_bound(
+            bound,
+            arms=arms,
+            objectives=objectives,
+            cells=partition.cells_at(0),
+            horizon=horizon,
+            delta=delta,
+            R=R,
+            scale=scale,
+        )
+
+    return make
+
+
+def explanation_only(*, arms: int) -> Bound:
+    """Return UCB1's bound, for a rule that has no use for widths: `explain` shows them."""
+    return UCB1Bound(arms=arms)

@@ -3,20 +3,61 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from lexbandit import checks
-from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats
-from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.cell_loops import cell_rule
-from lexbandit.kernels.statistics import COUNT, WIDTH
-from lexbandit.partitions import Partition
+from lexbandit.kernels import lexicographic
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.cells import COUNT, MARGIN, WIDTH, Cells, bound_row, cell_rule
+from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
-from lexbandit.policies.cells.grid import Sides, grid_for
+from lexbandit.policies.cells.grid import any_bound, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.levels import Levels, levels_of, told
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
+
+# The settings are the tolerances, one an objective; then β and λ.
+BETA, LAM = 0, 1
+
+
+@leaf
+def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
+    """Return the arm to play with one or two objectives: Algorithm 1, lines 7 to 14."""
+    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
+    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
+    return lexicographic.choose_of_two(
+        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam, random
+    )
+
+
+@kernel
+def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
+    """Return the exact probability with which `choose` returns each arm."""
+    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
+    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
+    return lexicographic.shares_of_two(
+        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam
+    )
+
+
+@kernel
+def choose_of_many(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
+    """Return the arm to play with more than two objectives."""
+    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
+    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
+    return lexicographic.choose_of_many(
+        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam, random
+    )
+
+
+@kernel
+def shares_of_many(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
+    """Return the exact probability with which `choose_of_many` returns each arm."""
+    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
+    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
+    return lexicographic.shares_of_many(
+        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam
+    )
 
 
 class LexicographicRule(CellPolicy):
@@ -26,44 +67,34 @@ class LexicographicRule(CellPolicy):
     objective among the candidates, all arms at the first. While its width exceeds β times the
     margin v, or at the last level, it is played. Otherwise the candidates whose index reaches its
     lower bound less 2v (equation 4), or less the objective's tolerance if that is more, and less
-    what λ adds, go on to the next level. See `kernels.lexicographic`.
+    what λ adds, go on to the next level. See `kernels.lexicographic`; the twins are in
+    tests/naive.py and tests/twins/lexicographic.py.
     """
 
-    _rule = cell_rule(
-        prepare=kernel.prepare_in_cells,
-        choose=kernel.choose_in_cells,
-        shares=kernel.shares_in_cells,
-    )
+    _rule = cell_rule(choose=choose, shares=shares)
+    _rule_of_many = cell_rule(choose=choose_of_many, shares=shares_of_many)
 
     def __init__(
         self,
         *,
-        arms: int,
         objectives: int,
-        partition: Partition,
-        bound: Bound,
-        beta: float,
-        seed: int,
         L: float = 1.0,
         alpha: float = 1.0,
+        beta: float = 1.0,
         lam: float = 0.0,
         tolerance: Any = 0.0,
+        **cells: Any,
     ) -> None:
-        bound.refuse_growth()
-        super().__init__(
-            arms=arms,
-            objectives=objectives,
-            partition=partition,
-            bound=bound,
-            seed=seed,
-            L=L,
-            alpha=alpha,
-        )
-        self._ranked = objectives
+        cells["bound"].refuse_growth()
         self.beta = checks.positive("beta", beta)
         self.lam = checks.at_least_zero("lam", lam)
         self.tolerances = checks.tolerances(tolerance, objectives)
-        self._settings = np.array([self.beta, self.lam, *self.tolerances])
+        settings = [*self.tolerances, self.beta, self.lam]
+        super().__init__(
+            objectives=objectives, L=L, alpha=alpha, settings=settings, ranked=objectives, **cells
+        )
+        if objectives > 2:
+            self._rule = self._rule_of_many
 
     @property
     def margin(self) -> float:
@@ -109,47 +140,10 @@ class LexicographicRule(CellPolicy):
         )
 
 
-@REGISTRY.register("moc-mab")
-def moc_mab(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    horizon: int,
-    L: float = 1.0,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    lam: float = 0.0,
-    tolerance: Any = 0.0,
-    bound: str | Bound = "holder",
-    R: float | None = None,
-    delta: float | None = None,
-    scale: float = 1.0,
-    cells_per_side: Sides = None,
-    seed: int = 0,
-) -> LexicographicRule:
-    """MOC-MAB: the second objective among arms as good in the first (Tekin and Turğay, 2018)."""
-    grid = grid_for(
-        dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
-    )
-    return LexicographicRule(
-        arms=arms,
-        objectives=objectives,
-        partition=grid,
-        bound=make_bound(
-            bound,
-            arms=arms,
-            objectives=objectives,
-            cells=grid.cells,
-            horizon=horizon,
-            delta=delta,
-            R=R,
-            scale=scale,
-        ),
-        beta=beta,
-        seed=seed,
-        L=L,
-        alpha=alpha,
-        lam=lam,
-        tolerance=tolerance,
-    )
+register(
+    "moc-mab",
+    LexicographicRule,
+    "MOC-MAB: the second objective among arms as good in the first (Tekin and Turğay, 2018).",
+    partition=paper_grid,
+    bound=any_bound("holder"),
+)

@@ -2,32 +2,29 @@
 
 import numpy as np
 
-from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cell_loops import cell_rule
+from lexbandit.kernels.cells import Cells, cell_rule
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below
-from lexbandit.kernels.statistics import Cells
-from lexbandit.partitions import SingleCell
 from lexbandit.policies.cells.base import CellPolicy
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.cells.grid import explanation_only, one_cell
+from lexbandit.policies.register import register
 
 
 @leaf
-def choose(
-    _cells: Cells,
-    _slot: int,
-    ceilings: Array,
-    row: int,
-    _settings: Array,
-    random: RandomState,
-    _work: tuple[()],
-) -> int:
-    """Return an allowed arm, drawn uniformly."""
+def count_allowed(ceilings: Array, row: int) -> int:
+    """Return how many arms are allowed."""
     size = 0
     for arm in range(ceilings.shape[1]):
         size += ceilings[row, arm] > 0.0
+    return size
+
+
+@leaf
+def choose(_cells: Cells, _slot: int, ceilings: Array, row: int, random: RandomState) -> int:
+    """Return an allowed arm, drawn uniformly."""
+    size = count_allowed(ceilings, row)
     skip = below(random, size) if size > 1 else 0
     arm = -1
     while skip >= 0:
@@ -37,14 +34,11 @@ def choose(
 
 
 @kernel
-def shares(_cells: Cells, _slot: int, ceilings: Array, row: int, _settings: Array) -> Array:
+def shares(_cells: Cells, _slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
     out = np.zeros(ceilings.shape[1])
-    size = 0
     for arm in range(ceilings.shape[1]):
-        size += ceilings[row, arm] > 0.0
-    for arm in range(ceilings.shape[1]):
-        out[arm] = (ceilings[row, arm] > 0.0) / size
+        out[arm] = (ceilings[row, arm] > 0.0) / count_allowed(ceilings, row)
     return out
 
 
@@ -57,13 +51,10 @@ class UniformRule(CellPolicy):
         return np.asarray(ceilings[0] > 0), "Any allowed arm, drawn uniformly."
 
 
-@REGISTRY.register("random")
-def random(*, arms: int, dimension: int, objectives: int = 2, seed: int = 0) -> UniformRule:
-    """Any arm, drawn uniformly: the baseline without learning."""
-    return UniformRule(
-        arms=arms,
-        objectives=objectives,
-        partition=SingleCell(dimension),
-        bound=UCB1Bound(arms=arms),
-        seed=seed,
-    )
+register(
+    "random",
+    UniformRule,
+    "Any arm, drawn uniformly: the baseline without learning.",
+    partition=one_cell,
+    bound=explanation_only,
+)

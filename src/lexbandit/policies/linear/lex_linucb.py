@@ -3,18 +3,82 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.features import FeatureMap, features_for
-from lexbandit.kernels import lexicographic, linear
-from lexbandit.kernels import linear_lexicographic as kernel
-from lexbandit.kernels.statistics import WIDTH, Estimates
+from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels import lexicographic
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.cells import WIDTH
+from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.linear import Models, Work, estimate, linear_rule
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.ties import ONLY_ROW
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.levels import Levels, levels_of, told
 from lexbandit.policies.linear.base import LinearPolicy
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import any_features
+from lexbandit.policies.register import register
+
+# The settings are the tolerances, one an objective; then these.
+EXPLORATION, THRESHOLD, POWER, LAM, START = 0, 1, 2, 3, 4
+
+
+@leaf
+def threshold_at(models: Models) -> float:
+    """Return τ_t = c · t^(−p) of the coming round t, or the least tolerance if that is more.
+
+    The last objective's tolerance does not count: nothing comes after it.
+    """
+    settings, objectives = models.settings, models.counts.shape[1]
+    least = math.inf if objectives > 1 else 0.0
+    for i in range(objectives - 1):
+        least = min(least, settings[i])
+    falling = (models.clock[0] + 1.0) ** -settings[objectives + POWER]
+    return float(max(settings[objectives + THRESHOLD] * falling, least))
+
+
+@leaf
+def look(models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: Work) -> None:
+    """Estimate with γ_t = exploration · sqrt(2 ln(1 + t)) of the coming round t."""
+    objectives = models.counts.shape[1]
+    gamma = models.settings[objectives + EXPLORATION]
+    gamma *= math.sqrt(2.0 * math.log(models.clock[0] + 2.0))
+    stages = models.counts.shape[0] // models.plays.shape[0]  # 1
+    start = models.settings[objectives + START]
+    estimate(models, features, t, gamma, start, stages, ONLY_ROW, work)
+
+
+@leaf
+def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+    """Return the arm to play with one or two objectives."""
+    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
+    return lexicographic.choose_of_two(
+        work, 0, ceilings, row, threshold, models.settings, 0.0, lam, random
+    )
+
+
+@kernel
+def shares(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+    """Return the exact probability with which `pick` returns each arm."""
+    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
+    return lexicographic.shares_of_two(work, 0, ceilings, row, threshold, models.settings, 0.0, lam)
+
+
+@kernel
+def pick_of_many(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+    """Return the arm to play with more than two objectives."""
+    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
+    return lexicographic.choose_of_many(
+        work, 0, ceilings, row, threshold, models.settings, 0.0, lam, random
+    )
+
+
+@kernel
+def shares_of_many(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+    """Return the exact probability with which `pick_of_many` returns each arm."""
+    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
+    return lexicographic.shares_of_many(
+        work, 0, ceilings, row, threshold, models.settings, 0.0, lam
+    )
 
 
 class LexLinearRule(LinearPolicy):
@@ -40,31 +104,26 @@ class LexLinearRule(LinearPolicy):
     Turğay, 2018). `exploration` = 0.1 is chosen for speed of learning and has no coverage: its
     intervals are narrower than the noise, so an arm that was unlucky early may never be tried again
     (docs/policies/lex-linucb.md). The theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is
-    more than ten times as wide.
+    more than ten times as wide. The twin is in tests/twins/linear.py.
     """
 
-    # A sibling with the same levels and settings brings its own two.
-    _replay_by = staticmethod(kernel.replay)
+    _rule = linear_rule(look=look, pick=pick, shares=shares)
+    _rule_of_many = linear_rule(look=look, pick=pick_of_many, shares=shares_of_many)
 
     def __init__(
         self,
         *,
-        arms: int,
         objectives: int,
-        features: FeatureMap,
-        ridge: float,
-        exploration: float,
-        threshold: float,
-        power: float,
-        tolerance: Any,
-        lam: float,
-        seed: int,
+        ridge: float = 0.1,
+        exploration: float = 0.1,
+        threshold: float = 2.5,
+        power: float = 1 / 3,
+        start: int = 20,
+        tolerance: Any = 0.0,
+        lam: float = 0.0,
         scale: float = 1.0,
-        start: int = 1,
+        **linear: Any,
     ) -> None:
-        super().__init__(
-            arms=arms, objectives=objectives, features=features, ridge=ridge, seed=seed
-        )
         self.exploration = checks.positive("exploration", exploration)
         self.scale = checks.positive("scale", scale)
         self.threshold = checks.positive("threshold", threshold)
@@ -72,94 +131,28 @@ class LexLinearRule(LinearPolicy):
         self.lam = checks.at_least_zero("lam", lam)
         self.start = checks.whole("start", start, least=1)
         self.tolerances = checks.tolerances(tolerance, objectives)
-        self._settings = np.array(
-            [self.scale * self.exploration, self.threshold, self.power, self.lam, self.start]
+        width = self.scale * self.exploration
+        own = [width, self.threshold, self.power, self.lam, self.start]
+        super().__init__(
+            objectives=objectives,
+            ridge=ridge,
+            settings=[*self.tolerances, *own],
+            ranked=objectives,
+            **linear,
         )
+        if objectives > 2:
+            self._rule = self._rule_of_many
 
     @property
     def tau(self) -> float:
         """τ_t of the coming round: the width from which an arm counts as known."""
-        return float(kernel.threshold_at(self._clock, self._settings, self.tolerances))
+        return float(threshold_at(self._memory.models))
 
-    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
-        memory = self._memory
-        gamma = kernel.gamma_at(self._clock, self._settings)
-        return linear.look(
-            features,
-            gamma,
-            float(self.start),
-            1,
-            0,
-            self.arms,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-        )
-
-    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            self._kind,
-            point,
-            self._table,
-            ceilings,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-        )
-
-    def _select_many(
-        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
-    ) -> None:
-        memory = self._memory
-        kernel.select_many(
-            features,
-            ceilings,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-            propensities,
-        )
-
-    def _replay(
-        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
-    ) -> int:
-        memory = self._memory
-        return self._replay_by(
-            start,
-            features,
-            outcomes,
-            ceilings,
-            self._plays,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            memory.grams,
-            memory.inverses,
-            memory.moments,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-        )
-
-    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
-        return lexicographic.shares(known, 0, ceilings, 0, self.tau, self.tolerances, 0.0, self.lam)
-
-    def _levels(self, ceilings: Floats, known: Estimates) -> Levels:
-        return levels_of(known, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
+    def _levels(self, ceilings: Floats, work: Work) -> Levels:
+        return levels_of(work, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
+        self, features: Floats, ceilings: Floats, known: Work, shares: Floats
     ) -> tuple[Booleans, str]:
         levels = self._levels(ceilings, known)
         chosen = likely(shares)
@@ -175,7 +168,7 @@ class LexLinearRule(LinearPolicy):
         less = ["the tolerance"] * self.objectives
         return told(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
-    def _unsure(self, known: Estimates, levels: Levels, chosen: list[int]) -> str:
+    def _unsure(self, known: Work, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above τ."""
         level = len(levels.tops) - 1
         width = known.stats[0, levels.tops[-1], level, WIDTH]
@@ -189,35 +182,9 @@ class LexLinearRule(LinearPolicy):
         )
 
 
-@REGISTRY.register("lex-linucb")
-def lex_linucb(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    features: Any = "legendre",
-    ridge: float = 0.1,
-    exploration: float = 0.1,
-    threshold: float = 2.5,
-    power: float = 1 / 3,
-    start: int = 20,
-    tolerance: Any = 0.0,
-    lam: float = 0.0,
-    scale: float = 1.0,
-    seed: int = 0,
-) -> LexLinearRule:
-    """LexLinUCB: objectives in order on a ridge regression of features per arm; anytime."""
-    return LexLinearRule(
-        arms=arms,
-        objectives=objectives,
-        features=features_for(features, dimension=dimension),
-        ridge=ridge,
-        exploration=exploration,
-        threshold=threshold,
-        power=power,
-        start=start,
-        tolerance=tolerance,
-        lam=lam,
-        scale=scale,
-        seed=seed,
-    )
+register(
+    "lex-linucb",
+    LexLinearRule,
+    "LexLinUCB: objectives in order on a ridge regression of features per arm; anytime.",
+    features=any_features("legendre"),
+)

@@ -1,21 +1,91 @@
-"""Epoch-Greedy on the dominant objective."""
+"""Epoch-Greedy on the dominant objective.
 
+Channels 0 to D−1 are the objectives, with all that was observed. Channel D has the dominant
+objective again, of the exploration rounds only: the greedy rounds decide by it.
+`settings[EXPLORATIONS]` counts the exploration rounds so far, `settings[LEFT]` the greedy rounds
+that are still to come in this epoch, in all cells together. LEFT = 0 means that the next round
+explores.
+"""
+
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import epochs as kernel
-from lexbandit.kernels.cell_loops import cell_rule
-from lexbandit.kernels.statistics import COUNT
-from lexbandit.partitions import Partition
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.cells import COUNT, MARKS, MEAN, Cells, cell_rule, observe, observe_all
+from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
-from lexbandit.policies.cells.grid import Sides, grid_for
+from lexbandit.policies.cells.grid import explanation_only, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
+
+EXPLORATIONS, LEFT = 0, 1
+
+
+@kernel
+def greedy_rounds(explorations: int, arms: int) -> int:
+    """Return ⌊sqrt(n/(K ln n))⌋, the greedy rounds after the n-th exploration; 0 for n = 1."""
+    if explorations <= 1:
+        return 0
+    return int(math.sqrt(explorations / (arms * math.log(explorations))))
+
+
+@leaf
+def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
+    """Mark the arms of which one is played, uniformly; return how many there are.
+
+    In a greedy round the allowed arms of the highest mean in the cell's exploration data; all
+    allowed arms if there are no such data, and in a round of exploration.
+    """
+    stats = cells.stats
+    explored = stats.shape[2] - 1
+    best = -math.inf
+    if cells.settings[LEFT] > 0.0:
+        for arm in range(stats.shape[1]):
+            if ceilings[row, arm] > 0.0 and stats[slot, arm, explored, COUNT] > 0.0:
+                best = max(best, stats[slot, arm, explored, MEAN])
+    size = 0
+    for arm in range(stats.shape[1]):
+        known = stats[slot, arm, explored, COUNT] > 0.0
+        highest = known and stats[slot, arm, explored, MEAN] == best
+        marked = ceilings[row, arm] > 0.0 and (best == -math.inf or highest)
+        cells.work[MARKS, arm] = marked
+        size += marked
+    return size
+
+
+@kernel
+def learn(
+    cells: Cells,
+    slot: int,
+    _key: int,
+    arm: int,
+    outcomes: Array,
+    t: int,
+    r: int,
+    ranked: int,
+    _ceilings: Array,
+    _row: int,
+    _random: RandomState,
+) -> None:
+    """Record the rewards outcomes[t, r], and go on to the next round of the epoch."""
+    cells.plays[slot, arm] += 1.0
+    cells.totals[slot, 0] += 1.0
+    observe_all(cells, slot, arm, outcomes, t, r, ranked)
+    if cells.settings[LEFT] > 0.0:
+        cells.settings[LEFT] -= 1.0
+    else:
+        if not math.isnan(outcomes[t, r, 0]):
+            observe(cells, slot, outcomes.shape[2], arm, outcomes[t, r, 0])
+        cells.settings[EXPLORATIONS] += 1.0
+        cells.settings[LEFT] = greedy_rounds(
+            int(cells.settings[EXPLORATIONS]), cells.plays.shape[1]
+        )
 
 
 class EpochRule(CellPolicy):
@@ -32,23 +102,14 @@ class EpochRule(CellPolicy):
     the mean is its self-normalised version, with less variance.
 
     The clock is the number of updates: whether an update counts as exploration is decided by its
-    place in their order. So rewards that come late may swap rounds between the two.
+    place in their order. So rewards that come late may swap rounds between the two. The twin
+    is in tests/twins/related_cells.py.
     """
 
-    _rule = cell_rule(prepare=kernel.prepare, mark=kernel.mark, learn=kernel.learn)
+    _rule = cell_rule(mark=mark, learn=learn)
 
-    def __init__(
-        self, *, arms: int, objectives: int, partition: Partition, bound: UCB1Bound, seed: int
-    ) -> None:
-        super().__init__(
-            arms=arms,
-            objectives=objectives,
-            partition=partition,
-            bound=bound,
-            seed=seed,
-            extra_channels=1,
-        )
-        self._settings = np.zeros(2)
+    def __init__(self, **cells: Any) -> None:
+        super().__init__(extra_channels=1, settings=[0, 0], **cells)
 
     def state(self) -> dict[str, np.ndarray]:
         """Return all that was learned, and the random state, as copies in plain arrays.
@@ -58,18 +119,18 @@ class EpochRule(CellPolicy):
 
         epochs     int64[2]          exploration rounds so far, greedy rounds left in this epoch
         """
-        return {**super().state(), "epochs": self._settings.astype(np.int64)}
+        return {**super().state(), "epochs": self._memory.cells.settings.astype(np.int64)}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives and partition."""
         super().load_state(state)
-        self._settings = np.array(state["epochs"], np.float64)
+        self._memory.cells.settings[:] = state["epochs"]
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
         explorations, left = arrays["epochs"].tolist()
         rounds = int(arrays["plays"].sum())
-        most = kernel.greedy_rounds(explorations, 1)
+        most = greedy_rounds(explorations, 1)
         if not 0 <= explorations <= rounds or not 0 <= left <= most:
             raise InvalidInput(
                 f"state['epochs'] is {[explorations, left]}; after {rounds} rounds there were 0 to "
@@ -83,7 +144,7 @@ class EpochRule(CellPolicy):
             )
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        left = int(self._settings[kernel.LEFT])
+        left = int(self._memory.cells.settings[LEFT])
         if left == 0:
             reason = "A round of exploration: any allowed arm, drawn uniformly."
         elif not self._memory.cells.stats[slot, ceilings[0] > 0, self.objectives, COUNT].any():
@@ -97,20 +158,10 @@ class EpochRule(CellPolicy):
         return np.asarray(shares > 0), reason
 
 
-@REGISTRY.register("epoch-greedy")
-def epoch_greedy(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    horizon: int,
-    alpha: float = 1.0,
-    cells_per_side: Sides = None,
-    seed: int = 0,
-) -> EpochRule:
-    """Epoch-Greedy on the dominant objective, on MOC-MAB's grid (Langford and Zhang, 2008)."""
-    grid = grid_for(
-        dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
-    )
-    bound = UCB1Bound(arms=arms)  # for `explain` only: this rule has no use for widths
-    return EpochRule(arms=arms, objectives=objectives, partition=grid, bound=bound, seed=seed)
+register(
+    "epoch-greedy",
+    EpochRule,
+    "Epoch-Greedy on the dominant objective, on MOC-MAB's grid (Langford and Zhang, 2008).",
+    partition=paper_grid,
+    bound=explanation_only,
+)

@@ -1,18 +1,52 @@
 """Pareto Thompson sampling."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.bounds import UCB1Bound
+from lexbandit.bounds import Bound, UCB1Bound
 from lexbandit.checks import Booleans, Floats
-from lexbandit.kernels import thompson as kernel
-from lexbandit.kernels.cell_loops import cell_rule
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.cells import COUNT, SUM, VECTORS, Cells, cell_rule
+from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.pareto import mark_front_of
+from lexbandit.kernels.random import RandomState, beta
+from lexbandit.kernels.ties import draw_marked
 from lexbandit.policies.cells.base import CellPolicy
-from lexbandit.policies.cells.grid import Sides, plain_grid
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.cells.grid import optional_grid
+from lexbandit.policies.register import register
+
+
+@kernel
+def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
+    """Sample every allowed arm in every objective and return one of the samples' front.
+
+    With S the sum of N rewards, each in [0, 1], the sample is from Beta(1 + S, 1 + N − S).
+    """
+    objectives, arms = cells.indices.shape[1], cells.indices.shape[2]
+    for i in range(objectives):
+        for arm in range(arms):
+            sample = -math.inf
+            if ceilings[row, arm] > 0.0:
+                successes = cells.stats[slot, arm, i, SUM]
+                failures = cells.stats[slot, arm, i, COUNT] - successes
+                sample = beta(random, 1.0 + successes, 1.0 + failures)
+            cells.work[VECTORS + i, arm] = sample
+    size = mark_front_of(cells.work, VECTORS, VECTORS + objectives, arms)
+    return draw_marked(cells.work, size, random)
+
+
+@kernel
+def shares(_cells: Cells, _slot: int, ceilings: Array, row: int) -> Array:
+    """Return NaN for allowed arms, whose probabilities have no closed form, and 0 for others."""
+    out = np.zeros(ceilings.shape[1])
+    for arm in range(ceilings.shape[1]):
+        if ceilings[row, arm] > 0.0:
+            out[arm] = math.nan
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +70,10 @@ class ThompsonRule(CellPolicy):
     outside [0, 1] are refused.
 
     The probability of an arm has no closed form: it is NaN in `select` and `explain`, and 0 for an
-    arm that is not allowed.
+    arm that is not allowed. The twin is in tests/twins/related_cells.py.
     """
 
-    _rule = cell_rule(prepare=kernel.prepare, choose=kernel.choose, shares=kernel.shares)
+    _rule = cell_rule(choose=choose, shares=shares, work=True)
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
@@ -55,23 +89,18 @@ class ThompsonRule(CellPolicy):
         )
 
 
-@REGISTRY.register("pareto-ts")
-def pareto_ts(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    cells_per_side: Sides = None,
-    seed: int = 0,
-) -> ThompsonRule:
+def unit_rewards(*, arms: int) -> Bound:
+    """Return the bound of rewards that a Beta posterior can count."""
+    return UnitRewards(arms=arms)
+
+
+register(
+    "pareto-ts",
+    ThompsonRule,
     """Pareto Thompson sampling, without contexts (Yahyaa and Manderick, 2015).
 
     `cells_per_side` above 1 runs an independent instance in each cell of the grid.
-    """
-    return ThompsonRule(
-        arms=arms,
-        objectives=objectives,
-        partition=plain_grid(dimension, cells_per_side),
-        bound=UnitRewards(arms=arms),
-        seed=seed,
-    )
+    """,
+    partition=optional_grid,
+    bound=unit_rewards,
+)

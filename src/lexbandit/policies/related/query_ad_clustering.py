@@ -9,7 +9,7 @@ from lexbandit.bounds import CentredBound
 from lexbandit.partitions import UniformGrid
 from lexbandit.policies.base import Policy
 from lexbandit.policies.cells.dominant_ucb1 import DominantRule
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.register import register
 from lexbandit.policies.wrappers.phases import PhasedPolicy
 
 
@@ -55,9 +55,9 @@ class QueryAdClustering(PhasedPolicy):
         arms: int,
         dimension: int,
         objectives: int,
-        L: float,
-        alpha: float,
-        scale: float,
+        L: float = 1.0,
+        alpha: float = 1.0,
+        scale: float = 1.0,
         seed: int,
     ) -> None:
         self._smoothness = checks.positive("L", L), checks.positive("alpha", alpha, most=1.0)
@@ -79,24 +79,8 @@ class QueryAdClustering(PhasedPolicy):
         )
 
 
-@REGISTRY.register("query-ad-clustering")
-def query_ad_clustering(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    L: float = 1.0,
-    alpha: float = 1.0,
-    scale: float = 1.0,
-    seed: int = 0,
-) -> QueryAdClustering:
-    """Query-Ad-Clustering on the dominant objective: a finer grid in each phase (Lu et al.)."""
-    return QueryAdClustering(
-        arms=arms,
-        dimension=dimension,
-        objectives=objectives,
-        L=L,
-        alpha=alpha,
-        scale=scale,
-        seed=seed,
-    )
+register(
+    "query-ad-clustering",
+    QueryAdClustering,
+    "Query-Ad-Clustering on the dominant objective: a finer grid in each phase (Lu et al.).",
+)

@@ -1,4 +1,8 @@
-"""SupLinUCB on the dominant objective."""
+"""SupLinUCB on the dominant objective.
+
+The model of an arm at stage s = 0, …, S − 1 is row arm·S + s. In the paper stages count from 1, so
+that its 2^(−s) is 2^(−(s+1)) here.
+"""
 
 import math
 from typing import Any
@@ -6,16 +10,102 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.features import FeatureMap, features_for
-from lexbandit.kernels import linear
-from lexbandit.kernels import linear_stages as kernel
-from lexbandit.kernels.linear_features import GIVEN
-from lexbandit.kernels.statistics import DOMINANT, Estimates
-from lexbandit.kernels.ties import shares_of_best
+from lexbandit.checks import Booleans, Floats
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.cells import WIDTH
+from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.linear import Models, Work, estimate, linear_rule, spread
+from lexbandit.kernels.random import RandomState
+from lexbandit.kernels.ties import DOMINANT, best_arm, shares_of_best
+from lexbandit.policies.base import Prior
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.linear.base import LinearPolicy
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import any_features
+from lexbandit.policies.register import register
+
+# The settings: α, and the width 1/√T from which on nothing is explored.
+ALPHA, FINEST = 0, 1
+
+
+@kernel
+def walk(
+    models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work
+) -> tuple[int, bool]:
+    """Walk the stages (Chu et al., 2011, Algorithm 2); return the last and whether it explores.
+
+    work.ranking[0, 0, arm] is what the arm to play has the most of, −∞ for an arm that will not be
+    played: the index if all widths are at most 1/√T, else the width if it exceeds 2^(−s). The
+    estimates in `work` are those of the last stage.
+    """
+    ranking, arms = work.ranking, ceilings.shape[1]
+    stages = models.counts.shape[0] // models.plays.shape[0]
+    for arm in range(arms):
+        ranking[0, 0, arm] = ceilings[row, arm]
+    stage = 0
+    while True:
+        estimate(models, features, t, models.settings[ALPHA], 1.0, stages, stage, work)
+        widest = 0.0
+        top = -math.inf
+        for arm in range(arms):
+            if ranking[0, 0, arm] > -math.inf:
+                widest = max(widest, work.stats[0, arm, 0, WIDTH])
+                top = max(top, work.indices[0, 0, arm])
+        explores = widest > models.settings[FINEST]
+        limit = 2.0 ** -(stage + 1.0)
+        if explores and widest <= limit:
+            for arm in range(arms):
+                if work.indices[0, 0, arm] < top - 2.0 * limit:
+                    ranking[0, 0, arm] = -math.inf
+            stage += 1
+            continue
+        for arm in range(arms):
+            if ranking[0, 0, arm] > -math.inf:
+                value = work.indices[0, 0, arm]
+                if explores:
+                    value = work.stats[0, arm, 0, WIDTH]
+                    value = value if value > limit else -math.inf
+                ranking[0, 0, arm] = value
+        return stage, explores
+
+
+@leaf
+def look(models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work) -> None:
+    """Walk the stages."""
+    walk(models, features, t, ceilings, row, work)
+
+
+@leaf
+def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+    """Return an arm of the highest rank."""
+    return best_arm(work.ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
+
+
+@kernel
+def shares(_models: Models, ceilings: Array, row: int, work: Work) -> Array:
+    """Return the exact probability with which `pick` returns each arm."""
+    return shares_of_best(work.ranking, 0, DOMINANT, ceilings, row)
+
+
+@leaf
+def model_for(models: Models, features: Array, t: int, arm: int, work: Work) -> int:
+    """Return the model that stores a round of `arm`: its first stage with a width above 2^(−s).
+
+    −1, for none, if a width of at most 1/√T comes first. For the arm that `walk` explores this is
+    the stage that chose it, unless the arm was already finer than that at a stage where a rival was
+    not, which happens at small scales only.
+    """
+    stages = models.counts.shape[0] // models.plays.shape[0]
+    for stage in range(stages):
+        row = arm * stages + stage
+        if models.counts[row, 0] == 0.0:
+            return row
+        width = models.settings[ALPHA]
+        width *= spread(models.inverses, row, DOMINANT, features, t, work.vector)
+        if width <= models.settings[FINEST]:
+            return -1
+        if width > 2.0 ** -(stage + 1.0):
+            return row
+    return -1
 
 
 class SupLinUCBRule(LinearPolicy):
@@ -33,167 +123,54 @@ class SupLinUCBRule(LinearPolicy):
     contexts that differ by arm; here the context is the same for all arms and each has its own θ,
     which is the paper's setting with the context put into the arm's own block.
 
-    `update` is told no stage. A round is stored in the first stage at which its arm is wide,
+    `update` is given no stage. A round is stored in the first stage at which its arm is wide,
     w_a > 2^(−s), and nowhere if w_a ≤ 1/√T comes first. At scale 1 that is the stage that chose it;
     at small scales an arm may be narrow at a stage where a rival is not, and is then stored
     elsewhere or nowhere. It depends on widths alone and on no reward, which is what the proof needs
-    of a stage's data.
+    of a stage's data. The twin is in tests/twins/linear.py.
     """
+
+    _rule = linear_rule(look=look, pick=pick, shares=shares, model_for=model_for)
 
     def __init__(
         self,
         *,
         arms: int,
-        objectives: int,
-        features: FeatureMap,
         horizon: int,
-        delta: float,
-        scale: float,
-        ridge: float,
-        seed: int,
+        delta: float | None = None,
+        scale: float = 1.0,
+        ridge: float = 1.0,
+        **linear: Any,
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
-        self.delta = checks.probability("delta", delta)
+        self.delta = checks.probability("delta", 0.05 if delta is None else delta)
         self.scale = checks.positive("scale", scale)
+        self.arms = arms
         super().__init__(
             arms=arms,
-            objectives=objectives,
-            features=features,
             ridge=ridge,
-            seed=seed,
+            settings=[self.multiplier, 1.0 / math.sqrt(self.horizon)],
+            ranked=1,
             stages=max(1, math.ceil(math.log(self.horizon))),
+            **linear,
         )
-        self._finest = 1.0 / math.sqrt(self.horizon)
 
     @property
     def multiplier(self) -> float:
         """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
         return self.scale * math.sqrt(0.5 * math.log(2.0 * self.horizon * self.arms / self.delta))
 
-    def _walk(self, features: Floats, ceilings: Floats) -> tuple[int, bool, Floats]:
-        memory = self._memory
-        return kernel.walk(
-            features,
-            ceilings,
-            self.multiplier,
-            self._finest,
-            self.stages,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-        )
-
-    def _look(self, features: Floats, ceilings: Floats) -> Estimates:
-        memory = self._memory
-        stage, _, _ = self._walk(features, ceilings)
-        return linear.look(
-            features,
-            self.multiplier,
-            1.0,
-            self.stages,
-            stage,
-            self.arms,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-        )
-
-    def _update(self, kind: int, point: Floats, arm: int, rewards: Floats) -> int:
-        """Record a play in the model of the stage it belongs to."""
-        memory = self._memory
-        if kind != GIVEN:
-            checks.in_unit_cube("context", point)
-            point = self.features.of_checked(point[np.newaxis])[0]
-        features = point[np.newaxis]
-        row = kernel.home(
-            features,
-            arm,
-            self.multiplier,
-            self._finest,
-            self.stages,
-            memory.inverses,
-            memory.counts,
-        )
-        return linear.update(
-            GIVEN,
-            point,
-            self._table,
-            arm,
-            row,
-            rewards,
-            self._plays,
-            self._clock,
-            memory.grams,
-            memory.inverses,
-            memory.moments,
-            memory.weights,
-            memory.counts,
-        )
-
-    def _update_many(self, features: Floats, arms: Integers, rewards: Floats) -> None:
-        # Which model learns from a round depends on the rounds before.
-        for t, arm in enumerate(arms.tolist()):
-            if self._update(GIVEN, features[t], arm, rewards[t]) == linear.PARTIAL:
-                self._memory.split()
-                self._update(GIVEN, features[t], arm, rewards[t])
-
-    def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        return self._select_as(self._kind, point, ceilings)
-
-    def _select_as(self, kind: int, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        memory = self._memory
-        return kernel.select(
-            kind,
-            point,
-            self._table,
-            ceilings,
-            self.multiplier,
-            self._finest,
-            self.stages,
-            memory.inverses,
-            memory.weights,
-            memory.counts,
-            self._random,
-        )
-
-    def _select_many(
-        self, features: Floats, ceilings: Floats, arms: Integers, propensities: Floats
-    ) -> None:
-        for t in range(len(features)):
-            mine = ceilings if len(ceilings) == 1 else ceilings[t : t + 1]
-            arms[t], propensities[t] = self._select_as(GIVEN, features[t], mine)
-
-    def _replay(
-        self, start: int, features: Floats, outcomes: Floats, ceilings: Floats, arms: Integers
-    ) -> int:
-        memory = self._memory
-        return kernel.replay(
-            start,
-            features,
-            outcomes,
-            ceilings,
-            self._plays,
-            self._clock,
-            self.multiplier,
-            self._finest,
-            self.stages,
-            memory.grams,
-            memory.inverses,
-            memory.moments,
-            memory.weights,
-            memory.counts,
-            self._random,
-            arms,
-        )
-
-    def _shares(self, features: Floats, ceilings: Floats, known: Estimates) -> Floats:
-        _, _, ranking = self._walk(features, ceilings)
-        return shares_of_best(ranking, 0, DOMINANT, ceilings, 0)
+    def add_arm(self, prior: Prior | None = None) -> int:
+        """Add an arm; returns its number. All widths grow with the number of arms."""
+        number = super().add_arm(prior)
+        self._memory.models.settings[ALPHA] = self.multiplier
+        return number
 
     def _reason(
-        self, features: Floats, ceilings: Floats, known: Estimates, shares: Floats
+        self, features: Floats, ceilings: Floats, work: Work, shares: Floats
     ) -> tuple[Booleans, str]:
-        stage, explores, ranking = self._walk(features, ceilings)
+        stage, explores = walk(self._memory.models, features, 0, ceilings, 0, work)
+        ranking = work.ranking
         chosen = likely(shares)
         where = f"stage {stage + 1} of {self.stages}"
         if explores:
@@ -207,27 +184,9 @@ class SupLinUCBRule(LinearPolicy):
         return np.asarray(ranking[0, 0] > -math.inf), f"{listed(chosen)}: {why}."
 
 
-@REGISTRY.register("suplinucb")
-def suplinucb(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    horizon: int,
-    features: Any = "raw",
-    delta: float | None = None,
-    scale: float = 1.0,
-    ridge: float = 1.0,
-    seed: int = 0,
-) -> SupLinUCBRule:
-    """SupLinUCB on the dominant objective, in stages (Chu et al., 2011)."""
-    return SupLinUCBRule(
-        arms=arms,
-        objectives=objectives,
-        features=features_for(features, dimension=dimension),
-        horizon=horizon,
-        delta=0.05 if delta is None else delta,
-        scale=scale,
-        ridge=ridge,
-        seed=seed,
-    )
+register(
+    "suplinucb",
+    SupLinUCBRule,
+    "SupLinUCB on the dominant objective, in stages (Chu et al., 2011).",
+    features=any_features("raw"),
+)

@@ -1,0 +1,15 @@
+"""The feature maps that linear policies are made with, for `register`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lexbandit.features import FeatureMap, features_for
+
+
+def any_features(default: str) -> Callable[..., FeatureMap]:
+    """Return a maker of the feature map that is chosen by name, `default` if none is."""
+
+    def make(*, dimension: int, features: Any = default) -> FeatureMap:
+        return features_for(features, dimension=dimension)
+
+    return make

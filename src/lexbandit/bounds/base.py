@@ -124,7 +124,7 @@ class CentredBound(Bound):
         """Return the width after `observations` of the arm in `rounds` rounds of its cell."""
         row = self.coefficients()[np.newaxis]
         factor = kernel.growth(float(rounds), row, 0)
-        return factor * kernel.kept_width(float(observations), row, 0)
+        return factor * kernel.count_width(float(observations), row, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ def make_bound(bound: str | Bound, **parameters: Any) -> Bound:
     """Build the bound called `bound`, e.g. `make_bound("kl", arms=4, cells=100, horizon=10**5)`.
 
     arms, objectives, cells   the intervals that must hold together: K, D (2) and m^d (1)
-    horizon                   T; a bound that needs δ and is told none takes 1/T
+    horizon                   T; a bound that needs δ and is given none takes 1/T
     delta                     δ, the probability that some interval fails at some time
     R                         sub-Gaussian constant of the noise, where the bound uses one
     scale                     multiplies every width; 1 keeps the guarantee

@@ -18,7 +18,7 @@ _SAMPLE = 4096
 class FeatureMap(ABC):
     """φ: [0,1]^d → R^F. `count` is F; a linear model has one weight a feature.
 
-    A map that `kernels.linear_features` knows is told to the policies' kernels as `kind` and
+    The policies' kernels are given a map that `kernels.linear_features` knows as `kind` and
     `table`; any other brings its own `of_checked`.
     """
 

@@ -53,7 +53,7 @@ ALL_FIELDS = 6
 #   width(N, n) = SCALE · sqrt(ROUNDS_CONSTANT + ROUNDS_LOG · ln n)
 #       · sqrt((COUNT_CONSTANT + COUNT_LOG · ln(1 + N)) · (1 + EXTRA / N) / (OFFSET + N))
 # with N the observations of the arm and n those of all arms in the cell. The first root, `growth`,
-# is one number for the whole channel, and 1 if ROUNDS_LOG is 0; the rest is kept in WIDTH. The
+# is one number for the whole channel, and 1 if ROUNDS_LOG is 0; the rest is stored in WIDTH. The
 # other kinds are in `intervals.py`. MARGIN is v, what the cell itself blurs; LEAST and MOST are the
 # rewards that the bound is valid for.
 KIND, SCALE, ROUNDS_CONSTANT, ROUNDS_LOG = 0, 1, 2, 3
@@ -112,7 +112,7 @@ def bound_row(bounds: Array, slot: int) -> int:
 
 
 @leaf
-def kept_width(count: float, bounds: Array, b: int) -> float:
+def count_width(count: float, bounds: Array, b: int) -> float:
     """Return the part of the width that depends on the arm's own count.
 
     ∞ without observations, unless OFFSET makes it finite.
@@ -249,7 +249,7 @@ def observe(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
     if i > 0 and stats[slot, arm, i - 1, COUNT] == count:  # mostly all objectives are observed
         width = stats[slot, arm, i - 1, WIDTH]
     else:
-        width = kept_width(count, cells.bounds, b)
+        width = count_width(count, cells.bounds, b)
     stats[slot, arm, i, COUNT] = count
     stats[slot, arm, i, SUM] = total
     stats[slot, arm, i, MEAN] = mean
@@ -295,11 +295,11 @@ def derive(cells: Cells, first: int, last: int) -> None:
                 cells.totals[slot, 1 + i] += count
                 stats[slot, arm, i, MEAN] = stats[slot, arm, i, SUM] / count if count else 0.0
                 row = bound_row(cells.bounds, slot)
-                stats[slot, arm, i, WIDTH] = kept_width(count, cells.bounds, row)
+                stats[slot, arm, i, WIDTH] = count_width(count, cells.bounds, row)
             rank_all(cells, slot, i)
 
 
-@inlined
+@leaf
 def bucket_of(table: Keys, key: int) -> int:
     """Return the bucket that holds `key`, or the vacant one where it belongs."""
     last = table.shape[0] - 1  # the number of buckets is a power of two
@@ -309,7 +309,7 @@ def bucket_of(table: Keys, key: int) -> int:
     return int(bucket)
 
 
-@kernel
+@leaf
 def slot_of(table: Keys, key: int) -> int:
     """Return the slot of the cell `key`; 0 if it was never visited."""
     return int(table[bucket_of(table, key), 1])
@@ -328,7 +328,7 @@ def insert(table: Keys, keys: Keys, first: int, last: int) -> None:
 def visit(table: Keys, keys: Keys, used: int, block: Keys, slots: Keys) -> tuple[int, int]:
     """Write the slot of each key of `block` to `slots`; a new key is given the next free slot.
 
-    Stops before a new key for which `keys` has no room. Returns the number of slots then used and
+    Stops before a new key that `keys` has no space for. Returns the number of slots then used and
     the number of keys done.
     """
     for t in range(block.shape[0]):
@@ -344,7 +344,7 @@ def visit(table: Keys, keys: Keys, used: int, block: Keys, slots: Keys) -> tuple
     return used, block.shape[0]
 
 
-@inlined
+@leaf
 def grid_key(context: Array, sides: Keys) -> int:
     """Return the cell of a context in a grid of sides[j] cells in dimension j; −1 if outside.
 

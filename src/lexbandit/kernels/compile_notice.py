@@ -1,4 +1,4 @@
-"""A program that compiles is silent for half a minute or more: the log says why, once."""
+"""Log that kernels are being compiled, once: the program is silent for a while then."""
 
 import functools
 import logging
@@ -12,17 +12,17 @@ log = logging.getLogger("lexbandit.compile")
 
 
 class _Compiling(numba_event.Listener):
-    """Hears of every function that is compiled; one that is read from the disk is not."""
+    """Is called for every function that is compiled, not for one that is read from the cache."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.announced = False
 
     def on_start(self, event: Any) -> None:
-        """Say it of the first kernel; a program may have functions of its own compiled as well."""
+        """Log the first kernel; functions of the program's own do not count."""
         kernel = event.data["dispatcher"].py_func.__module__.startswith(jit.__package__)
-        if self.told or not kernel:
+        if self.announced or not kernel:
             return
-        self.told = True
+        self.announced = True
         if jit._FOLDER is None:
             log.warning(
                 "compiling, for up to a minute; there is no folder to keep it in, so every start "
@@ -32,11 +32,11 @@ class _Compiling(numba_event.Listener):
             log.info("compiling, for up to a minute; it is kept in %s", jit._FOLDER)
 
     def on_end(self, event: Any) -> None:
-        """Nothing is said of the end."""
+        """Do nothing when a compilation ends."""
 
 
 @functools.cache
 def tell_of_compiling() -> None:
-    """From now on, the log tells when kernels are compiled."""
+    """Log once when a kernel is compiled, from now on."""
     register: Any = numba_event.register  # it has no types
     register("numba:compile", _Compiling())

@@ -1,4 +1,4 @@
-"""The one decorator of every kernel, and where compiled kernels are kept.
+"""The decorators of kernels, and the folder that caches compiled ones.
 
 numba decides whether a cached kernel is fresh by the file it stands in, and does not notice that
 a kernel it calls was edited in another file. So the cache folder is named by a hash of all kernel
@@ -41,19 +41,19 @@ def _compiled(function: F, **options: bool) -> F:
     # numba reads the folder when it decorates; other users of numba keep theirs.
     settings: Any = numba.config
     source = cast("FunctionType", function).__code__.co_filename
-    kept = _FOLDER is not None and Path(source).is_file()
+    cached = _FOLDER is not None and Path(source).is_file()
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_FOLDER or "")
     try:
         njit: Any = numba.njit  # `_nrt` is not in its types
-        compile_: Any = njit(nogil=True, cache=kept, error_model="numpy", **options)
+        compile_: Any = njit(nogil=True, cache=cached, error_model="numpy", **options)
         return cast("F", compile_(function))
     finally:
         settings.CACHE_DIR = before
 
 
 def kernel(function: F) -> F:
-    """Compile `function`, release the GIL while it runs, and keep the result on disk."""
+    """Compile `function`, release the GIL while it runs, and cache the result on disk."""
     return _compiled(function, _nrt=True)
 
 
@@ -80,7 +80,7 @@ def bind(
 ) -> F:
     """Compile a copy of `template` in which these global names are other functions.
 
-    This is how one loop serves every rule: numba inlines the functions, and it keeps the result on
+    This is how one loop serves every rule: numba inlines the functions, and it caches the result on
     disk, which it does neither for closures nor for functions that are passed as arguments. The
     copy is named by the functions and by the sources of their files, so an edited rule is compiled
     anew.

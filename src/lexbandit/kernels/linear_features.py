@@ -1,6 +1,6 @@
 """Feature maps as compiled loops: contexts[n, d] in, features[n, F] out.
 
-A map is told to the kernels as its kind and a table of numbers with one row a feature, so that the
+Kernels are given a map as its kind and a table of numbers with one row a feature, so that the
 path of one decision goes from the context to the arm in one kernel.
 """
 
@@ -9,25 +9,25 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState, normal, unit
 
 # GIVEN: what is passed as the context is its features already, for maps written in Python.
 GIVEN, RAW, LEGENDRE, FOURIER, MIXED = 0, 1, 2, 3, 4
 
-# What a mixed map keeps of each coordinate x: P_0 to P_4 of 2x − 1, and x itself.
+# What a mixed map computes of each coordinate x: P_0 to P_4 of 2x − 1, and x itself.
 MIXED_DEGREE = 4
 MIXED_PLACES = 6
 
 
-@inlined
+@leaf
 def write_legendre(
     contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
     """Write products of shifted Legendre polynomials of contexts[t] to features[n].
 
     Bonnet's recursion (k + 1) P_{k+1}(z) = (2k + 1) z P_k(z) − k P_{k−1}(z) at z = 2x − 1.
-    table[f] are the places of the factors of feature f in `powers`, where P_k(2x_j − 1) is kept.
+    table[f] are the places of the factors of feature f in `powers`, where P_k(2x_j − 1) stands.
     """
     degree = table.shape[1]
     for j in range(contexts.shape[1]):
@@ -48,7 +48,7 @@ def write_legendre(
         features[n, f] = product
 
 
-@inlined
+@leaf
 def write_mixed(
     contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
@@ -75,7 +75,7 @@ def write_mixed(
         features[n, f] = product
 
 
-@inlined
+@leaf
 def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int) -> None:
     """Write √(2/F) cos(wᵀx + b) of x = contexts[t] to features[n]; table[f] is (w, b)."""
     dimension = contexts.shape[1]
@@ -88,14 +88,14 @@ def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int
 
 
 @inlined
-def room_for(kind: int, dimension: int, table: Array) -> Array:
-    """Return room to work in for `write`."""
+def space_for(kind: int, dimension: int, table: Array) -> Array:
+    """Return space to work in for `write`."""
     if kind == MIXED:
         return np.empty(dimension * MIXED_PLACES)
     return np.empty(dimension * (table.shape[1] + 1) if kind == LEGENDRE else 0)
 
 
-@inlined
+@leaf
 def write(
     kind: int, contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
@@ -125,7 +125,7 @@ def features_at(kind: int, point: Array, table: Array, features: Array) -> bool:
         for j in range(point.shape[0]):
             if not (0.0 <= point[j] <= 1.0):
                 return False
-    powers = room_for(kind, point.shape[0], table)
+    powers = space_for(kind, point.shape[0], table)
     write(kind, point.reshape((1, point.shape[0])), 0, table, powers, features, 0)
     return True
 
@@ -134,7 +134,7 @@ def features_at(kind: int, point: Array, table: Array, features: Array) -> bool:
 def features_of(kind: int, contexts: Array, table: Array) -> Array:
     """Return float[n, F] for checked contexts[n, d]."""
     features = np.empty((contexts.shape[0], table.shape[0]))
-    powers = room_for(kind, contexts.shape[1], table)
+    powers = space_for(kind, contexts.shape[1], table)
     for t in range(contexts.shape[0]):
         write(kind, contexts, t, table, powers, features, t)
     return features

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, leaf
 
 RandomState = NDArray[np.uint64]
 
@@ -31,7 +31,7 @@ def seeded(seed: int) -> RandomState:
     return random
 
 
-@inlined
+@leaf
 def mix(z: np.uint64) -> np.uint64:
     """Scramble 64 bits: neighbouring numbers in, unrelated numbers out."""
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -39,14 +39,14 @@ def mix(z: np.uint64) -> np.uint64:
     return z ^ (z >> _S31)
 
 
-@inlined
+@leaf
 def unit(random: RandomState) -> float:
     """Draw from [0, 1) uniformly; advances `random` by one step."""
     random[0] = random[0] + GOLDEN
     return np.float64(mix(random[0]) >> _S11) * UNIT
 
 
-@kernel
+@leaf
 def below(random: RandomState, n: int) -> int:
     """Draw a whole number from 0 to n−1 uniformly; advances `random` by one step."""
     return int(unit(random) * n)
@@ -70,7 +70,7 @@ def now_and_then_many(
         drawn[row] = now_and_then(random, share, counts[row])
 
 
-@inlined
+@leaf
 def normal(random: RandomState) -> float:
     """Draw from the standard normal law; advances `random` by two steps, always.
 
@@ -81,7 +81,7 @@ def normal(random: RandomState) -> float:
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
-@kernel
+@leaf
 def unit_at(random: RandomState, place: int, count: int) -> float:
     """Draw from [0, 1) by position (seed, place, count); changes nothing.
 

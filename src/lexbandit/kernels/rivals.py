@@ -341,7 +341,7 @@ def decide(
     members: Keys,
     draws: Array,
 ) -> int:
-    """Return the arm to play; `members` and `draws` are room for one number an arm.
+    """Return the arm to play; `members` and `draws` are space for one number an arm.
 
     Rules that draw take two steps of the random state for each arm that they draw for, in order of
     arms; CS-TS none at a level with one arm left. A tie takes one more.
@@ -370,12 +370,12 @@ def decide(
             top = max(top, draws[k])
         if i == last:
             return int(members[place_of_highest(draws, size, random)])
-        kept = 0
+        left = 0
         for k in range(size):
             if draws[k] >= top - widths[i]:
-                members[kept] = members[k]
-                kept += 1
-        size = kept
+                members[left] = members[k]
+                left += 1
+        size = left
     return int(members[0])
 
 

@@ -46,7 +46,7 @@ def leaves(contexts: Array, table: Keys, arrivals: Keys, limits: Array) -> Keys:
 
 @kernel
 def arrive(table: Keys, nodes: Keys, arrivals: Keys, used: int, key: int) -> int:
-    """Count an arrival at a node; returns the number of slots then used, −1 if there is no room."""
+    """Count an arrival at a node; returns the number of slots then used, −1 if none is free."""
     bucket = bucket_of(table, key)
     if table[bucket, 1] == 0:
         if used == nodes.shape[0]:
@@ -72,8 +72,8 @@ def enter(
 ) -> tuple[int, int]:
     """Write the leaf of each context from `start` on to `keys`, and count its arrival there.
 
-    Stops before one for whose leaf there is no room. Returns the slots then used and where it
-    stopped.
+    Stops before one whose leaf needs a slot when none is free. Returns the slots then used and
+    where it stopped.
     """
     for t in range(start, contexts.shape[0]):
         key = leaf_of(contexts, t, table, arrivals, limits)

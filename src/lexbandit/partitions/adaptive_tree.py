@@ -17,9 +17,9 @@ _KEY_BITS = 61
 class AdaptiveTree(Partition):
     """Cubes that split into 2^d children: one of level l once `split_after` · 2^(ρl) contexts came.
 
-    The leaves are the cells. With ρ = 3α, a cube is kept about as long as the paper's grid of the
-    same edge would suit the number of contexts that came near, so no horizon is needed, and where
-    nobody comes nothing is kept. Finding a leaf takes one look-up a level. Keys have room for
+    The leaves are the cells. With ρ = 3α, a cube stays whole about as long as the paper's grid of
+    its edge would suit the number of contexts that came near, so no horizon is needed, and where
+    nobody comes nothing is stored. Finding a leaf takes one look-up a level. Keys have bits for
     ⌊61/d⌋ levels; the cubes of the last are not split.
     """
 
@@ -33,10 +33,10 @@ class AdaptiveTree(Partition):
         self._limits = np.ceil(self.split_after * 2.0 ** (self.rho * np.arange(deepest)))
         self._clear(_FIRST_NODES)
 
-    def _clear(self, room: int) -> None:
-        self._nodes: Integers = np.full(room, -1, np.int64)
-        self._arrivals: Integers = np.zeros(room, np.int64)
-        self._table: Integers = np.zeros((2 * room, 2), np.int64)
+    def _clear(self, size: int) -> None:
+        self._nodes: Integers = np.full(size, -1, np.int64)
+        self._arrivals: Integers = np.zeros(size, np.int64)
+        self._table: Integers = np.zeros((2 * size, 2), np.int64)
         self._used = 1
 
     @property
@@ -90,7 +90,7 @@ class AdaptiveTree(Partition):
         insert(self._table, self._nodes, 1, self._used)
 
     def _grow(self) -> None:
-        """Double the room for nodes."""
+        """Double the number of nodes that fit."""
         self.restore(self._nodes[1 : self._used], self._arrivals[1 : self._used].copy())
 
     def impossible(self, keys: Integers, arrivals: Integers) -> Booleans:

@@ -27,7 +27,7 @@ Prior = tuple[Any, int]
 class Policy(ABC):
     """Decides and learns for `arms` arms, `objectives` objectives, `dimension` context features.
 
-    `select` changes nothing but the random state, and `update` needs only what it is told: rewards
+    `select` changes nothing but the random state, and `update` needs only its arguments: rewards
     may come late, in any order, for any arm, or never.
     """
 
@@ -61,12 +61,12 @@ class Policy(ABC):
 
     @property
     def plays_by_arm(self) -> list[int] | None:
-        """How often it learned from each arm so far; None where that is not kept."""
+        """How often it learned from each arm so far; None where that is not stored."""
         return None
 
     @property
     def knows_deviations(self) -> bool:
-        """Whether `predict` tells how uncertain its means are."""
+        """Whether `predict` says how uncertain its means are."""
         return False
 
     @property
@@ -109,7 +109,7 @@ class Policy(ABC):
     def predict(self, context: Any) -> tuple[Floats, Floats]:
         """Return every arm's expected rewards in `context`, and their standard deviations.
 
-        Both are float[K, D], in the units that rewards are told in; a deviation is that of what is
+        Both are float[K, D], in the units of the rewards; a deviation is that of what is
         believed of the mean, without the noise of a reward. They are NaN where a policy does not
         know them: all of them if it has no linear model.
         """
@@ -118,7 +118,7 @@ class Policy(ABC):
         return self._predict_checked(point)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play that was told by `update`; NaN means "not these".
+        """Learn further rewards of a play that `update` recorded; NaN means "not these".
 
         In the end the policy knows what it would know if all of the play's rewards had come at
         once. Plays do not grow, nor does a clock advance. A policy that cannot says so.
@@ -129,7 +129,7 @@ class Policy(ABC):
         )
 
     # For a caller that makes its points and rewards itself, as arrays of the proper shape: the
-    # chooser. A policy may leave out its doors here; that is a third of the time of a decision.
+    # chooser. A policy may leave out its checks here; that is a third of the time of a decision.
 
     def _select_checked(self, point: Floats, allowed: Booleans | None) -> tuple[int, float]:
         return self.select(point, allowed)
@@ -280,7 +280,7 @@ class Policy(ABC):
             f"{counted(self.dimension, 'context feature')}>"
         )
 
-    # The doors. They are on the path of every decision, so the usual case comes first and the
+    # Checks of arguments, on the path of every decision: so the usual case comes first, and the
     # words for the other cases are found only when they are needed.
 
     def _context(self, context: Any) -> Floats:
@@ -388,9 +388,9 @@ def _usual(value: Any, shape: tuple[int]) -> Floats | None:
 
 
 def no_such_play(arm: int, rewards: Floats) -> InvalidInput:
-    """Return the error for further rewards of a play that nobody told of."""
+    """Return the error for further rewards of a play that was not recorded."""
     given = ", ".join(str(i + 1) for i in np.flatnonzero(~np.isnan(rewards)))
     return InvalidInput(
         f"no play of arm {arm} here waits for a reward in objective {given}: amend is for further "
-        "rewards of a play that was told by update."
+        "rewards of a play that update recorded."
     )

@@ -1,4 +1,4 @@
-"""The lexicographic rule's levels, told for an explanation."""
+"""The lexicographic rule's levels, as an explanation describes them."""
 
 from dataclasses import dataclass
 
@@ -24,8 +24,8 @@ class Levels:
     candidates: Booleans
     unsure: bool
 
-    def told(self) -> tuple[Level, ...]:
-        """Return the levels as an explanation tells them."""
+    def reported(self) -> tuple[Level, ...]:
+        """Return the levels as an explanation has them."""
         arms = [*self.opened, np.flatnonzero(self.candidates).tolist()]
         return tuple(Level(top, tuple(arms[i])) for i, top in enumerate(self.tops))
 
@@ -68,7 +68,7 @@ def levels_of(
     return Levels(tops.tolist(), floors, candidates, last, False)
 
 
-def told(levels: Levels, *, known: str, less: list[str], lam: float) -> str:
+def describe(levels: Levels, *, known: str, less: list[str], lam: float) -> str:
     """Return a sentence or two for each level that is known well enough.
 
     `known` says to within what, `less[i]` what an arm may lack at level i.

@@ -36,7 +36,7 @@ class OracleRule(UniformRule):
     def _means_at(self, context: Floats) -> Floats:
         if self._means is None:
             raise InvalidInput(
-                "the oracle can select only if it is told the means: "
+                "the oracle can select only if it is given the means: "
                 'make_policy("oracle", ..., means=environment.means).'
             )
         means = self._means(context[np.newaxis])

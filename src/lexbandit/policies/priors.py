@@ -1,4 +1,4 @@
-"""What was told of arms before their first round: priors[n, 1 + D] is (weight, means…)."""
+"""What arms begin with, before their first round: priors[n, 1 + D] is (weight, means…)."""
 
 import numpy as np
 

@@ -49,7 +49,7 @@ _COMMON: dict[str, Callable[[Any], Any]] = {
 }
 
 
-_OBJECTIVES = 2  # unless told otherwise, in every builder
+_OBJECTIVES = 2  # by default, in every builder
 
 
 def wraps(name: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from lexbandit.checks import Integers, refuse_first, refuse_masked
 from lexbandit.errors import InvalidInput, unknown_name
 
-# Counts are kept as doubles, which are exact up to here.
+# Counts are stored as doubles, which are exact up to here.
 MOST_PLAYS = 2**53
 
 

@@ -300,7 +300,7 @@ class CellPolicy(Policy):
         return self.partition.enter_all(points) if arrive else self.partition.locate_all(points)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play that was told by `update`; NaN means "not these".
+        """Learn further rewards of a play that `update` recorded; NaN means "not these".
 
         Where cells are refined, it is a play in the finest cell around `context` in which one of
         the arm waits for these rewards: mostly that of the play itself.
@@ -430,7 +430,7 @@ class CellPolicy(Policy):
             key,
             reports,
             Reason(reason),
-            levels.told() if levels else (),
+            levels.reported() if levels else (),
             bool(levels and levels.unsure),
         )
 
@@ -476,12 +476,12 @@ class CellPolicy(Policy):
 
     @property
     def _keeps_sums(self) -> bool:
-        """Whether all that is kept of rewards is counts and sums of each objective."""
+        """Whether all that is stored of rewards is counts and sums of each objective."""
         return self._memory.channels == self.objectives
 
     @property
     def learns_in_parts(self) -> bool:
-        """Whether only counts and sums are kept, to which further rewards can be added."""
+        """Whether only counts and sums are stored, to which further rewards can be added."""
         return self._keeps_sums
 
     @property

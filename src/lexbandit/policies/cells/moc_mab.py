@@ -13,7 +13,7 @@ from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, levels_of, told
+from lexbandit.policies.levels import Levels, describe, levels_of
 from lexbandit.policies.register import register
 
 # The settings are the tolerances, one an objective; then β and λ.
@@ -115,7 +115,7 @@ class LexicographicRule(CellPolicy):
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
         less = ["2v" if tolerance <= 2.0 * v else "the tolerance" for tolerance in self.tolerances]
         known = f"β·v = {self.beta * v:.4g}"
-        passed = told(levels, known=known, less=less, lam=self.lam)
+        passed = describe(levels, known=known, less=less, lam=self.lam)
         last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
         return levels.candidates, f"{passed} To be played: {listed(chosen)}, {last}."
 

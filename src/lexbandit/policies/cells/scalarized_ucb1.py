@@ -4,14 +4,14 @@ The settings are D and then the weights, row by row. Channels 0 to D−1 are the
 D + s is the instance of weight vector s, which records the weighted sum of the rewards of the
 rounds it is credited with.
 
-The paper's round is: draw s, play an arm a that is best for s, credit s. `update` is told only the
+The paper's round is: draw s, play an arm a that is best for s, credit s. `update` is given only the
 arm, so it draws the credited instance anew from the law of s given a:
 
     P(s | a) ∝ [a is best for s] / (number of arms that are best for s).
 
 (a, credited s) then has the law of the paper's (a, s), and rewards may come late or from a log. If
 the arm is best for no s (possible only then), s is uniform. "Best" is among the allowed arms, so a
-mask must be told to `update` again. The draw is by position (seed, cell, rounds so far), so
+mask must be given to `update` again. The draw is by position (seed, cell, rounds so far), so
 `update` depends on nothing but the state and its arguments.
 """
 
@@ -26,7 +26,7 @@ from lexbandit.bounds import UCB1Bound
 from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import Cells, cell_rule, observe, observe_all, rank_all
+from lexbandit.kernels.cells import Cells, cell_rule, channel_growth, observe, observe_all, rank
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below, unit_at
 from lexbandit.kernels.ties import best_arm, share_among_best
@@ -126,7 +126,7 @@ def learn(
             total += weight * outcomes[t, r, i]
     if not math.isnan(total):
         observe(cells, slot, objectives + s, arm, total)
-        rank_all(cells, slot, objectives + s)
+        rank(cells, slot, objectives + s, channel_growth(cells, slot, objectives + s))
     cells.plays[slot, arm] += 1.0
     cells.totals[slot, 0] += 1.0
 

@@ -408,7 +408,7 @@ class LinearPolicy(Policy):
             self._update(point, number, values)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play that was told by `update`; NaN means "not these".
+        """Learn further rewards of a play that `update` recorded; NaN means "not these".
 
         From then on each objective has a Gram matrix of its own, and what is known is what would
         be known if the rewards had come at once, to rounding.
@@ -550,7 +550,7 @@ class LinearPolicy(Policy):
             None,
             reports,
             Reason(reason),
-            levels.told() if levels else (),
+            levels.reported() if levels else (),
             bool(levels and levels.unsure),
         )
 

@@ -13,7 +13,7 @@ from lexbandit.kernels.linear import Models, Work, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, levels_of, told
+from lexbandit.policies.levels import Levels, describe, levels_of
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
 from lexbandit.policies.register import register
@@ -161,12 +161,12 @@ class LexLinearRule(LinearPolicy):
         if self.objectives == 1:
             return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
         last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
-        return levels.candidates, f"{self._told(levels)} To be played: {listed(chosen)}, {last}."
+        return levels.candidates, f"{self._passed(levels)} To be played: {listed(chosen)}, {last}."
 
-    def _told(self, levels: Levels) -> str:
+    def _passed(self, levels: Levels) -> str:
         """Return what happened at the levels that are known well enough."""
         less = ["the tolerance"] * self.objectives
-        return told(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
+        return describe(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
     def _unsure(self, known: Work, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above τ."""

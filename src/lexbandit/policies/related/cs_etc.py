@@ -44,21 +44,21 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
         played = likely(shares)
         if np.isinf(looks.reaches[0, played[0]]):
             return shares > 0.0, (), f"To be explored first: {listed(played)}{one_of(played)}."
-        left, levels, told = allowed.copy(), [], []
+        left, levels, sentences = allowed.copy(), [], []
         for i in range(self.objectives):
             lowest = np.where(left, 2.0 * looks.means[i] - looks.reaches[i], -np.inf)
             top = int(lowest.argmax())
             if i < self.objectives - 1:
                 left &= looks.reaches[i] >= lowest[top] - looks.bands[i]
-                told.append(
+                sentences.append(
                     f"The highest lower bound in {objective(i)} is that of {listed([top])}. Upper "
                     f"bounds within the tolerance of it: {listed(np.flatnonzero(left).tolist())}."
                 )
             levels.append(Level(top, tuple(np.flatnonzero(left).tolist())))
-        told.append(
+        sentences.append(
             f"{listed(played)}: highest index in {objective(self.objectives - 1)}{drawn(played)}."
         )
-        return left, tuple(levels), " ".join(told)
+        return left, tuple(levels), " ".join(sentences)
 
 
 @REGISTRY.register("cs-etc")

@@ -39,22 +39,22 @@ class CostSubsidyUcb(PooledPolicy):
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
     ) -> tuple[Booleans, tuple[Level, ...], str]:
-        left, levels, told = allowed.copy(), [], []
+        left, levels, sentences = allowed.copy(), [], []
         for i in range(self.objectives):
             indices = np.where(left, looks.reaches[i], -np.inf)
             top = int(indices.argmax())
             if i < self.objectives - 1:
                 left &= looks.reaches[i] >= indices[top] - looks.bands[i]
-                told.append(
+                sentences.append(
                     f"The index of {listed(np.flatnonzero(left).tolist())} in {objective(i)} is "
                     f"within the tolerance of the highest, {indices[top]:.4g}."
                 )
             levels.append(Level(top, tuple(np.flatnonzero(left).tolist())))
         played = likely(shares)
-        told.append(
+        sentences.append(
             f"{listed(played)}: highest index in {objective(self.objectives - 1)}{drawn(played)}."
         )
-        return left, tuple(levels), " ".join(told)
+        return left, tuple(levels), " ".join(sentences)
 
 
 @REGISTRY.register("cs-ucb")

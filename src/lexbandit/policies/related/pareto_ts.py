@@ -66,7 +66,7 @@ class ThompsonRule(CellPolicy):
     The paper's rewards are 0 or 1. A reward r in [0, 1] counts here as r successes and 1 − r
     failures, so the posterior is Beta(1 + S, 1 + N − S) with S the sum of N rewards. Agrawal and
     Goyal (2012) toss a coin of bias r and count its outcome instead; ours are the expected counts,
-    and an update depends on nothing but what it is told. For 0 and 1 it is all the same. Rewards
+    and an update depends on nothing but its arguments. For 0 and 1 it is all the same. Rewards
     outside [0, 1] are refused.
 
     The probability of an arm has no closed form: it is NaN in `select` and `explain`, and 0 for an

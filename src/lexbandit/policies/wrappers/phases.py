@@ -130,11 +130,11 @@ class PhasedPolicy(Policy):
 
     def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what the policy of this phase knows, and why it would choose an arm."""
-        told = self._inner.explain(context, allowed)
+        inner = self._inner.explain(context, allowed)
         round_ = self._rounds - self._start + 1
         where = f"Phase {self._phase}, round {round_} of {self._end - self._start}."
-        template = told.reason.template if isinstance(told.reason, Reason) else told.reason
-        return replace(told, policy=self.name, reason=Reason(f"{where} {template}"))
+        template = inner.reason.template if isinstance(inner.reason, Reason) else inner.reason
+        return replace(inner, policy=self.name, reason=Reason(f"{where} {template}"))
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm that nothing is known of, in this phase and all that follow."""

@@ -47,7 +47,7 @@ class ProjectedPolicy(Policy):
 
     @property
     def knows_deviations(self) -> bool:
-        """Whether the inner policy tells how uncertain its means are."""
+        """Whether the inner policy says how uncertain its means are."""
         return self.inner.knows_deviations
 
     def predict(self, context: Any) -> tuple[Floats, Floats]:
@@ -75,7 +75,7 @@ class ProjectedPolicy(Policy):
         self.inner.update(self._seen(context), arm, rewards, allowed)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play that was told by `update`, if the inner policy can."""
+        """Learn further rewards of a play that `update` recorded, if the inner policy can."""
         self.inner.amend(self._seen(context), arm, rewards, allowed)
 
     def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
@@ -99,7 +99,7 @@ class ProjectedPolicy(Policy):
         return replace(self.inner.explain(self._seen(context), allowed), policy=self.name)
 
     def add_arm(self, prior: Prior | None = None) -> int:
-        """Add an arm, with what a prior tells of it; returns its number."""
+        """Add an arm, with a prior or none; returns its number."""
         added = self.inner.add_arm(prior)
         self._set_arms(self.arms + 1)
         return added
@@ -175,10 +175,10 @@ def projected(
     **inner: Any,
 ) -> ProjectedPolicy:
     """Another `policy` that is shown some of the context features only, to tell what others add."""
-    kept = _checked(visible, dimension)
+    shown = _checked(visible, dimension)
     if "layout" in inner:
-        inner["layout"] = _seen_layout(inner["layout"], kept.tolist())
+        inner["layout"] = _seen_layout(inner["layout"], shown.tolist())
     made = make_policy(
-        policy, arms=arms, dimension=len(kept), objectives=objectives, seed=seed, **inner
+        policy, arms=arms, dimension=len(shown), objectives=objectives, seed=seed, **inner
     )
-    return ProjectedPolicy(inner=made, dimension=dimension, visible=kept)
+    return ProjectedPolicy(inner=made, dimension=dimension, visible=shown)

@@ -1,11 +1,12 @@
 """What several test files share."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import lexbandit
+from lexbandit.checks import Floats
 from lexbandit.policies import REGISTRY, Policy
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.rounds import Rounds
@@ -29,6 +30,13 @@ OWN: dict[str, dict[str, Any]] = {
     "cs-etc": {"features": "raw", "scale": 1.0},
     "pe-cs": {"features": "raw", "scale": 1.0},
 }
+
+
+class Estimates(NamedTuple):
+    """What is known of arms in one context, as the lexicographic kernels read it."""
+
+    stats: Floats
+    indices: Floats
 
 
 def flat_means(contexts: np.ndarray) -> np.ndarray:

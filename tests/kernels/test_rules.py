@@ -12,11 +12,11 @@ import lexbandit
 from lexbandit.bounds import HolderBound, UCB1Bound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic, pareto
-from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH, Estimates
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH
 from lexbandit.kernels.random import seeded
 from lexbandit.policies.cells.moc_mab import LexicographicRule
 from lexbandit.policies.cells.scalarized_ucb1 import credited
-from support import make
+from support import Estimates, make
 
 CONTEXT = [0.5, 0.5]
 rewards = st.lists(

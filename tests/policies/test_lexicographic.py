@@ -12,14 +12,14 @@ import lexbandit
 from lexbandit.bounds import SubGaussianBound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic
-from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH, Estimates
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH
 from lexbandit.partitions import AdaptiveTree
 from lexbandit.policies.cells.moc_mab import LexicographicRule
 from lexbandit.policies.cells.staged_lex import EliminatingRule
 from lexbandit.policies.levels import levels_of
 from lexbandit.rounds import Rounds
 from naive import run
-from support import as_lists
+from support import Estimates, as_lists
 from twins.lexicographic import LexMoc, OnGrid, OnTree, StagedLex, Width, probabilities
 
 

@@ -52,7 +52,7 @@ class Balls(NamedTuple):
     bound: Array
 
 
-class Work(NamedTuple):
+class BallWork(NamedTuple):
     """Space to work in: the balls found, the arms left to the root, and numbers of both."""
 
     found: Keys
@@ -62,10 +62,10 @@ class Work(NamedTuple):
 
 
 @inlined
-def new_work(balls: Balls, ranked: int) -> Work:
+def new_work(balls: Balls, ranked: int) -> BallWork:
     """Return space for as many balls as the arrays can hold."""
     size, arms = balls.plays.shape[0], balls.heads.shape[0]
-    return Work(
+    return BallWork(
         np.empty(size, np.int64),
         np.empty(arms, np.int64),
         np.empty(arms),
@@ -123,7 +123,7 @@ def covering(balls: Balls, contexts: Array, t: int, arm: int, found: Keys) -> in
 
 @kernel
 def relevant(
-    balls: Balls, used: int, contexts: Array, t: int, ceilings: Array, row: int, work: Work
+    balls: Balls, used: int, contexts: Array, t: int, ceilings: Array, row: int, work: BallWork
 ) -> tuple[int, int]:
     """Write the balls in whose domain an allowed arm lies to work.found, the root last.
 
@@ -239,7 +239,7 @@ def keep_front(balls: Balls, used: int, found: Keys, size: int, vectors: Array) 
 
 @kernel
 def candidates(
-    balls: Balls, used: int, contexts: Array, t: int, ceilings: Array, row: int, work: Work
+    balls: Balls, used: int, contexts: Array, t: int, ceilings: Array, row: int, work: BallWork
 ) -> tuple[int, int]:
     """Write the balls that may be selected to work.found and the root's arms to work.bare.
 
@@ -255,7 +255,7 @@ def candidates(
 
 
 @kernel
-def draw(balls: Balls, size: int, uncovered: int, random: RandomState, work: Work) -> int:
+def draw(balls: Balls, size: int, uncovered: int, random: RandomState, work: BallWork) -> int:
     """Return the arm of one of the candidates, uniformly; of the root, one of its bare arms."""
     ball = work.found[below(random, size)] if size > 1 else work.found[0]
     if ball != ROOT:
@@ -264,7 +264,7 @@ def draw(balls: Balls, size: int, uncovered: int, random: RandomState, work: Wor
 
 
 @kernel
-def shares_of(balls: Balls, size: int, uncovered: int, work: Work) -> Array:
+def shares_of(balls: Balls, size: int, uncovered: int, work: BallWork) -> Array:
     """Return the exact probability with which `draw` returns each arm."""
     out = np.zeros(balls.heads.shape[0])
     for j in range(size):

@@ -34,7 +34,7 @@ slice that is not optimised away costs two atomic operations, more than the arit
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -80,11 +80,14 @@ class Cells(NamedTuple):
     work: Array
 
 
-class Estimates(NamedTuple):
-    """Means, widths and indices of arms that are no cell's: of one context, in slot 0."""
+class ArmStatistics(Protocol):
+    """Means, widths and indices of arms: of cells, or of one context in slot 0."""
 
-    stats: Array
-    indices: Array
+    @property
+    def stats(self) -> Array: ...  # noqa: D102
+
+    @property
+    def indices(self) -> Array: ...  # noqa: D102
 
 
 def empty_cells(
@@ -146,7 +149,7 @@ def widest_of(known: Cells, slot: int, arm: int, objectives: int) -> float:
 
 
 @leaf
-def lower_of(known: Cells | Estimates, slot: int, i: int, arm: int) -> float:
+def lower_of(known: ArmStatistics, slot: int, i: int, arm: int) -> float:
     """Return the lower end of an arm's interval."""
     stats = known.stats
     if stats.shape[3] > PLAIN_FIELDS:

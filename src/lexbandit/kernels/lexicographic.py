@@ -11,8 +11,8 @@ the index and L the lower end of an arm's interval, and all arms in A_0:
 
 In a cell of margin v the threshold is βv and `blur` is 2v (equation 4). An arm may lack the blur,
 or the objective's tolerance if that is more: allowances[i] = max(blur, tolerances[i]). The
-statistics need not be a cell's: the policies on features fill `Estimates` for one context. Where
-`tolerances` is longer than the number of objectives, the rest are other settings of a rule.
+statistics need not be a cell's: the policies on features have those of one context, in slot 0.
+Where `tolerances` is longer than the number of objectives, the rest are other settings of a rule.
 
 Up to two objectives and more have functions of their own, which a policy picks once: the usual ones
 are short and need no arrays to work in.
@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.cells import WIDTH, Cells, Estimates, lower_of
+from lexbandit.kernels.cells import WIDTH, ArmStatistics, lower_of
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import (
@@ -36,12 +36,10 @@ from lexbandit.kernels.ties import (
     value_of,
 )
 
-Known = Cells | Estimates
-
 
 @leaf
 def candidate_floor(
-    known: Known, slot: int, top: int, threshold: float, tolerances: Array, blur: float
+    known: ArmStatistics, slot: int, top: int, threshold: float, tolerances: Array, blur: float
 ) -> float:
     """Return the index in the dominant objective from which an arm is a candidate.
 
@@ -55,7 +53,7 @@ def candidate_floor(
 
 @kernel
 def floor_at(
-    known: Known, slot: int, i: int, tops: Keys, tolerances: Array, blur: float, lam: float
+    known: ArmStatistics, slot: int, i: int, tops: Keys, tolerances: Array, blur: float, lam: float
 ) -> float:
     """Return L^i(h_i) − allowances[i] − e_i: the index from which arms stay candidates at level i.
 
@@ -72,7 +70,7 @@ def floor_at(
 
 @kernel
 def close_arms(
-    known: Known,
+    known: ArmStatistics,
     slot: int,
     i: int,
     tops: Keys,
@@ -100,7 +98,7 @@ def close_arms(
 
 @leaf
 def choose_of_two(
-    known: Known,
+    known: ArmStatistics,
     slot: int,
     ceilings: Array,
     row: int,
@@ -122,7 +120,7 @@ def choose_of_two(
 
 @kernel
 def choose_of_many(
-    known: Known,
+    known: ArmStatistics,
     slot: int,
     ceilings: Array,
     row: int,
@@ -150,7 +148,7 @@ def choose_of_many(
 
 @kernel
 def shares_of_two(
-    known: Known,
+    known: ArmStatistics,
     slot: int,
     ceilings: Array,
     row: int,
@@ -188,7 +186,7 @@ def shares_of_two(
 
 @kernel
 def shares_of_many(
-    known: Known,
+    known: ArmStatistics,
     slot: int,
     ceilings: Array,
     row: int,

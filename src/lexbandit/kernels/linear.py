@@ -60,7 +60,7 @@ class Models(NamedTuple):
     settings: Array
 
 
-class Work(NamedTuple):
+class LinearWork(NamedTuple):
     """What is known of the arms in one context, and space to work in.
 
     stats[0, arm, i, field] and indices[0, i, arm] are as those of cells, for the objectives that a
@@ -76,10 +76,10 @@ class Work(NamedTuple):
 
 
 @inlined
-def new_work(models: Models, objectives: int) -> Work:
+def new_work(models: Models, objectives: int) -> LinearWork:
     """Return space for what is known of all arms in `objectives` objectives."""
     arms, size = models.plays.shape[0], models.weights.shape[2]
-    return Work(
+    return LinearWork(
         np.zeros((1, arms, objectives, PLAIN_FIELDS)),
         np.empty((1, objectives, arms)),
         np.empty((1, 1, arms)),
@@ -129,7 +129,7 @@ def estimate(
     start: float,
     stages: int,
     stage: int,
-    work: Work,
+    work: LinearWork,
 ) -> None:
     """Write every arm's mean φᵀθ, width γ sqrt(φᵀA⁻¹φ) and index at φ = features[t] to `work`.
 
@@ -212,7 +212,7 @@ def invert(grams: Array, inverses: Array, row: int, g: int, factor: Array) -> bo
 
 @leaf
 def absorb(
-    models: Models, features: Array, t: int, row: int, g: int, count: float, work: Work
+    models: Models, features: Array, t: int, row: int, g: int, count: float, work: LinearWork
 ) -> None:
     """Add φφᵀ to a Gram matrix: A⁻¹ −= A⁻¹φφᵀA⁻¹/(1 + φᵀA⁻¹φ). `count` includes this round.
 
@@ -245,7 +245,7 @@ def partial(outcomes: Array, t: int, arm: int) -> bool:
 
 @leaf
 def learn(
-    models: Models, features: Array, t: int, row: int, outcomes: Array, arm: int, work: Work
+    models: Models, features: Array, t: int, row: int, outcomes: Array, arm: int, work: LinearWork
 ) -> None:
     """Add the rewards outcomes[t, arm] to the model of a row; NaN is "not observed"."""
     size = features.shape[1]
@@ -274,7 +274,9 @@ def too_large(rewards: Array) -> bool:
     return found
 
 
-def look(models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work) -> None:
+def look(
+    models: Models, features: Array, t: int, ceilings: Array, row: int, work: LinearWork
+) -> None:
     """Write what is known at φ = features[t] to `work`, e.g. by `estimate`.
 
     `ceilings[row, arm]` is ∞ for an allowed arm and −∞ for another.
@@ -282,7 +284,7 @@ def look(models: Models, features: Array, t: int, ceilings: Array, row: int, wor
     raise NotImplementedError
 
 
-def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return the arm to play, given what `look` wrote; nothing may change but the random state.
 
     A rule that draws no random number had no other arm to play.
@@ -290,20 +292,20 @@ def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: W
     raise NotImplementedError
 
 
-def shares(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+def shares(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
     raise NotImplementedError
 
 
 @leaf
-def model_for(_models: Models, _features: Array, _t: int, arm: int, _work: Work) -> int:
+def model_for(_models: Models, _features: Array, _t: int, arm: int, _work: LinearWork) -> int:
     """Return the row of the model that learns from a play of `arm` at features[t]; −1 for none."""
     return arm
 
 
 def examine(
     features: Array, ceilings: Array, objectives: int, models: Models
-) -> tuple[Work, Array]:
+) -> tuple[LinearWork, Array]:
     """Return what is known at features[1, F] in all objectives, and the probability of each arm."""
     work = new_work(models, objectives)
     look(models, features, ONLY_ROW, ceilings, ONLY_ROW, work)
@@ -488,7 +490,7 @@ def invert_all(grams: Array, inverses: Array) -> bool:
 class LinearRule(NamedTuple):
     """The compiled loops of a rule, and what it knows and decides in one context."""
 
-    examine: Callable[..., tuple[Work, Array]]
+    examine: Callable[..., tuple[LinearWork, Array]]
     select: Callable[..., tuple[int, float]]
     select_many: Callable[..., None]
     update: Callable[..., int]

@@ -7,6 +7,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
+from lexbandit.kernels.cells import ArmStatistics
 from lexbandit.policies.explain import listed, objective
 
 
@@ -31,7 +32,7 @@ class Levels:
 
 
 def levels_of(
-    known: kernel.Known,
+    known: ArmStatistics,
     slot: int,
     ceilings: Floats,
     threshold: float,

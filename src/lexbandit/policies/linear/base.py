@@ -302,7 +302,7 @@ class LinearPolicy(Policy):
 
     @abstractmethod
     def _reason(
-        self, features: Floats, ceilings: Floats, work: kernel.Work, shares: Floats
+        self, features: Floats, ceilings: Floats, work: kernel.LinearWork, shares: Floats
     ) -> tuple[Booleans, str]:
         """Return which arms are candidates, and in a sentence why the likely ones are chosen.
 
@@ -514,7 +514,7 @@ class LinearPolicy(Policy):
             checks.in_unit_cube("context", point)
         return self.features.of_checked(point[np.newaxis])
 
-    def _examine(self, features: Floats, ceilings: Floats) -> tuple[kernel.Work, Floats]:
+    def _examine(self, features: Floats, ceilings: Floats) -> tuple[kernel.LinearWork, Floats]:
         """Return what is known at features[1, F] and the exact probability of every arm."""
         return self._rule.examine(features, ceilings, self.objectives, self._memory.models)
 
@@ -554,7 +554,7 @@ class LinearPolicy(Policy):
             bool(levels and levels.unsure),
         )
 
-    def _levels(self, ceilings: Floats, work: kernel.Work) -> Levels | None:
+    def _levels(self, ceilings: Floats, work: kernel.LinearWork) -> Levels | None:
         """Return what a lexicographic rule finds at each objective; None for other rules."""
         return None
 

@@ -9,7 +9,7 @@ from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import WIDTH
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.linear import Models, Work, estimate, linear_rule
+from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
 from lexbandit.policies.explain import drawn, likely, listed, objective
@@ -37,7 +37,9 @@ def threshold_at(models: Models) -> float:
 
 
 @leaf
-def look(models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: Work) -> None:
+def look(
+    models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: LinearWork
+) -> None:
     """Estimate with γ_t = exploration · sqrt(2 ln(1 + t)) of the coming round t."""
     objectives = models.counts.shape[1]
     gamma = models.settings[objectives + EXPLORATION]
@@ -48,7 +50,7 @@ def look(models: Models, features: Array, t: int, _ceilings: Array, _row: int, w
 
 
 @leaf
-def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return the arm to play with one or two objectives."""
     threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.choose_of_two(
@@ -57,14 +59,16 @@ def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: W
 
 
 @kernel
-def shares(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+def shares(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
     threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.shares_of_two(work, 0, ceilings, row, threshold, models.settings, 0.0, lam)
 
 
 @kernel
-def pick_of_many(models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+def pick_of_many(
+    models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork
+) -> int:
     """Return the arm to play with more than two objectives."""
     threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.choose_of_many(
@@ -73,7 +77,7 @@ def pick_of_many(models: Models, ceilings: Array, row: int, random: RandomState,
 
 
 @kernel
-def shares_of_many(models: Models, ceilings: Array, row: int, work: Work) -> Array:
+def shares_of_many(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick_of_many` returns each arm."""
     threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.shares_of_many(
@@ -148,11 +152,11 @@ class LexLinearRule(LinearPolicy):
         """τ_t of the coming round: the width from which an arm counts as known."""
         return float(threshold_at(self._memory.models))
 
-    def _levels(self, ceilings: Floats, work: Work) -> Levels:
+    def _levels(self, ceilings: Floats, work: LinearWork) -> Levels:
         return levels_of(work, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
 
     def _reason(
-        self, features: Floats, ceilings: Floats, known: Work, shares: Floats
+        self, features: Floats, ceilings: Floats, known: LinearWork, shares: Floats
     ) -> tuple[Booleans, str]:
         levels = self._levels(ceilings, known)
         chosen = likely(shares)
@@ -168,7 +172,7 @@ class LexLinearRule(LinearPolicy):
         less = ["the tolerance"] * self.objectives
         return describe(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
-    def _unsure(self, known: Work, levels: Levels, chosen: list[int]) -> str:
+    def _unsure(self, known: LinearWork, levels: Levels, chosen: list[int]) -> str:
         """Return the reason while a level's top arm has a width above τ."""
         level = len(levels.tops) - 1
         width = known.stats[0, levels.tops[-1], level, WIDTH]

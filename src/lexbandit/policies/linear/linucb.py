@@ -9,7 +9,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.linear import Models, Work, estimate, linear_rule
+from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import DOMINANT, ONLY_ROW, best_arm, shares_of_best
 from lexbandit.policies.explain import drawn, likely, listed, objective
@@ -19,20 +19,22 @@ from lexbandit.policies.register import register
 
 
 @leaf
-def look(models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: Work) -> None:
+def look(
+    models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: LinearWork
+) -> None:
     """Estimate with widths of settings[0] = α times sqrt(φᵀA⁻¹φ)."""
     stages = models.counts.shape[0] // models.plays.shape[0]  # 1
     estimate(models, features, t, models.settings[0], 1.0, stages, ONLY_ROW, work)
 
 
 @leaf
-def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return an arm of the highest index in the dominant objective."""
     return best_arm(work.indices, 0, DOMINANT, -math.inf, ceilings, row, random)
 
 
 @kernel
-def shares(_models: Models, ceilings: Array, row: int, work: Work) -> Array:
+def shares(_models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
     return shares_of_best(work.indices, 0, DOMINANT, ceilings, row)
 
@@ -68,7 +70,7 @@ class LinUCBRule(LinearPolicy):
         return self.scale * (1.0 + math.sqrt(math.log(2.0 / self.delta) / 2.0))
 
     def _reason(
-        self, features: Floats, ceilings: Floats, work: Work, shares: Floats
+        self, features: Floats, ceilings: Floats, work: LinearWork, shares: Floats
     ) -> tuple[Booleans, str]:
         chosen = likely(shares)
         reason = f"{listed(chosen)}: highest index in {objective(0)}{drawn(chosen)}."

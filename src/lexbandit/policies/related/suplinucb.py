@@ -14,7 +14,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import WIDTH
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.linear import Models, Work, estimate, linear_rule, spread
+from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule, spread
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import DOMINANT, best_arm, shares_of_best
 from lexbandit.policies.base import Prior
@@ -29,7 +29,7 @@ ALPHA, FINEST = 0, 1
 
 @kernel
 def walk(
-    models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work
+    models: Models, features: Array, t: int, ceilings: Array, row: int, work: LinearWork
 ) -> tuple[int, bool]:
     """Walk the stages (Chu et al., 2011, Algorithm 2); return the last and whether it explores.
 
@@ -69,25 +69,27 @@ def walk(
 
 
 @leaf
-def look(models: Models, features: Array, t: int, ceilings: Array, row: int, work: Work) -> None:
+def look(
+    models: Models, features: Array, t: int, ceilings: Array, row: int, work: LinearWork
+) -> None:
     """Walk the stages."""
     walk(models, features, t, ceilings, row, work)
 
 
 @leaf
-def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: Work) -> int:
+def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return an arm of the highest rank."""
     return best_arm(work.ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
 
 
 @kernel
-def shares(_models: Models, ceilings: Array, row: int, work: Work) -> Array:
+def shares(_models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
     return shares_of_best(work.ranking, 0, DOMINANT, ceilings, row)
 
 
 @leaf
-def model_for(models: Models, features: Array, t: int, arm: int, work: Work) -> int:
+def model_for(models: Models, features: Array, t: int, arm: int, work: LinearWork) -> int:
     """Return the model that stores a round of `arm`: its first stage with a width above 2^(−s).
 
     −1, for none, if a width of at most 1/√T comes first. For the arm that `walk` explores this is
@@ -98,13 +100,13 @@ def model_for(models: Models, features: Array, t: int, arm: int, work: Work) -> 
     for stage in range(stages):
         row = arm * stages + stage
         if models.counts[row, 0] == 0.0:
-            return row
+            return int(row)
         width = models.settings[ALPHA]
         width *= spread(models.inverses, row, DOMINANT, features, t, work.vector)
         if width <= models.settings[FINEST]:
             return -1
         if width > 2.0 ** -(stage + 1.0):
-            return row
+            return int(row)
     return -1
 
 
@@ -167,7 +169,7 @@ class SupLinUCBRule(LinearPolicy):
         return number
 
     def _reason(
-        self, features: Floats, ceilings: Floats, work: Work, shares: Floats
+        self, features: Floats, ceilings: Floats, work: LinearWork, shares: Floats
     ) -> tuple[Booleans, str]:
         stage, explores = walk(self._memory.models, features, 0, ceilings, 0, work)
         ranking = work.ranking

@@ -5,7 +5,8 @@ together when somebody asks.
 """
 
 import platform
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from lexbandit import __version__
-from lexbandit.service.durations import Times
+from lexbandit.service.engine.journal import ENDS, Durations
 from lexbandit.service.storage import StorageFailed
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Metrics(Collector):
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._requests: dict[tuple[str, str, int], int] = {}
-        self._seconds: dict[str, Times] = {}
-        self._at_points: dict[str, Times] = {}
+        self._seconds: defaultdict[str, Durations] = defaultdict(Durations)
+        self._at_points: defaultdict[str, Durations] = defaultdict(Durations)
         self.connections: Callable[[], int] = lambda: 0
         """Says how many connections are open; the server sets it."""
         self._log_bytes: int | None = None
@@ -61,10 +62,16 @@ class Metrics(Collector):
         self, method: str, route: str, status: int, seconds: float, point: str | None = None
     ) -> None:
         """Count a request that was answered; `point` is the decision point that it named."""
-        self.count(method, route, status)
-        _times_of(self._seconds, route).note(seconds)
+        key = (method, route, status)
+        self._requests[key] = self._requests.get(key, 0) + 1
+        bucket = bisect_left(ENDS, seconds)
+        durations = self._seconds[route]
+        durations.counts[bucket] += 1
+        durations.total += seconds
         if point:
-            _times_of(self._at_points, point).note(seconds)
+            durations = self._at_points[point]
+            durations.counts[bucket] += 1
+            durations.total += seconds
 
     def count(self, method: str, route: str, status: int) -> None:
         """Count a request, and not its time."""
@@ -232,11 +239,3 @@ def _counter(name: str, help: str, counts: Mapping[str, int]) -> Metric:
     for point, count in counts.items():
         counter.add_metric((point,), count)
     return counter
-
-
-def _times_of(by_name: dict[str, Times], name: str) -> Times:
-    """Return the times of a name."""
-    times = by_name.get(name)
-    if times is None:
-        times = by_name[name] = Times()
-    return times

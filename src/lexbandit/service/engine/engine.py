@@ -14,13 +14,12 @@ from lexbandit.chooser.explaining import Explanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
-from lexbandit.service.durations import Times
 from lexbandit.service.engine import start as starting
 from lexbandit.service.engine.arms import check_added, check_retired
 from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.id_locks import IdLocks
-from lexbandit.service.engine.journal import Appended, Journal
+from lexbandit.service.engine.journal import Appended, Durations, Journal
 from lexbandit.service.engine.point import Outcome, Point
 from lexbandit.service.engine.rows import (
     COLUMNS,
@@ -228,7 +227,7 @@ class Engine:
         return self._journal.queued
 
     @property
-    def commits(self) -> Times:
+    def commits(self) -> Durations:
         """How long groups of events took to be written."""
         return self._journal.commits
 

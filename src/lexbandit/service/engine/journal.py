@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from lexbandit.service.durations import Times
 from lexbandit.service.engine.point import Outcome
 from lexbandit.service.events import CorruptLog, Event
 from lexbandit.service.storage import Storage, StorageFailed
@@ -31,6 +31,34 @@ Fold = Callable[[Event], Sequence[Outcome]]
 Appended = asyncio.Future[Sequence[Outcome]]
 
 
+# The upper ends of the buckets of durations, in seconds; one more bucket has what took longer.
+ENDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Durations:
+    """A histogram of seconds."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(ENDS) + 1)
+        self.total = 0.0
+
+    def note(self, seconds: float) -> None:
+        """Count something that took so long."""
+        self.counts[bisect_left(ENDS, seconds)] += 1
+        self.total += seconds
+
+    def cumulated(self) -> list[tuple[str, float]]:
+        """Return the buckets as Prometheus wants them: how many took at most so long."""
+        so_far = 0
+        buckets = []
+        for end, count in zip([*map(str, ENDS), "+Inf"], self.counts, strict=True):
+            so_far += count
+            buckets.append((end, float(so_far)))
+        return buckets
+
+
 class Journal:
     """Appends events in groups and folds every event of the log, each once, in its order.
 
@@ -48,7 +76,7 @@ class Journal:
         self.storage = storage
         self.seq = seq
         self.trouble: str | None = None
-        self.commits = Times()
+        self.commits = Durations()
         self._fold = fold
         self._fold_many = fold_many
         self._time = 0.0  # of the last event

@@ -135,9 +135,11 @@ class Access:
             point: the decision point; None if the request concerns all points.
 
         Raises:
-            Problem: there is no such key, it may not do this, or its rate limit is reached.
+            Problem: there is no such key, it may not do this, or its rate limit is reached; or,
+                where there are no keys, the request came by another name than a loopback one.
         """
         if self.keys is None:
+            self.check_host(headers)
             return NOBODY
         key = self.caller(headers)
         if key is None:

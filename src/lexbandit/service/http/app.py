@@ -16,7 +16,7 @@ from lexbandit.service import audit
 from lexbandit.service.dashboard.pages import Pages
 from lexbandit.service.engine.rows import LARGEST_BODY
 from lexbandit.service.http.access import Access
-from lexbandit.service.http.json_body import convert, decode
+from lexbandit.service.http.json_body import convert, decode, read, type_for
 from lexbandit.service.http.keys import Keys
 from lexbandit.service.http.openapi import document
 from lexbandit.service.http.operations import (
@@ -33,7 +33,6 @@ from lexbandit.service.http.problems import (
     INVALID,
     MEDIA,
     MEDIA_TYPE,
-    METHOD,
     UNKNOWN,
     Problem,
     problem_of,
@@ -51,8 +50,6 @@ access_log = logging.getLogger("lexbandit.service.access")
 
 # Bodies that take milliseconds to read, in bytes.
 _LARGE = 65_536
-# A load balancer asks for these by whatever name it likes; they say nothing of the points.
-_BY_ANY_NAME = (b"/health", b"/ready")
 # What a caller may call its request: it stands in log lines.
 _REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 
@@ -129,19 +126,18 @@ class App:
         route, method = "other", request.method
         match: Match | None = None
         try:
-            if request.path not in _BY_ANY_NAME:
-                self._access.check_host(request.headers)
             match = self._router.find(request.path)
             if match is not None:
-                operation = _operation(match, method)
+                operation = match.operation(method)
                 route = operation.path
                 reply = await self._do(operation, match, request)
-            elif self._pages is not None and self._pages.has(request):
+            else:
+                self._access.check_host(request.headers)
+                if self._pages is None or not self._pages.has(request):
+                    path = request.path.decode("latin-1")
+                    raise Problem(UNKNOWN, f"there is nothing at {path}; see /openapi.json.")
                 route = "pages"
                 reply = await self._pages(request)
-            else:
-                path = request.path.decode("latin-1")
-                raise Problem(UNKNOWN, f"there is nothing at {path}; see /openapi.json.")
         except ClientGone:
             raise
         except Exception as error:
@@ -167,7 +163,7 @@ class App:
     async def _do(self, operation: Operation, match: Match, request: Request) -> Reply:
         """Authorize the caller, read the request, and do what is asked."""
         who = ""
-        if operation.role is None:
+        if operation.role is None:  # a load balancer asks for these by whatever host name it likes
             request.reads = self._access.reads(request.headers)
         else:
             who = self._access.authorize(request.headers, operation.role, match.point or None)
@@ -206,12 +202,11 @@ class App:
         if not body and operation.optional:
             return None
         if len(body) <= _LARGE:
-            value = decode(body)
-            return convert(value, operation.form(value))
+            return read(body, operation.takes)
         async with self._large:  # one at a time: what is decoded takes many times its size
             value = decode(body)
             await asyncio.sleep(0)  # let others be answered
-            return convert(value, operation.form(value))
+            return convert(value, type_for(value, operation.takes))
 
     def _problem(self, error: Exception, method: str, route: str) -> Reply:
         problem = problem_of(error)
@@ -232,18 +227,6 @@ def _id_of(given: bytes | None) -> bytes:
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given
     return b"%016x" % random.getrandbits(64)
-
-
-def _operation(match: Match, method: str) -> Operation:
-    operation = match.methods.get(method)
-    if operation is None and method == "HEAD":
-        operation = match.methods.get("GET")
-    if operation is None:
-        allow = ", ".join(match.methods)
-        raise Problem(
-            METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
-        )
-    return operation
 
 
 def _check_plain(kind: bytes, coding: bytes) -> None:

@@ -89,6 +89,18 @@ def decode(body: bytes) -> Any:
     return value
 
 
+def read(body: bytes, types: tuple[Any, ...]) -> Any:
+    """Return a body as one of the types that an operation takes."""
+    value = decode(body)
+    return convert(value, type_for(value, types))
+
+
+def type_for(value: Any, types: tuple[Any, ...]) -> Any:
+    """Return the type that a decoded body is to have: columns are recognized by `contexts`."""
+    columns = len(types) > 1 and isinstance(value, dict) and "contexts" in value
+    return types[1 if columns else 0]
+
+
 def _refuse_unrepresentable(text: str) -> None:
     """Refuse a text with a number that no double holds; digits in a string are fine."""
     found = find_unrepresentable(text)

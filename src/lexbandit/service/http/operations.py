@@ -15,7 +15,14 @@ from lexbandit.service.events import Event
 from lexbandit.service.http import schemas as s
 from lexbandit.service.http.json_body import convert
 from lexbandit.service.http.keys import Role
-from lexbandit.service.http.problems import CONTRADICTION, MALFORMED, UNKNOWN, Problem, unavailable
+from lexbandit.service.http.problems import (
+    CONTRADICTION,
+    MALFORMED,
+    METHOD,
+    UNKNOWN,
+    Problem,
+    unavailable,
+)
 from lexbandit.service.http.server import SAFE, Reply, Request
 
 if TYPE_CHECKING:
@@ -51,11 +58,6 @@ class Operation:
     problems: tuple[int, ...] = ()
     optional: bool = False
 
-    def form(self, value: Any) -> Any:
-        """Return which of the types a body is to have: columns are known by their contexts."""
-        columns = len(self.takes) > 1 and isinstance(value, dict) and "contexts" in value
-        return self.takes[1 if columns else 0]
-
     @functools.cached_property
     def batch(self) -> bool:
         """Whether it takes many rows, which count one by one in rate limits."""
@@ -67,12 +69,12 @@ class Operation:
         return (self.handler.__doc__ or "").partition("\n")[0]
 
 
-async def decide(engine: "Engine", request: Request) -> s.DecisionReply:
+def decide(engine: "Engine", request: Request) -> Awaitable[s.DecisionReply]:
     """Decide: returns the arm to play. The same id and context again give the same answer."""
     asked: s.DecisionRequest = request.content
     if asked.allowed is not None:
         check_allowed(asked.allowed, arms_ever(engine.points[request.point].chooser))
-    return await engine.decide(request.point, asked.context, asked.allowed, asked.id)
+    return engine.decide(request.point, asked.context, asked.allowed, asked.id)
 
 
 async def decide_many(engine: "Engine", request: Request) -> s.DecisionsReply | s.ColumnsReply:
@@ -102,9 +104,9 @@ async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
     return await engine.decision(request.point, request.names["id"])
 
 
-async def reward(engine: "Engine", request: Request) -> s.RewardReply:
+def reward(engine: "Engine", request: Request) -> Awaitable[s.RewardReply]:
     """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
-    return await engine.reward(request.point, request.names["id"], request.content)
+    return engine.reward(request.point, request.names["id"], request.content)
 
 
 async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
@@ -252,6 +254,22 @@ class Match(NamedTuple):
     point: str
     names: Mapping[str, str]
     known: bool = True
+
+    def operation(self, method: str) -> Operation:
+        """Return the operation of a method; HEAD is answered as GET, without the body.
+
+        Raises:
+            Problem: the path has no such method.
+        """
+        found = self.methods.get(method)
+        if found is None and method == "HEAD":
+            found = self.methods.get("GET")
+        if found is None:
+            allow = ", ".join(self.methods)
+            raise Problem(
+                METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
+            )
+        return found
 
 
 class Router:

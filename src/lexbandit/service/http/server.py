@@ -535,6 +535,8 @@ class Connection(HttpToolsProtocol):
         headers, version = combined(self.headers), self.parser.get_http_version()
         if b"host" not in headers or version != "1.1":
             _check_version(version, headers)
+        if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            raise Problem(MALFORMED, "of transfer codings only chunked is spoken here.")
         url = self.url
         if url.startswith(b"/") and b"#" not in url:
             path, _, query = url.partition(b"?")

@@ -134,6 +134,25 @@ def test_https_to_a_port_of_http_is_named() -> None:
         thread.join()
 
 
+@pytest.mark.parametrize("reset", [True, False])
+def test_http_to_a_port_of_https_is_named(reset: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close() -> None:
+            connection, _ = server.accept()
+            with connection:
+                if not reset:  # what was not read makes it a reset
+                    connection.recv(10_000)
+
+        thread = threading.Thread(target=close)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        told = "a service with TLS, whose address begins with https://"
+        with Client(url, retries=0) as client, pytest.raises(ServiceError, match=told):
+            client.summary("router")
+        thread.join()
+
+
 def test_a_decision_is_looked_up() -> None:
     told = {"id": "a/1", "arm": "small", "propensity": None, "time": 5.0, "kept": False}
     machine = Machine(said({**told, "rewards": {"cost": 0.1}, "late": {"quality": 1.0}, "new": 1}))

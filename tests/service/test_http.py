@@ -162,6 +162,8 @@ def test_answers_without_a_body() -> None:
          "host stands there twice"),
         (b"GET http://a:99999/x HTTP/1.1\r\nHost: a\r\n\r\n", "URL cannot be read"),
         (b"GET /a HTTP/2.0\r\nHost: a\r\n\r\n", "HTTP/2.0 is not spoken here"),
+        (b"POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+         "only chunked is spoken here"),
     ],
 )  # fmt: skip
 def test_what_can_be_meant_in_two_ways_is_refused(head: bytes, told: str) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 
+from lexbandit import Client, ServiceError
 from lexbandit._internal.caches import cache_root
 from lexbandit._internal.redaction import without_password
 from lexbandit.cli.serve import _welcome, sample
@@ -219,6 +220,10 @@ def test_tls(tmp_path: Path) -> None:
             assert http.get("/ready").json() == {"status": "ready"}
             cookie = http.post("/login", data={"key": SECRET}).headers["set-cookie"]
             assert "; Secure" in cookie
+        told = "with TLS, whose address begins with https://"
+        plain = Client(url.replace("https", "http"), SECRET, retries=0)
+        with plain, pytest.raises(ServiceError, match=told):
+            plain.summary("router")
         assert process.end() == 0
 
 

@@ -18,6 +18,8 @@ RETRIES = 9
 _PATIENT = 30.0
 # What OpenSSL calls an answer that is not TLS, by its version.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+# The errors of httpx for a connection that was closed or reset instead of an answer.
+_CLOSED = ("ReadError", "RemoteProtocolError")
 
 
 class Attempts:
@@ -37,6 +39,8 @@ class Attempts:
             told = str(error) or type(error).__name__
             if any(name in told for name in _NO_TLS):
                 told += ", as from a service without TLS, whose address begins with http://"
+            elif url.startswith("http://") and type(error).__name__ in _CLOSED:
+                told += ", as from a service with TLS, whose address begins with https://"
             raise ServiceError(
                 f"no answer from {without_password(url)} in "
                 f"{counted(self.tried + 1, 'attempt')}, at last: {told}. "

@@ -129,6 +129,9 @@ class App:
             match = self._router.find(request.path)
             if match is not None:
                 operation = match.operation(method)
+                if operation is None:
+                    self._access.check_host(request.headers)
+                    raise match.not_allowed(method)
                 route = operation.path
                 reply = await self._do(operation, match, request)
             else:

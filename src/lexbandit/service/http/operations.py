@@ -255,21 +255,17 @@ class Match(NamedTuple):
     names: Mapping[str, str]
     known: bool = True
 
-    def operation(self, method: str) -> Operation:
-        """Return the operation of a method; HEAD is answered as GET, without the body.
-
-        Raises:
-            Problem: the path has no such method.
-        """
+    def operation(self, method: str) -> Operation | None:
+        """Return the operation of a method; HEAD is answered as GET, without the body."""
         found = self.methods.get(method)
-        if found is None and method == "HEAD":
-            found = self.methods.get("GET")
-        if found is None:
-            allow = ", ".join(self.methods)
-            raise Problem(
-                METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
-            )
-        return found
+        return self.methods.get("GET") if found is None and method == "HEAD" else found
+
+    def not_allowed(self, method: str) -> Problem:
+        """Return the problem of a method that the path does not have."""
+        allow = ", ".join(self.methods)
+        return Problem(
+            METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
+        )
 
 
 class Router:

@@ -306,3 +306,18 @@ WRONG: list[tuple[dict[str, object], str]] = [
 def test_bad_parameters(name: str, parameters: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         lexbandit.make_environment(name, **parameters)
+
+
+def test_where_two_objectives_decide() -> None:
+    """The degenerate case A*_2 = A*_D: never where arms tie in both, always where none do."""
+    for ties, share in (([3, 2], 0.0), ([2, 1], 1.0), ([1, 1], 1.0)):
+        environment = make(arms=4, objectives=3, dimension=1, ties=ties)
+        means = environment.rounds(500, seed=1).means
+        assert environment.degenerate(means).mean() == share
+    means = np.array(
+        [
+            [[1, 1, 0], [1, 1, 0.5], [0, 0, 1], [1, 0, 1]],
+            [[1, 1, 0.5], [1, 1, 0.5], [0, 0, 1], [1, 0, 1]],
+        ]
+    )
+    assert environment.degenerate(means).tolist() == [False, True]

@@ -253,3 +253,22 @@ def test_unobserved_outcomes_add_nothing_to_totals() -> None:
 def test_bad_input(act: type, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         act(*rounds())
+
+
+def test_rounds_that_were_not_observed_are_discarded_from_that_regret() -> None:
+    """The paper's footnote: users who give no rating do not count in that objective."""
+    means, arms = rounds()
+    observed = np.random.default_rng(5).random((200, 3)) < 0.6
+    tally, whole = Tally([120, 200], objectives=3), Tally([120, 200], objectives=3)
+    truth = Truth(means, tolerances=0.1)
+    tally.add(truth, arms, observed)
+    whole.add(truth, arms)
+    gaps = truth.optimal - means[range(200), arms]
+    lost = np.maximum(0.0, truth.floors - means[range(200), arms])
+    for row, t in enumerate((120, 200)):
+        np.testing.assert_allclose(tally.regret[row], (gaps * observed)[:t].sum(axis=0))
+        np.testing.assert_allclose(tally.tolerance_regret[row], (lost * observed)[:t].sum(axis=0))
+    np.testing.assert_array_equal(tally.pareto_regret, whole.pareto_regret)
+    np.testing.assert_array_equal(tally.reward, whole.reward)
+    with pytest.raises(InvalidInput, match=r"observed must be booleans of shape \(200, 3\)"):
+        Tally([200], objectives=3).add(truth, arms, observed[:, :2])

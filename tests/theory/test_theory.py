@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lexbandit
 from lexbandit.errors import InvalidInput
 from lexbandit.metrics import Tally, Truth
-from lexbandit.theory import MocMabTheory
+from lexbandit.theory import MocMabTheory, finer_cells
 
 
 def test_theorem_1_by_hand() -> None:
@@ -152,7 +152,42 @@ def test_bad_parameters(parameters: dict[str, object], words: str) -> None:
 
 def test_what_does_not_apply_is_refused() -> None:
     theory = MocMabTheory(arms=2, dimension=1, horizon=100, cells_per_side=50)
-    with pytest.raises(InvalidInput, match="Theorem 2 holds for cells_per_side=4, got 50"):
-        theory.expected()
     with pytest.raises(InvalidInput, match="t must lie between 0 and the horizon 100"):
         theory.high_probability(101)
+
+
+def test_noise_of_another_size_changes_the_constants_only() -> None:
+    """The paper's footnote: R-sub-Gaussian noise puts R² A in the place of A."""
+    one, two = (
+        MocMabTheory(arms=3, dimension=2, horizon=10_000, beta=0.5, R=R, largest_gaps=(0.8, 0.6))
+        for R in (1.0, 2.0)
+    )
+    assert (two.m, two.margin, two.A, two.exponent) == (one.m, one.margin, one.A, one.exponent)
+    cells, t = one.m**2, 4_000
+    learning = 2 * 2 * math.sqrt(2 * one.A) * math.sqrt(3 * cells * t)
+    unsure = cells * 3 * 0.6 * 2 * one.A / (0.5 * one.margin) ** 2
+    difference = two.high_probability(t) - one.high_probability(t)
+    assert difference == pytest.approx([learning, learning + 3 * unsure])
+    assert two.plays_to_confidence == pytest.approx(4 * one.plays_to_confidence)
+    assert one.unsure_rounds == pytest.approx(3 * (2 * one.A / (0.5 * one.margin) ** 2 + 1))
+
+
+def test_a_finer_grid_trades_the_second_regret_for_the_first() -> None:
+    """m = ⌈T^(1/(2α+d))⌉: the first bound grows as T^((α+d)/(2α+d)), the second as T."""
+
+    def growth(finer: bool) -> list[float]:
+        bounds = []
+        for T in (10**18, 10**21):
+            m = finer_cells(horizon=T, dimension=1) if finer else None
+            theory = MocMabTheory(arms=2, dimension=1, horizon=T, cells_per_side=m)
+            bounds.append(theory.expected())
+        return [math.log10(b / a) / 3 for a, b in zip(*bounds, strict=True)]
+
+    assert finer_cells(horizon=10**6, dimension=1) == 100
+    assert growth(finer=True) == pytest.approx([2 / 3, 1.0], abs=0.03)
+    assert growth(finer=False) == pytest.approx([3 / 4, 3 / 4], abs=0.03)
+
+
+def test_for_any_number_of_cells_the_expectation_is_the_proofs_first_line() -> None:
+    theory = MocMabTheory(arms=2, dimension=1, horizon=100, cells_per_side=50)
+    assert theory.expected() == pytest.approx(theory.high_probability(100) + 1.0)

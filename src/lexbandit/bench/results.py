@@ -24,7 +24,11 @@ from lexbandit._internal.files import written_whole
 from lexbandit.bench.plan import SEMANTICS, Run
 from lexbandit.bench.run import MAP_SIDE, Curve, Played
 from lexbandit.bench.study import Study
+from lexbandit.environments import Environment
 from lexbandit.errors import InvalidInput
+
+# Rounds of the first run that are looked at to say what the environment is like.
+_SAMPLED = 10_000
 
 _VECTOR = pl.List(pl.Float64)
 _COUNTS = pl.List(pl.Int64)
@@ -142,7 +146,17 @@ def _facts(run: Run) -> dict[str, Any]:
     names = [str(name) for name in getattr(environment, "arm_names", ())]
     tolerances = environment.tolerances if run.tolerances is None else run.tolerances
     facts = {"dimension": environment.dimension, "arm_names": names, "tolerances": tolerances}
-    return {} if run.own_world else {key: fact for key, fact in facts.items() if fact}
+    if run.own_world:
+        return {}
+    return {key: fact for key, fact in facts.items() if fact} | _degenerate(run, environment)
+
+
+def _degenerate(run: Run, environment: Environment) -> dict[str, float]:
+    """Return in which share of contexts two objectives decide, where there are more."""
+    if run.objectives < 3 or environment.rows is not None:
+        return {}
+    rounds = environment.rounds(min(run.horizon, _SAMPLED), seed=run.stream_seed)
+    return {"degenerate_share": float(environment.degenerate(rounds.means).mean())}
 
 
 def _unfinished() -> str:

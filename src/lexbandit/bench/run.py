@@ -11,7 +11,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.bench.plan import Run
 from lexbandit.bench.study import Entry
-from lexbandit.checks import Floats, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.optimality import optimal_arms
 from lexbandit.kernels.tally import map_first, map_played, record
@@ -119,12 +119,19 @@ class _Block:
         self.truth: Truth | None = None
         if rounds.means is not None:
             self.truth = Truth(rounds.means, rounds.allowed, tolerances)
+        self.gaps = self.truth is not None and bool(np.isnan(rounds.outcomes).any())
         # The map covers the last half of the run, when the policies have learned.
         self.map_from = min(max(horizon // 2 - done, 0), len(rounds))
         self.cells: Integers | None = None
         if mapped and self.map_from < len(rounds):
             sides = np.minimum((rounds.contexts * MAP_SIDE).astype(np.int64), MAP_SIDE - 1)
             self.cells = sides[:, 0] * MAP_SIDE + sides[:, 1]
+
+    def observed(self, arms: Integers) -> Booleans | None:
+        """Return which rewards of the played arms were observed; None where all were."""
+        if not self.gaps:
+            return None
+        return ~np.isnan(self.rounds.outcomes[np.arange(len(arms)), arms])
 
     def map_optimal(self, counts: Integers) -> None:
         """Count the optimal arm of every round; of several, the first."""
@@ -176,7 +183,7 @@ class _Player:
         self.clock.append((block.done + len(arms), self.clock[-1][1] + spent))
         if block.truth is not None:
             self.tally = self.tally or Tally(self.marks, objectives=self.objectives)
-            self.tally.add(block.truth, arms)
+            self.tally.add(block.truth, arms, block.observed(arms))
         record(block.rounds.outcomes, arms, block.done, self.totals, self.marks, self.notes)
         if self.played is not None and block.cells is not None:
             map_played(block.cells, arms, block.map_from, self.played)

@@ -24,6 +24,7 @@ from lexbandit.checks import Floats
 from lexbandit.environments import REGISTRY as ENVIRONMENTS
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.policies import REGISTRY as POLICIES
+from lexbandit.theory import finer_cells
 
 Numbers = dict[str, Any]
 Refuse = Callable[[tuple[str | int, ...], Exception], NoReturn]
@@ -228,8 +229,14 @@ def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None
     lam = float(given.get("lam", POLICIES.parameters(name)["lam"].default))
     if (objectives > 2 or name == "staged-lex") and lam < _true_lam(frozen["environment"]):
         return [None] * objectives
-    alpha = float(given.get("alpha", 1.0))
-    return [rate(alpha, int(frozen["dimension"]), i) for i in range(objectives)]
+    alpha, d = float(given.get("alpha", 1.0)), int(frozen["dimension"])
+    cells = given.get("cells_per_side")
+    if cells is not None:  # the rates are for a number of cells that grows with the horizon
+        finer = finer_cells(horizon=int(frozen["horizon"]), alpha=alpha, dimension=d)
+        if name != "moc-mab" or cells != finer:
+            return [None] * objectives
+        return [_staged(alpha, d, i) if i == 0 else "1 (linear)" for i in range(objectives)]
+    return [rate(alpha, d, i) for i in range(objectives)]
 
 
 def _true_lam(environment: Numbers) -> float:

@@ -101,6 +101,17 @@ class Environment(ABC):
         checked = self._checked(means)
         return optimality.pareto_front(checked, ceilings_of(np.ones((1, self.arms), np.bool_)))
 
+    def degenerate(self, means: Any) -> Booleans:
+        """Return bool[n]: where the first two objectives decide which arms are optimal.
+
+        The paper's degenerate case A*_2(x) = A*_D(x), Section VI-B: the arms that are
+        lexicographically optimal in the first two objectives are optimal in all.
+        """
+        checked = self._checked(means)
+        everyone = ceilings_of(np.ones((1, self.arms), np.bool_))
+        two = optimality.optimal_arms(np.ascontiguousarray(checked[:, :, :2]), everyone)
+        return np.asarray((two == optimality.optimal_arms(checked, everyone)).all(axis=1))
+
     def _checked(self, means: Any) -> Floats:
         array = checks.floats("means", means, (None, self.arms, self.objectives))
         checks.refuse_first("means", array, ~np.isfinite(array), "means must be finite")

@@ -13,6 +13,7 @@ def tally(
     gaps: Array,
     floors: Array,
     arms: Keys,
+    observed: Mask,
     done: int,
     totals: Array,
     checkpoints: Keys,
@@ -22,7 +23,8 @@ def tally(
 
     totals = (regret in each of D objectives, Pareto regret, expected reward in each of D, tolerance
     regret in each of D): the summands of equations (1) and (2), and how far a mean is below its
-    floor (see `band_floors`). `done` rounds came before this block.
+    floor (see `band_floors`). Where observed[t, i] is False, the round adds nothing to the
+    regrets of objective i; no rows mean that all is observed. `done` rounds came before this block.
     """
     objectives = means.shape[2]
     c = 0
@@ -31,9 +33,10 @@ def tally(
     for t in range(arms.shape[0]):
         arm = arms[t]
         for i in range(objectives):
-            totals[i] += optimal[t, i] - means[t, arm, i]
             totals[objectives + 1 + i] += means[t, arm, i]
-            totals[2 * objectives + 1 + i] += max(0.0, floors[t, i] - means[t, arm, i])
+            if observed.shape[0] == 0 or observed[t, i]:
+                totals[i] += optimal[t, i] - means[t, arm, i]
+                totals[2 * objectives + 1 + i] += max(0.0, floors[t, i] - means[t, arm, i])
         totals[objectives] += gaps[t, arm]
         if c < checkpoints.shape[0] and done + t + 1 == checkpoints[c]:
             for j in range(totals.shape[0]):

@@ -82,8 +82,14 @@ class Tally:
         counted.add(truth, arms)
         return counted
 
-    def add(self, truth: Truth, arms: Any) -> None:
-        """Count the next block of rounds."""
+    def add(self, truth: Truth, arms: Any, observed: Any = None) -> None:
+        """Count the next block of rounds.
+
+        `observed`, bool[n, D], says which rewards of the played arms were observed. A round whose
+        reward in an objective was not, such as that of a user who gives no novelty rating, is
+        discarded from the regret and the tolerance regret of that objective (the paper's footnote
+        on recommender systems). Pareto regret and expected rewards count every round.
+        """
         if not isinstance(truth, Truth):
             raise InvalidInput(f"add takes a Truth(means), got {type(truth).__name__}.")
         if truth.means.shape[2] != self.objectives:
@@ -100,12 +106,25 @@ class Tally:
             truth.gaps,
             truth.floors,
             checked,
+            self._observed(observed, len(checked)),
             self.rounds,
             self._totals,
             self.checkpoints,
             self._notes,
         )
         self.rounds += len(checked)
+
+    def _observed(self, observed: Any, rounds: int) -> Booleans:
+        """Return the checked mask, with no rows where all is observed."""
+        if observed is None:
+            return np.ones((0, self.objectives), np.bool_)
+        mask = np.asarray(observed)
+        if mask.dtype != np.bool_ or mask.shape != (rounds, self.objectives):
+            raise InvalidInput(
+                f"observed must be booleans of shape ({rounds}, {self.objectives}), "
+                f"got {mask.dtype} of shape {mask.shape}."
+            )
+        return np.ascontiguousarray(mask)
 
     @property
     def regret(self) -> Floats:

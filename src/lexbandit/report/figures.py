@@ -183,49 +183,65 @@ def growth(study: StudyResults) -> Figure | None:
 
 
 def theorem_bounds(study: StudyResults) -> Figure | None:
-    """Return MOC-MAB at scale 1 under the bounds of Theorem 1."""
+    """Return MOC-MAB at scale 1 under the bounds of Theorem 1, and of Theorem 3."""
     theory = theory_of(study)
     curve = next((c for c in study.of("moc-mab") if c.scale in ("1", "")), None)
     if theory is None or curve is None or curve.regret is None:
         return None
-    look = looks_of(["moc-mab"])["moc-mab"]
-    bound_look = Look("#D55E00", (8, 3), "square", 2.0)
+    bounded = [
+        (
+            objective_title(study, i),
+            f"in {objective_phrase(study, i)}",
+            curve.regret,
+            i,
+            "Theorem 1",
+        )
+        for i in range(len(study.objectives))
+    ]
+    if curve.pareto_regret is not None:  # Theorem 3: under the first bound of Theorem 1
+        pareto = ("Pareto regret", "for the Pareto regret", curve.pareto_regret, 0, "Theorem 3")
+        bounded.append(pareto)
     panels, ends, powers = [], [], []
-    for i in range(len(study.objectives)):
-        objective = objective_phrase(study, i)
-        rows = [r for r in _rows(curve, curve.regret, i, logarithmic=True) if r["y"] > 0]
-        if len(rows) < 2:
-            continue
-        t = np.array([row["x"] for row in rows])
-        epsilon = theory.high_probability(t)[:, i]
-        power = growth_exponent(curve.t, curve.regret.mean[:, i])
+    for title, where, measure, i, theorem in bounded:
+        panel, end, power = _bound_panel(title, curve, measure, i, theory, theorem)
+        panels.append(panel)
+        ends.append(f"{end} {where}" + (f" (growing as t^{power:.2f})" if power else ""))
         powers += [power] if power is not None else []
-        ends.append(
-            f"{number_text(rows[-1]['y'])} under {number_text(epsilon[-1])} in {objective}"
-            + (f" (growing as t^{power:.2f})" if power is not None else "")
-        )
-        lines = [
-            Line(
-                "Theorem 1",
-                bound_look,
-                [{"x": int(x), "y": float(e)} for x, e in zip(t, epsilon, strict=True)],
-            ),
-            Line("t itself", _REFERENCE, [{"x": int(x), "y": float(x)} for x in t]),
-            Line("MOC-MAB · 1", look, rows, banded=False),
-        ]
-        panels.append(
-            line_panel(
-                objective_title(study, i),
-                lines,
-                Axis("Rounds (log)", "log"),
-                Axis("Regret (log)", "log"),
-                about=f"MOC-MAB's regret at scale 1 and the bound of Theorem 1: {ends[-1]}.",
-            )
-        )
-    if not panels:
-        return None
     caption = bounds_caption(theory, ends, powers) + period_text(study)
     return Figure("bounds", "Theory and practice", caption, panels)
+
+
+def _bound_panel(
+    title: str, curve: MeanCurve, measure: Measure, i: int, theory: MocMabTheory, theorem: str
+) -> tuple[ChartPanel, str, float | None]:
+    """Return a regret under its bound, the two at the end in words, and the fitted exponent.
+
+    Where the regret is not positive it has no logarithm: then only the bound is drawn.
+    """
+    rows = _rows(curve, measure, i, logarithmic=True)
+    t = np.array([row["x"] for row in rows])
+    epsilon = theory.high_probability(t)[:, i]
+    end = f"{number_text(rows[-1]['y'])} under {number_text(epsilon[-1])}"
+    lines = [
+        Line(
+            theorem,
+            Look("#D55E00", (8, 3), "square", 2.0),
+            [{"x": int(x), "y": float(e)} for x, e in zip(t, epsilon, strict=True)],
+        ),
+        Line("t itself", _REFERENCE, [{"x": int(x), "y": float(x)} for x in t]),
+    ]
+    positive = [row for row in rows if row["y"] > 0]
+    if len(positive) > 1:
+        look = looks_of(["moc-mab"])["moc-mab"]
+        lines.append(Line("MOC-MAB · 1", look, positive, banded=False))
+    panel = line_panel(
+        title,
+        lines,
+        Axis("Rounds (log)", "log"),
+        Axis("Regret (log)", "log"),
+        about=f"MOC-MAB's regret at scale 1 and the bound of {theorem}: {end}.",
+    )
+    return panel, end, growth_exponent(curve.t, measure.mean[:, i])
 
 
 def sensitivity(study: StudyResults) -> Figure | None:
@@ -450,7 +466,9 @@ def theory_of(study: StudyResults) -> MocMabTheory | None:
         dimension = 2
     if dimension is None or study.arms < 1 or "moc-mab" not in study.policies:
         return None
-    chosen = {k: given[k] for k in ("L", "alpha", "beta", "lam", "cells_per_side") if given.get(k)}
+    chosen = {
+        k: given[k] for k in ("L", "alpha", "beta", "lam", "R", "cells_per_side") if given.get(k)
+    }
     try:
         return MocMabTheory(
             arms=study.arms,
@@ -509,11 +527,12 @@ def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -
     final = theory.high_probability(theory.horizon)
     text = (
         "MOC-MAB at scale 1, for which the theorem is. Where the means really vary by at most "
-        f"L‖x − x'‖^α{_gains(theory)}, the regret stays under the dashed line at every round with "
-        f"probability at least 1 − 1/T. It ends at {', '.join(ends)}. "
+        f"L‖x − x'‖^α{_gains(theory)}, the regrets stay under the dashed lines at every round with "
+        f"probability at least 1 − 1/T. They end at {', '.join(ends)}. "
         f"Parameters: m = {theory.m}, v = {theory.margin:.3f}, A = {theory.A:.1f}, "
         f"L = {theory.L:g}, α = {theory.alpha:g}, β = {theory.beta:g}, "
-        f"λ = {theory.lam:g}, largest gaps 1."
+        f"λ = {theory.lam:g}, R = {theory.R:g}, largest gaps 1. A regret that is not positive "
+        "has no logarithm, and no line."
     )
     trivial = [str(i + 1) for i, e in enumerate(final) if e >= theory.horizon]
     if trivial:

@@ -18,6 +18,7 @@ from lexbandit.report.results import (
     StudyResults,
     band_text,
     data_text,
+    degenerate_text,
     full_title,
     objective_phrase,
     read_results,
@@ -81,7 +82,7 @@ class ReportPage:
         drawn = "".join(self._figure(study.title, figure) for figure in figures)
         # The line of a packaged study tells the paper's sizes, which may not be these.
         about = None if study.experiment else study.frozen.get("about")
-        leads = [("", about), (" class=warning", data_text(study))]
+        leads = [("", about), (" class=warning", data_text(study)), ("", degenerate_text(study))]
         self._sections.append(
             f"<section id='{escape(study.slug)}'><h2>{escape(full_title(study))}</h2>"
             + "".join(f"<p{kind}>{escape(text)}</p>" for kind, text in leads if text)

@@ -11,7 +11,7 @@ import polars as pl
 from lexbandit.bench.results import load_maps, load_runs, studies_in
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
-from lexbandit.report.numbers import ratio_text, student_factor
+from lexbandit.report.numbers import percent_text, ratio_text, student_factor
 from lexbandit.report.style import in_order, leading, policy_name
 
 
@@ -373,6 +373,17 @@ def data_text(study: StudyResults) -> str | None:
             "since the real files may not be redistributed. The numbers say nothing about Yahoo!."
         )
     return None
+
+
+def degenerate_text(study: StudyResults) -> str | None:
+    """Return in how many contexts two objectives decide, for studies of more objectives."""
+    share = study.frozen.get("degenerate_share")
+    if share is None:
+        return None
+    return (
+        f"In {percent_text(share)} of the contexts the arms that are optimal in the first two "
+        "objectives are optimal in all (the paper's degenerate case, Section VI-B)."
+    )
 
 
 def full_title(study: StudyResults) -> str:

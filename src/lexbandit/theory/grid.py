@@ -1,4 +1,4 @@
-"""What the bounds of all policies on the uniform grid share."""
+"""The regret bounds of policies on the grid: MOC-MAB's (Theorems 1 to 3) and `staged-lex`'s."""
 
 import math
 from abc import ABC, abstractmethod
@@ -46,7 +46,10 @@ def powers_of(lam: float, terms: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class GridTheory(ABC):
-    """(L, α)-Hölder means, 1-sub-Gaussian noise, the width sqrt(2 A_{m,T}/N), a grid of m^d cells.
+    """(L, α)-Hölder means, R-sub-Gaussian noise, widths R sqrt(2 A_{m,T}/N), a grid of m^d cells.
+
+    The paper proves its bounds for R = 1 and says in a footnote that another R changes constants
+    only: wherever A_{m,T} stands in them it becomes R² A_{m,T}. Rewards in [0, 1] have R = ½.
 
     `largest_gaps` are C^i_max: in each objective, the most by which an optimal arm's mean can
     exceed another arm's. None means 1 for each, which is always valid for rewards in [0, 1]. `lam`
@@ -60,6 +63,7 @@ class GridTheory(ABC):
     lam: float = 0.0
     L: float = 1.0
     alpha: float = 1.0
+    R: float = 1.0
     cells_per_side: int | None = None
     largest_gaps: tuple[float, ...] | None = None
 
@@ -69,6 +73,7 @@ class GridTheory(ABC):
     def __post_init__(self) -> None:
         whole("arms", self.arms, least=1)
         whole("objectives", self.objectives, least=1)
+        positive("R", self.R)
         object.__setattr__(self, "lam", checked_lam(self.lam))
         gaps = checked_gaps(self.largest_gaps, self.objectives)
         object.__setattr__(self, "largest_gaps", gaps)
@@ -115,8 +120,8 @@ class GridTheory(ABC):
 
     @property
     def B(self) -> float:
-        """The constant B_{m,T} = 2 sqrt(2 A_{m,T}) of Lemma 5."""
-        return 2.0 * math.sqrt(2.0 * self.A)
+        """The constant B_{m,T} = 2 sqrt(2 A_{m,T}) of Lemma 5, times R."""
+        return 2.0 * self.R * math.sqrt(2.0 * self.A)
 
     @property
     def exponent(self) -> float:
@@ -146,13 +151,6 @@ class GridTheory(ABC):
         """Return 2 B sqrt(K m^d t), float[..., 1]: the sum of U − L over the plays."""
         cells = float(self.m**self.dimension)
         return np.asarray(2.0 * self.B * np.sqrt(self.arms * cells * rounds))[..., np.newaxis]
-
-    def _refuse_other_cells(self, theorem: str) -> None:
-        if self.m != self._best_cells():
-            raise InvalidInput(
-                f"{theorem} holds for cells_per_side={self._best_cells()}, "
-                f"got {self.cells_per_side}."
-            )
 
 
 def lexicographic_blur(objectives: int, beta: float, lam: float) -> tuple[float, ...]:
@@ -188,29 +186,41 @@ class MocMabTheory(GridTheory):
     def high_probability(self, t: ArrayLike) -> Floats:
         """Return (ε_1(t), …, ε_D(t)) of Theorem 1, float[..., D].
 
-            ε_i(t) = m^d K C_i + [i ≥ 2] m^d K C_i 2A/(βv)² + 2B sqrt(K m^d t) + c_i v t
+            ε_i(t) = m^d K C_i + [i ≥ 2] m^d K C_i 2R²A/(βv)² + 2B sqrt(K m^d t) + c_i v t
 
         With probability at least 1 − 1/T, Reg^i(t) ≤ ε_i(t) for all t ≤ T and all i. By Theorem 3
         the Pareto regret stays below ε_1(t) as well.
         """
         rounds = checked_rounds(t, self.horizon)
-        unsure = np.array(self.gaps) * float(self.m**self.dimension) * self.arms
-        unsure *= 2.0 * self.A / (self.beta * self.margin) ** 2
+        cells = float(self.m**self.dimension)
+        unsure = np.array(self.gaps) * cells * self.arms * self.plays_to_confidence
         unsure[0] = 0.0
         return self._start_and_blur(rounds) + unsure + self._learning(rounds)
 
-    def expected(self) -> tuple[float, ...]:
-        """Return the bounds of Theorem 2 on E[Reg^1(T)], …, E[Reg^D(T)].
+    @property
+    def plays_to_confidence(self) -> float:
+        """2 R² A/(βv)²: with fewer observations an arm's width exceeds βv (Lemma 4)."""
+        return 2.0 * self.R**2 * self.A / (self.beta * self.margin) ** 2
 
-        By Theorem 3 the first also bounds the expected Pareto regret. They hold for the m of the
-        theorem only.
+    @property
+    def unsure_rounds(self) -> float:
+        """Lemma 4's bound K (2 R² A/(βv)² + 1) on the rounds of a cell below confidence."""
+        return self.arms * (self.plays_to_confidence + 1.0)
+
+    def expected(self) -> tuple[float, ...]:
+        """Return bounds on E[Reg^1(T)], …, E[Reg^D(T)]; the first is one on the Pareto regret too.
+
+        For the m of Theorem 2 they are its sums of powers of T. For any other m, such as the
+        ⌈T^(1/(2α+d))⌉ of `finer_cells`, they are C_i + ε_i(T), from which its proof starts.
         """
-        self._refuse_other_cells("Theorem 2")
+        if self.m != self._best_cells():
+            ends = self.high_probability(self.horizon)
+            return tuple(float(gap + end) for gap, end in zip(self.gaps, ends, strict=True))
         K, L, a, d, beta = self.arms, self.L, self.alpha, self.dimension, self.beta
         T, power = float(self.horizon), 3 * self.alpha + self.dimension
         start = 2.0**d * K * T ** (d / power)
         learning = 2.0 ** (d / 2 + 1) * self.B * (K**0.5) * T ** ((1.5 * a + d) / power)
-        unsure = K * 2.0 ** (1 + 2 * a + d) * self.A / (beta**2 * L**2 * d**a)
+        unsure = K * 2.0 ** (1 + 2 * a + d) * self.R**2 * self.A / (beta**2 * L**2 * d**a)
         return tuple(
             gap
             + start * gap
@@ -218,6 +228,15 @@ class MocMabTheory(GridTheory):
             + learning
             for i, (gap, c) in enumerate(zip(self.gaps, self.blur, strict=True))
         )
+
+
+def finer_cells(*, horizon: int, alpha: float = 1.0, dimension: int) -> int:
+    """Return m = ⌈T^(1/(2α+d))⌉, which the paper discusses after Theorem 2 and Theorem 3.
+
+    With it MOC-MAB's bounds on the first regret and on the Pareto regret are
+    Õ(T^((α+d)/(2α+d))), while the one on the second regret becomes O(T).
+    """
+    return cells_per_side_for(horizon=horizon, alpha=alpha, dimension=dimension, smoothings=2)
 
 
 def periodic_theory(*, dimension: int, **parameters: Any) -> MocMabTheory:
@@ -269,7 +288,11 @@ class StagedTheory(GridTheory):
 
         C_i + 2^d K C_i T^(d/(2α+d)) + (4 Λ_i B sqrt(2^d K) + c_i L d^(α/2)) T^((α+d)/(2α+d))
         """
-        self._refuse_other_cells("this bound")
+        if self.m != self._best_cells():
+            raise InvalidInput(
+                f"this bound holds for cells_per_side={self._best_cells()}, "
+                f"got {self.cells_per_side}."
+            )
         K, L, a, d = self.arms, self.L, self.alpha, self.dimension
         T = float(self.horizon)
         start = 1.0 + 2.0**d * K * T ** (d / (2 * a + d))

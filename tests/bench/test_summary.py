@@ -182,8 +182,43 @@ def test_two_folders_are_compared(tmp_path: Path) -> None:
     assert not any(row["same"] for row in other)
     assert sum(abs(row["errors"]) > 4 for row in other) == 0
     conduct(sized(small(tmp_path), horizon=10), tmp_path / "d", Threads(1))
-    with pytest.raises(InvalidInput, match="in common"):
+    with pytest.raises(
+        InvalidInput, match=r"small ran for 3,000 rounds in the one and 10 in .* --horizon 10"
+    ):
         compare(tmp_path / "a", tmp_path / "d")
+    renamed = SMALL.replace('name = "small"', 'name = "other"')
+    conduct(small(tmp_path, renamed), tmp_path / "e", Threads(1))
+    with pytest.raises(InvalidInput, match="the one holds small, the other other"):
+        compare(tmp_path / "a", tmp_path / "e")
+
+
+def test_claims_are_judged_by_a_stated_rule() -> None:
+    """Within two points, within 1.96 standard errors, as worded, or by sign only."""
+
+    def agreement(experiment: int, rival: str, ours: float, objective: int, error: float) -> str:
+        point = {"regret": [1.0, 1.0], "reward": [1.0, 1.0]}
+        measure = "regret" if experiment == 1 else "reward"
+        values = [1.0, 1.0]
+        values[objective] = 1.0 + ours / 100
+        moc = point | {measure: values, "standard_error": {measure: [error / 100] * 2}}
+        study = {
+            "data": "",
+            "policies": {
+                "moc-mab": {"1": moc},
+                rival: {"1": point | {"standard_error": {measure: [0.0, 0.0]}}},
+            },
+            "best_scale": {key: {"by_regret": "1", "by_reward": "1"} for key in ("moc-mab", rival)},
+        }
+        claims = claims_of(experiment, study)
+        return str(next(c for c in claims[objective:])["agreement"])
+
+    assert agreement(2, "cp-ucb1", 9.0, 0, 0.0) == "points"
+    assert agreement(2, "cp-ucb1", 11.0, 0, 2.0) == "error"
+    assert agreement(2, "cp-ucb1", 11.0, 0, 1.0) == "sign"
+    assert agreement(2, "cp-ucb1", -8.0, 0, 9.0) == "none"
+    assert agreement(1, "cd-ucb1", 9.0, 0, 0.0) == "word"
+    assert agreement(1, "cd-ucb1", 30.0, 0, 0.0) == "sign"
+    assert agreement(1, "cd-ucb1", -90.0, 1, 0.0) == "word"
 
 
 def test_claims_at_one_scale_compare_like_with_like() -> None:

@@ -7,6 +7,9 @@ from typing import Any
 from lexbandit.bench.summary import summarize
 from lexbandit.errors import InvalidInput
 
+# What was reached, by study, policy, grid point and horizon.
+Places = dict[tuple[str, str, str, int], dict[str, Any]]
+
 
 def compare(first: Path, second: Path) -> list[dict[str, Any]]:
     """Return a row for each study, policy, grid point, measure and objective both folders have.
@@ -19,11 +22,32 @@ def compare(first: Path, second: Path) -> list[dict[str, Any]]:
         row for place in ours if place in theirs for row in _rows(place, ours[place], theirs[place])
     ]
     if not rows:
-        raise InvalidInput(f"{first} and {second} have no study, policy and scale in common.")
+        raise InvalidInput(
+            f"{first} and {second} have nothing in common: {_difference(ours, theirs)}"
+        )
     return rows
 
 
-def _by_place(summary: dict[str, Any]) -> dict[tuple[str, str, str, int], dict[str, Any]]:
+def _difference(ours: Places, theirs: Places) -> str:
+    """Return why two folders cannot be compared, and what to do."""
+    names = [{place[0] for place in side} for side in (ours, theirs)]
+    both = sorted(names[0] & names[1])
+    if not both:
+        return (
+            f"the one holds {', '.join(sorted(names[0]))}, the other {', '.join(sorted(names[1]))}."
+        )
+    name = both[0]
+    horizons = [{place[3] for place in side if place[0] == name} for side in (ours, theirs)]
+    if not horizons[0] & horizons[1]:
+        one, other = (max(found) for found in horizons)
+        return (
+            f"{name} ran for {one:,} rounds in the one and {other:,} in the other. Policies plan "
+            f"for their horizon: run one again with the other's, --horizon {min(one, other)}."
+        )
+    return f"{name} ran with other policies, or at other scales, in each."
+
+
+def _by_place(summary: dict[str, Any]) -> Places:
     studies = {f"experiment {key}": results for key, results in summary["experiments"].items()}
     studies |= summary.get("studies", {})
     return {

@@ -215,6 +215,19 @@ PAPER_NAMES = {
 }
 OBJECTIVES = ("dominant", "non-dominant")
 
+# How a claim is judged. It holds if its sign is the paper's. Beyond that, in words for people:
+AGREEMENTS = {
+    "points": "within two points",
+    "error": "within the error",
+    "word": "as worded",
+    "sign": "by sign",
+    "none": "",
+}
+# Percentages this far apart count as the same; so do those within `NOTABLE` standard errors.
+TWO_POINTS = 2.0
+# "Slightly" is at most so many per cent, "much" at least so many (a half, or more than half again).
+SLIGHTLY, MUCH = 10.0, 50.0
+
 
 @dataclass(frozen=True)
 class PaperClaim:
@@ -273,15 +286,17 @@ def claims_of(experiment: int, results: dict[str, Any]) -> list[dict[str, Any]]:
     by = "by_regret" if experiment == 1 else "by_reward"
     measure = "regret" if experiment == 1 else "reward"
     best: dict[str, list[float]] = {}
+    errors: dict[str, list[float] | None] = {}
     for policy, points in results["policies"].items():
         scale = results["best_scale"][policy][by]
         if policy in PAPER_NAMES and scale is not None:
             best[policy] = points[scale][measure]
+            errors[policy] = points[scale].get("standard_error", {}).get(measure)
     claims = []
     for comparison in PAPER_CLAIMS:
         known = MOC in best and comparison.rival in best
         if comparison.experiment == experiment and known:
-            claims.append(_verdict(comparison, best))
+            claims.append(_verdict(comparison, best, errors))
     if experiment in (2, 3) and MOC in best and len(best) > 1:
         claims.append(_unbeaten(experiment, best))
     # Data that stand in for the paper's own are named beside every number they gave.
@@ -304,21 +319,47 @@ def held_at_one_scale(experiment: int, results: dict[str, Any]) -> dict[str, str
     return held
 
 
-def _verdict(comparison: PaperClaim, best: dict[str, list[float]]) -> dict[str, Any]:
-    ours = best[MOC][comparison.objective]
-    theirs = best[comparison.rival][comparison.objective]
+def _verdict(
+    comparison: PaperClaim,
+    best: dict[str, list[float]],
+    errors: dict[str, list[float] | None],
+) -> dict[str, Any]:
+    i = comparison.objective
+    ours, theirs = best[MOC][i], best[comparison.rival][i]
     # Of a regret below 0 a percentage would mislead: it is of its size.
     percentage = 100.0 * (ours - theirs) / abs(theirs) if theirs else None
+    own, rival = errors[MOC], errors[comparison.rival]
+    error = None
+    if theirs and own is not None and rival is not None:  # of a ratio; runs count as independent
+        error = 100.0 * math.hypot(own[i], rival[i] * ours / theirs) / abs(theirs)
+    holds = bool((ours - theirs) * comparison.sign > 0)
     return {
         "experiment": comparison.experiment,
         "claim": comparison.text(),
         "paper": comparison.paper,
         "ours": percentage,
-        "holds": bool((ours - theirs) * comparison.sign > 0),
+        "error": error,
+        "holds": holds,
+        "agreement": _agreement(comparison, percentage, error) if holds else "none",
         "unit": "%",
         "moc-mab": ours,
         comparison.rival: theirs,
     }
+
+
+def _agreement(comparison: PaperClaim, ours: float | None, error: float | None) -> str:
+    """Return how far a claim whose sign is right agrees; see `AGREEMENTS`."""
+    if ours is None:
+        return "sign"
+    if comparison.word:
+        fits = abs(ours) <= SLIGHTLY if comparison.word == "slightly" else abs(ours) >= MUCH
+        return "word" if fits else "sign"
+    if comparison.paper is None:
+        return "sign"
+    distance = abs(ours - comparison.paper)
+    if distance <= TWO_POINTS:
+        return "points"
+    return "error" if error is not None and distance <= NOTABLE * error else "sign"
 
 
 def _unbeaten(experiment: int, best: dict[str, list[float]]) -> dict[str, Any]:
@@ -334,5 +375,6 @@ def _unbeaten(experiment: int, best: dict[str, list[float]]) -> dict[str, Any]:
         "paper": 0,
         "ours": len(better),
         "holds": not better,
+        "agreement": "none" if better else "sign",
         "unit": "algorithms",
     }

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lexbandit.bench.results import as_json
+from lexbandit.bench.summary import AGREEMENTS
 
 
 class Voice:
@@ -107,7 +108,7 @@ def show_claims(summary: dict[str, Any], voice: Voice) -> None:
             claim["claim"] + (f" [{claim['data']} data]" if claim["data"] else ""),
             _percentage(claim["paper"], claim["unit"]),
             _percentage(claim["ours"], claim["unit"]),
-            "holds" if claim["holds"] else "FAILS",
+            f"holds {AGREEMENTS[claim['agreement']]}" if claim["holds"] else "FAILS",
         )
         for claim in claims
     ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from lexbandit.bench.summary import AGREEMENTS
 from lexbandit.report.numbers import bytes_text, number_text, time_text
 from lexbandit.report.results import Measure, Results, StudyResults, data_text
 from lexbandit.report.style import looks_of, policy_name
@@ -18,7 +19,9 @@ def claims_table(results: Results) -> str:
         number = claim.get("experiment", "")
         where = f"{number} (synthetic)" if number in made_up else str(number)
         holds = bool(claim.get("holds"))
-        verdict = ("yes", "✓ holds") if holds else ("no", "✗ does not hold")
+        how = AGREEMENTS.get(claim.get("agreement", ""), "")
+        held = f"✓ holds{f', {how}' if how else ''}"
+        verdict = ("yes", held) if holds else ("no", "✗ does not hold")
         rows.append(
             f"<tr><td>{escape(where)}</td>"
             f"<th scope=row>{escape(str(claim.get('claim', '')))}</th>"
@@ -44,7 +47,9 @@ def _claimed(value: Any, claim: dict[str, Any]) -> str:
 def verdict_sentence(claims: list[dict[str, Any]]) -> str:
     """Return how many claims hold."""
     held = sum(bool(claim.get("holds")) for claim in claims)
-    return f"{held} of {len(claims)} claims hold, by their sign"
+    close = sum(claim.get("agreement") in ("points", "error", "word") for claim in claims)
+    more = f", {close} of them in size too" if close else ""
+    return f"{held} of {len(claims)} claims hold by their sign{more}"
 
 
 def results_table(study: StudyResults) -> str:

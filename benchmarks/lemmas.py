@@ -87,7 +87,7 @@ def study(runs: int) -> list[tuple[float, int, int, float]]:
     return found
 
 
-def main(runs: int = 200) -> None:
+def main(runs: int = 20) -> None:
     """Print the table."""
     print(f"{runs} runs of {HORIZON:,} rounds; Lemma 1 allows a share of 1/T = {1 / HORIZON:.1e}")
     print("scale  runs in which a mean left  unsure rounds of a cell, at most  Lemma 4")

@@ -29,13 +29,15 @@ class Decided(NamedTuple):
     """A decision: the id to reward it by, the arm to play and the exact probability it had.
 
     `policy_version` is the place in the log of the last thing the policy knew. The propensity is
-    NaN for a policy whose probabilities have no closed form.
+    NaN for a policy whose probabilities have no closed form. One that is not `durable` was made
+    while the service's storage was down: it is in no log, and its rewards are not learned.
     """
 
     id: str
     arm: str
     propensity: float
     policy_version: int
+    durable: bool = True
 
 
 class Rewarded(NamedTuple):
@@ -309,7 +311,13 @@ def _object(answer: Answer) -> dict[str, Any]:
 
 
 def _decided(row: Mapping[str, Any]) -> Decided:
-    return Decided(row["id"], row["arm"], _propensity(row["propensity"]), row["policy_version"])
+    return Decided(
+        row["id"],
+        row["arm"],
+        _propensity(row["propensity"]),
+        row["policy_version"],
+        row.get("durable", True),
+    )
 
 
 def _propensity(told: float | None) -> float:

@@ -9,15 +9,21 @@ from typing import Any
 from lexbandit.chooser import Chooser
 from lexbandit.chooser.definition import feature_of, objective_of
 from lexbandit.contexts import Feature
+from lexbandit.errors import unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.service.events import point_name
+
+# How decisions are answered while the storage is down: by the first arm that is allowed, or by the
+# arm that the policy most likely chooses by what is known.
+WHEN_DOWN = ("default-arm", "best-known")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """A decision point: the arguments of its `Chooser`, under a name.
 
-    `arms` are those it begins with; later ones come and go by events.
+    `arms` are those it begins with; later ones come and go by events. `when_down` says how
+    decisions are answered while the storage is down; None: they are not.
     """
 
     name: str
@@ -31,9 +37,12 @@ class Definition:
     horizon: int | None = None
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
+    when_down: str | None = None
 
     def __post_init__(self) -> None:
         point_name(self.name)
+        if self.when_down is not None and self.when_down not in WHEN_DOWN:
+            raise unknown_name("when_down", self.when_down, WHEN_DOWN)
 
     def chooser(self, arms: Sequence[str], clock: Callable[[], float]) -> Chooser:
         """Return a chooser that knows nothing yet."""
@@ -52,7 +61,7 @@ class Definition:
         )
 
     def plain(self) -> dict[str, Any]:
-        """Return the definition, arms apart, as plain values."""
+        """Return what the point learns by as plain values: all but arms and `when_down`."""
         return {
             "objectives": [asdict(objective) for objective in self.objectives],
             "context": [{"kind": feature.kind, **asdict(feature)} for feature in self.context],
@@ -67,7 +76,7 @@ class Definition:
 
     @classmethod
     def from_plain(cls, name: str, arms: Sequence[str], plain: Mapping[str, Any]) -> "Definition":
-        """Return the definition of which `plain` told."""
+        """Return the definition that `plain` returned the values of."""
         return cls(
             name=name,
             arms=arms,

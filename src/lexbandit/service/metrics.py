@@ -133,6 +133,11 @@ class Metrics(Collector):
             "Requests that this process refused with 409: they contradict what is there.",
             {name: self.refused[name] for name in points},
         )
+        yield _counter(
+            "not_durable",
+            "Decisions that this process made while the storage was down: they are in no log.",
+            {name: self._engine.not_durable[name] for name in points},
+        )
         yield from self._arms()
         yield from self._otherwise()
         yield from self._gauges()

@@ -23,6 +23,8 @@ from lexbandit.service.engine.journal import Appended, Durations, Journal
 from lexbandit.service.engine.point import Outcome, Point
 from lexbandit.service.engine.rows import (
     COLUMNS,
+    NOT_DURABLE,
+    OUR_IDS,
     SLICE,
     ColumnsReply,
     DecisionReply,
@@ -46,6 +48,8 @@ from lexbandit.service.storage import Storage, StorageFailed
 log = logging.getLogger("lexbandit.service")
 
 _TICK = 1.0
+# How often to look, in seconds, whether the storage is down, for requests that go on then.
+_WITHDRAW = 0.25
 # How often to look for events that are older than `retain`, in seconds, at most.
 _RETAIN = 3600.0
 
@@ -71,6 +75,8 @@ class Engine:
         self.replica = secrets.token_hex(4)
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
+        self.not_durable: Counter[str] = Counter()
+        """By point, how many decisions were answered while the storage was down, and not kept."""
         self.draining = False
         """The process is about to end: it is not ready, and still serves."""
         self._journal = Journal(storage, self._fold, self._fold_many, seq)
@@ -336,18 +342,71 @@ class Engine:
         if id is not None:
             return (await self.decide_many(point, [DecisionRequest(context, allowed, id)]))[0]
         state = self.point(point)  # the usual case: no id to lock, and one row
+        if self._goes_on(point):
+            return self._not_durable(state, context, allowed)
         proposal = _proposed(state, context, allowed)
         row = _row(next(self._ids), context, allowed, proposal)
-        outcomes = await self._append_decisions(state, [row], [proposal])
-        decided: DecisionReply = _answer(outcomes[0])
+        appended = self._append_decisions(state, [row], [proposal])
+        if self.definitions[point].when_down is not None and await self._withdrawn(appended):
+            return self._not_durable(state, context, allowed)
+        decided: DecisionReply = _answer((await appended)[0])
         return decided
+
+    def _goes_on(self, point: str) -> bool:
+        """Tell whether decisions of a point are answered now though the storage is down."""
+        return self.trouble is not None and self.definitions[point].when_down is not None
+
+    @property
+    def answers_when_down(self) -> bool:
+        """Whether every point answers decisions while the storage is down."""
+        return all(one.when_down is not None for one in self.definitions.values())
+
+    async def _withdrawn(self, appended: Appended) -> bool:
+        """Wait for an event, and take it back if the storage is down before it is written to."""
+        while not appended.done():
+            await asyncio.wait([appended], timeout=_WITHDRAW)
+            if self.trouble is not None and self._journal.withdraw(appended):
+                return True
+        return False
+
+    def _not_durable(
+        self, point: Point, context: dict[str, Any], allowed: list[str] | None
+    ) -> DecisionReply:
+        """Return a decision that is not written, as `when_down` says."""
+        if self.definitions[point.name].when_down == "default-arm":
+            _proposed(point, context, allowed)  # refuses what is refused at other times
+            arm = next(arm for arm in point.chooser.arms if allowed is None or arm in allowed)
+        else:
+            arm = _best_known(point, context, allowed)
+        self.not_durable[point.name] += 1
+        id = NOT_DURABLE + next(self._ids)[len(OUR_IDS) :]
+        return DecisionReply(id, arm, 1.0, point.version, durable=False)
 
     async def decide_many(self, point: str, rows: Sequence[DecisionRequest]) -> list[DecisionReply]:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
         state = self.point(point)
         one_request_an_id(rows)
+        if self._goes_on(point):
+            return await self._many_not_durable(state, rows)
         async with self._id_locks.hold({(point, row.id) for row in rows if row.id is not None}):
             return await self._decide(state, rows)
+
+    async def _many_not_durable(
+        self, point: Point, rows: Sequence[DecisionRequest]
+    ) -> list[DecisionReply]:
+        """Return decisions that are not written, but for those that an id knows again."""
+        answers: list[DecisionReply] = []
+        for n, row in enumerate(rows):
+            if n % SLICE == SLICE - 1:
+                await self._pause()
+            try:
+                before = None
+                if row.id is not None and own_id(row.id) in point.chooser:
+                    before = point.answered(row.id, fingerprint(row.context, row.allowed))
+                answers.append(before or self._not_durable(point, row.context, row.allowed))
+            except InvalidInput as error:
+                raise at_row(error, n, len(rows)) from None
+        return answers
 
     async def _pause(self) -> None:
         """Let others be answered between two slices; of several batches one goes on at a time."""
@@ -407,6 +466,16 @@ class Engine:
         count = max(lengths, default=0)
         each = COLUMNS if len(lengths) == 1 else max(count, 1)  # unequal ones: refused as a whole
         for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
+        if self._goes_on(point):
+            state.chooser.propose_many(contexts, allowed)  # refuses what cannot be taken
+            asked = [
+                DecisionRequest(
+                    {name: values[n] for name, values in contexts.items()},
+                    allowed if for_all else allowed[n],
+                )
+                for n in range(count)
+            ]
+            return _columns_of(await self._many_not_durable(state, asked))
         bodies: list[dict[str, Any]] = []
         made: list[Any] = []
         for a, b in slices(count, each) or [(0, 0)]:
@@ -454,6 +523,11 @@ class Engine:
         """Learn rewards of many decisions; if one cannot be taken, none is."""
         state = self.point(point)
         rewards = rewards_by_id(rows)
+        nowhere = {id for id in rewards if id.startswith(NOT_DURABLE)}
+        if nowhere:  # of decisions that are not in the log
+            others = await self.reward_many(point, [row for row in rows if row[0] not in nowhere])
+            found = {one.id: one for one in others}
+            return [found.get(id) or RewardReply(id, learned=False, late=False) for id, _ in rows]
         async with self._id_locks.hold((point, id) for id in rewards):
             if self.storage.shared and not all(map(state.knows, rewards)):
                 await self._journal.catch_up()  # another process may have decided just now
@@ -538,6 +612,21 @@ def _proposed(point: Point, context: Mapping[str, Any], allowed: Sequence[str] |
     if proposal.notes:  # only what is unknown can be too long
         check_context(point.definition.context, context)
     return proposal
+
+
+def _columns_of(many: Sequence[DecisionReply]) -> ColumnsReply:
+    """Return decisions that are not durable by columns."""
+    ids, arms = [one.id for one in many], [one.arm for one in many]
+    chances = [one.propensity for one in many]
+    return ColumnsReply(ids, arms, chances, many[0].policy_version, durable=False)
+
+
+def _best_known(point: Point, context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
+    """Return the arm that the policy most likely chooses; a chosen one if that is not known."""
+    chances = point.chooser.propensities(context, allowed)
+    if any(math.isnan(chance) for chance in chances.values()):
+        return _proposed(point, context, allowed).arm
+    return max(chances, key=chances.__getitem__)
 
 
 def _proposed_columns(point: Point, contexts: Mapping[str, Sequence[Any]], allowed: Any) -> Any:

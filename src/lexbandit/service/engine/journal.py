@@ -131,6 +131,14 @@ class Journal:
         self._wake.set()
         return done
 
+    def withdraw(self, appended: Appended) -> bool:
+        """Take an event back that still waits to be written; False if it is under way."""
+        for n, (_, _, done) in enumerate(self._waiting):
+            if done is appended:
+                del self._waiting[n]
+                return True
+        return False
+
     def _check_open(self) -> None:
         if self._broken:
             raise StorageFailed(str(self.trouble), final=True)

@@ -15,6 +15,8 @@ from lexbandit.errors import Contradiction, InvalidInput
 LONGEST_ID = 128
 # The service's own begin with this, and no caller's do: so neither takes the other's.
 OUR_IDS = "_"
+# Those of decisions that are not durable begin with this: no random id does.
+NOT_DURABLE = "_~"
 _ID_BYTES = 12
 # So many bytes a request's body may have, unless the service is set otherwise.
 LARGEST_BODY = 4_194_304
@@ -62,16 +64,18 @@ class DecisionRequest(Strict):
     id: Id | None = None
 
 
-class DecisionReply(Struct, frozen=True):
-    """A decision that was made; it is on disk.
+class DecisionReply(Struct, frozen=True, omit_defaults=True):
+    """A decision that was made; it is on disk, unless `durable` is false.
 
-    `policy_version` is the last event that had changed what the policy knows.
+    `policy_version` is the last event that had changed what the policy knows. A decision that is
+    not durable was made while the storage was down (`when_down`): its rewards are not learned.
     """
 
     id: str
     arm: str
     propensity: Propensity
     policy_version: int
+    durable: bool = True
 
 
 class FoundDecision(Struct):
@@ -89,17 +93,21 @@ class FoundDecision(Struct):
     late: dict[str, float]
 
 
-class ColumnsReply(Struct):
-    """Many decisions by columns, in the order asked for."""
+class ColumnsReply(Struct, omit_defaults=True):
+    """Many decisions by columns, in the order asked for; on disk, unless `durable` is false."""
 
     ids: list[str]
     arms: list[str]
     propensities: list[Propensity]
     policy_version: int
+    durable: bool = True
 
 
 class RewardReply(Struct, frozen=True):
-    """What became of a reward: it is on disk, and learned unless it came too late."""
+    """What became of a reward: it is on disk, and learned unless it came too late.
+
+    Neither learned nor late: its decision was not durable, and the reward is on no disk.
+    """
 
     id: str
     learned: bool

@@ -207,13 +207,17 @@ async def health(_engine: "Engine", _request: Request) -> s.StateReply:
 
 
 async def ready(engine: "Engine", request: Request) -> s.StateReply:
-    """Tell whether requests can be served now; why not is told to the role read only."""
+    """Tell whether requests can be served now; why not is told to the role read only.
+
+    While the storage is down, a service whose points all have `when_down` is ready, not durable.
+    """
     if engine.draining:
         raise unavailable("the service is about to end; requests are still answered.")
-    if engine.trouble is not None:
+    if engine.trouble is not None and not engine.answers_when_down:
         why = engine.trouble if request.reads else "a key with the role read is told why."
         raise unavailable(why)
-    return s.StateReply("ready", dict(engine.replay_progress) if request.reads else {})
+    status = "ready" if engine.trouble is None else "not durable"
+    return s.StateReply(status, dict(engine.replay_progress) if request.reads else {})
 
 
 encode = msgspec.json.Encoder().encode

@@ -1,6 +1,7 @@
 """Writes what a page's Python blocks print into its text blocks: python docs/tools/fill.py PAGE...
 
-After a change that alters outputs, run it and read the difference before you commit it.
+A page is Markdown, or a notebook (.ipynb), whose outputs are written. After a change that alters
+outputs, run it and read the difference before you commit it.
 """
 
 import contextlib
@@ -10,6 +11,8 @@ import re
 import sys
 import tempfile
 from pathlib import Path
+
+from notebook import executed
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -41,7 +44,8 @@ def main(pages: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for path in paths:
-            before, after = path.read_text("utf-8"), filled(path)
+            before = path.read_text("utf-8")
+            after = executed(path) if path.suffix == ".ipynb" else filled(path)
             path.write_text(after, "utf-8")
             print(path.name, "same" if before == after else "changed")
         os.chdir(paths[0].parent)

@@ -14,7 +14,10 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 # A file outside docs/, and the page it becomes.
-OUTSIDE = {"CONTRIBUTING.md": "contributing.md"}
+OUTSIDE = {
+    "CONTRIBUTING.md": "contributing.md",
+    "examples/tutorial.ipynb": "examples/tutorial.ipynb",
+}
 DECISIONS = "decisions/index.md"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 

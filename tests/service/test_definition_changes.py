@@ -1,6 +1,9 @@
 """A changed definition: at once where nothing is learned otherwise, else beside the requests."""
 
 import asyncio
+import os
+import signal
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +145,56 @@ async def test_a_replay_goes_on_where_it_stopped(home: Home) -> None:
     assert len(begun) > 2
     assert begun == sorted(set(begun))  # each time from later on
     assert await anew(home, changed) == engine.points["router"].digest()
+
+
+def _replay_until_killed(url: str, changed: Definition, begun: Path) -> None:
+    """Note where a replay begins, let it save snapshots and go further, and be killed."""
+
+    async def run() -> None:
+        engine = await Engine.start({"router": changed}, make_storage(url))
+        replay = engine.replays["router"]
+        first = replay.point.seq
+        with begun.open("a") as file:
+            file.write(f"{first}\n")
+        async with asyncio.timeout(60):
+            while replay.point.seq < first + 20:
+                await asyncio.sleep(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    asyncio.run(run())
+
+
+@pytest.mark.usefixtures("slowly")
+def test_a_replay_goes_on_where_a_kill_stopped_it(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replaying, "_SAVE", 0.0)  # a snapshot after every page
+
+    async def fill() -> None:
+        engine = await Engine.start({"router": definition()}, make_storage(home.url))
+        await traffic(engine, 60)
+        await engine.stop()
+
+    async def end(changed: Definition) -> str:
+        engine = await Engine.start({"router": changed}, make_storage(home.url))
+        await until_replayed(engine)
+        await engine.stop()
+        return engine.points["router"].digest()
+
+    asyncio.run(fill())
+    changed, begun = definition(policy="lex-linucb"), tmp_path / "begun"
+    for _ in range(3):
+        child = get_context("fork").Process(
+            target=_replay_until_killed, args=(home.url, changed, begun)
+        )
+        child.start()
+        child.join(100)
+        assert child.exitcode == -signal.SIGKILL
+    first, second, third = map(int, begun.read_text().split())
+    assert first < second - 10  # all but the last page was in a snapshot
+    assert second < third - 10
+    digest = asyncio.run(end(changed))
+    assert asyncio.run(anew(home, changed)) == digest
 
 
 @pytest.mark.usefixtures("slowly")

@@ -1,6 +1,7 @@
 """The site builds without a broken link, its pages fetch nothing, and its pictures are current."""
 
 import html
+import importlib
 import importlib.util
 import os
 import re
@@ -103,6 +104,19 @@ def test_the_readme_fits_and_says_what_its_picture_shows() -> None:
     assert found[0] in (ROOT / "docs" / "index.md").read_text("utf-8")
     drawn = (PICTURES / "gain.svg").read_text("utf-8")
     assert found[1] in html.unescape(drawn)
+
+
+def test_the_api_in_short_has_the_names_and_signatures_of_the_sources(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To refill it: python docs/tools/reference.py."""
+    pytest.importorskip("griffe", reason="the extra `docs` is not installed")
+    monkeypatch.syspath_prepend(str(TOOLS))
+    reference = importlib.import_module("reference")
+    code = re.compile(r"^(?:### |- )(`.+?`)", re.MULTILINE)
+    written = code.findall((ROOT / "docs" / "reference.md").read_text("utf-8"))
+    assert len(written) > 100
+    assert written == code.findall(reference.page()), "run: python docs/tools/reference.py"
 
 
 @pytest.mark.slow

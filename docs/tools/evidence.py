@@ -5,6 +5,7 @@ Each table stands between <!-- NAME --> and <!-- end -->, and everything else of
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,8 @@ def main(directory: str) -> None:
         text = f"<!-- {name} -->\n{table}\n<!-- end -->"
         page = pattern.sub(lambda _, text=text: text, page)  # type: ignore[misc]
     PAGE.write_text(page)
+    drawing = PAGE.parent / "pictures" / "evidence.py"
+    subprocess.run([sys.executable, str(drawing)], check=True)
 
 
 if __name__ == "__main__":

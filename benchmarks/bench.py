@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.timing import best_of
 from lexbandit import make_environment
 from lexbandit.bench.executors import Threads, cores
-from lexbandit.bench.plan import Run, plan, sized
+from lexbandit.bench.run import Run, plan, sized
 from lexbandit.bench.run import BLOCK, play
 from lexbandit.bench.study import packaged_studies, read_study
 from lexbandit.metrics import Truth

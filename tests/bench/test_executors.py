@@ -22,9 +22,8 @@ from lexbandit.bench.executors import (
     cores,
     make_executor,
 )
-from lexbandit.bench.plan import plan
 from lexbandit.bench.results import load_runs
-from lexbandit.bench.run import Played
+from lexbandit.bench.run import Played, plan
 
 SLOW = OWN.replace('"mine.py:Coins"\nchance = 0.8', '"mine.py:slow"\nseconds = 0.3').replace(
     "runs = 4", "runs = 8"

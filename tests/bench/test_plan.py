@@ -9,7 +9,7 @@ import pytest
 from bench.studies import OWN, SMALL, WORLDS, small
 from lexbandit import InvalidInput
 from lexbandit.bench import plan as planning
-from lexbandit.bench.plan import checkpoints_for, plan, seed_of, sized
+from lexbandit.bench.run import checkpoints_for, plan, seed_of, sized
 
 
 def test_seeds_derive_from_names(tmp_path: Path) -> None:

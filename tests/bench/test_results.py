@@ -13,9 +13,8 @@ import pytest
 from bench.studies import OWN, WORLDS, small
 from lexbandit import InvalidInput
 from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads, conduct
-from lexbandit.bench.plan import Run, plan, sized
 from lexbandit.bench.results import MAP_SCHEMA, SCHEMA, Folder, load_maps, load_runs
-from lexbandit.bench.run import play
+from lexbandit.bench.run import Run, plan, play, sized
 from lexbandit.bench.summary import summarize
 
 

@@ -9,8 +9,7 @@ import pytest
 from bench.studies import MINE, OWN, SMALL, WORLDS, small
 from lexbandit import InvalidInput, make_environment, make_policy
 from lexbandit.bench import run as running
-from lexbandit.bench.plan import Run, plan
-from lexbandit.bench.run import MAP_SIDE, Played, Stopped, play
+from lexbandit.bench.run import MAP_SIDE, Played, Run, Stopped, plan, play
 from lexbandit.metrics import tolerance_regret
 
 

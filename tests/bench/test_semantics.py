@@ -1,7 +1,7 @@
 """The version of what policies and environments compute is raised when that changes.
 
 A failure here means: runs in people's results folders are no longer what this code would give.
-Raise `SEMANTICS` in bench/plan.py, then record with `python -m bench.test_semantics` in the folder
+Raise `SEMANTICS` in bench/run.py, then record with `python -m bench.test_semantics` in the folder
 tests. The digests of a number that is in use are never overwritten.
 
 The decisions of policies are those of the runs in tests/golden, which says whether the code still
@@ -18,7 +18,7 @@ import pytest
 
 from golden.runs import FOLDER, recorded
 from lexbandit import make_environment
-from lexbandit.bench.plan import SEMANTICS
+from lexbandit.bench.run import SEMANTICS
 from lexbandit.environments import REGISTRY as ENVIRONMENTS
 
 FILE = Path(__file__).parent / "semantics.json"

@@ -12,7 +12,7 @@ import pytest
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
 from lexbandit.bench.executors import Threads, conduct
-from lexbandit.bench.plan import plan
+from lexbandit.bench.run import plan
 from lexbandit.bench.series import StudySeries, fitted, series_in
 from lexbandit.bench.summary import write_summary
 

@@ -11,8 +11,8 @@ from bench.studies import SMALL, small
 from lexbandit import InvalidInput
 from lexbandit.bench.comparison import compare
 from lexbandit.bench.executors import Threads, conduct
-from lexbandit.bench.plan import sized
 from lexbandit.bench.results import load_runs
+from lexbandit.bench.run import sized
 from lexbandit.bench.summary import (
     PAPER_CLAIMS,
     best_of,

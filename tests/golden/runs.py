@@ -15,8 +15,7 @@ import numpy as np
 
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench.plan import plan
-from lexbandit.bench.run import play
+from lexbandit.bench.run import plan, play
 from lexbandit.policies import REGISTRY, Policy
 from lexbandit.rounds import Rounds
 from support import make

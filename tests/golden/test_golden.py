@@ -2,7 +2,7 @@
 
 A failure means that decisions changed. If that is meant, record anew with `golden.record` and say
 so in the changelog; a change of a policy that a study may use needs a new SEMANTICS in
-bench/plan.py too. A new policy has no digests until somebody records them.
+bench/run.py too. A new policy has no digests until somebody records them.
 """
 
 from pathlib import Path

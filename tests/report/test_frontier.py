@@ -12,10 +12,10 @@ from lexbandit.bench.study import read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.report import write_report
 from lexbandit.report.charts import Figure, apart
+from lexbandit.report.page import results_table
 from lexbandit.report.results import Results, read_results
 from lexbandit.report.series import frontier_figures, frontier_table
 from lexbandit.report.style import GREY
-from lexbandit.report.tables import results_table
 
 STUDY = """\
 name = "small-{kind}"

@@ -8,18 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.report.charts import Axis, Kind, Line, limits_of, pixels, ticks
-from lexbandit.report.numbers import (
-    growth_exponent,
-    number_text,
-    percent_text,
-    ratio_text,
-    rounded,
-    spread,
-    student_factor,
-    thinned,
-    time_text,
-)
+from lexbandit.report.charts import Axis, Kind, Line, limits_of, pixels, spread, ticks
+from lexbandit.report.figures import growth_exponent, thinned
+from lexbandit.report.results import student_factor
+from lexbandit.report.style import number_text, percent_text, ratio_text, rounded, time_text
 
 
 # From any table of Student's t, two-sided 95 %.

@@ -12,7 +12,7 @@ import pytest
 
 from lexbandit.errors import InvalidInput
 from lexbandit.report import write_report
-from lexbandit.report.numbers import number_text
+from lexbandit.report.style import number_text
 from report.fabricate import CLAIMS, fabricate
 
 

@@ -10,10 +10,10 @@ import pytest
 from lexbandit.report import figures, write_report
 from lexbandit.report.charts import Figure, apart
 from lexbandit.report.figures import trade_off
+from lexbandit.report.page import against_table, results_table
 from lexbandit.report.results import Results, StudyResults, read_results
 from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.style import leading, looks_of
-from lexbandit.report.tables import against_table, results_table
 from report.fabricate import MANY, POLICIES, fabricate_series
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import Any
 
-from lexbandit.bench.plan import Run
+from lexbandit.bench.run import Run
 from lexbandit.errors import InvalidInput
 
 try:

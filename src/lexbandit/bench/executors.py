@@ -19,9 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lexbandit.bench.plan import Run, plan
 from lexbandit.bench.results import Folder
-from lexbandit.bench.run import Played, Stopped, play
+from lexbandit.bench.run import Played, Run, Stopped, plan, play
 from lexbandit.bench.study import Study
 from lexbandit.checks import whole
 from lexbandit.errors import InvalidInput, unknown_name

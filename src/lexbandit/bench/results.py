@@ -21,8 +21,7 @@ import numpy as np
 import polars as pl
 
 from lexbandit._internal.files import written_whole
-from lexbandit.bench.plan import SEMANTICS, Run
-from lexbandit.bench.run import MAP_SIDE, Curve, Played
+from lexbandit.bench.run import MAP_SIDE, SEMANTICS, Curve, Played, Run
 from lexbandit.bench.study import Study
 from lexbandit.environments import Environment
 from lexbandit.errors import InvalidInput

@@ -1,4 +1,4 @@
-"""StudySeries: studies of one results folder that are seen together, in one figure and one table.
+"""Series: studies of one results folder that are seen together, in one figure and one table.
 
 [series]
 name = "growth"        studies with the same name belong together
@@ -13,7 +13,7 @@ frontier  one situation with tolerances a study, the same policies in each: what
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -23,6 +23,7 @@ import polars as pl
 from lexbandit.checks import Floats
 from lexbandit.environments import REGISTRY as ENVIRONMENTS
 from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.metrics.regret import log_log_fit
 from lexbandit.policies import REGISTRY as POLICIES
 from lexbandit.theory import finer_cells
 
@@ -198,21 +199,6 @@ def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Nu
         return {"exponent": None, "standard_error": None, **last}
     slope, error = log_log_fit(horizons, regrets)
     return {"exponent": slope, "standard_error": error, **last}
-
-
-def log_log_fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float | None]:
-    """Return the least-squares slope of ln y against ln x, and its standard error.
-
-    All values must be positive. Two points leave no error: None.
-    """
-    a, b = [math.log(value) for value in x], [math.log(value) for value in y]
-    n, center, level = len(a), math.fsum(a) / len(a), math.fsum(b) / len(b)
-    spread = math.fsum((u - center) ** 2 for u in a)
-    slope = math.fsum((u - center) * (w - level) for u, w in zip(a, b, strict=True)) / spread
-    if n <= 2:
-        return slope, None
-    residuals = [w - level - slope * (u - center) for u, w in zip(a, b, strict=True)]
-    return slope, math.sqrt(math.fsum(r * r for r in residuals) / (n - 2) / spread)
 
 
 def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None]:

@@ -44,7 +44,8 @@ def summarize(directory: Path) -> Numbers:
             claims += claims_of(study["paper"], results)
             results["claims_at_one_scale"] = held_at_one_scale(study["paper"], results)
     summary: Numbers = {"experiments": experiments, "claims": claims, "versions": versions()}
-    series = series_in(seen, runs)
+    joined = [pair for pair in seen if pair[0].get("series")]
+    series = series_in(joined, runs) if joined else {}
     return summary | {key: part for key, part in (("studies", studies), ("series", series)) if part}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lexbandit.bench.plan import sized
+from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.cli import options
 from lexbandit.cli.output import Voice, print_json, progress_bar, show_claims, stages

@@ -11,7 +11,7 @@ import click
 from rich.progress import Progress
 
 from lexbandit.bench.executors import Conducted, conduct, make_executor
-from lexbandit.bench.plan import sized
+from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.cli import options

@@ -1,5 +1,7 @@
 """What a block of means says of every arm: worked out once, used for every policy."""
 
+import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -212,3 +214,18 @@ def _checkpoints(checkpoints: Any) -> Integers:
     if not marks or any(later <= earlier for earlier, later in pairwise(marks)):
         raise InvalidInput(f"checkpoints must increase, at least one, got {checkpoints!r}.")
     return np.array(marks, np.int64)
+
+
+def log_log_fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float | None]:
+    """Return the least-squares slope of ln y against ln x, and its standard error.
+
+    All values must be positive. Two points leave no error: None.
+    """
+    a, b = [math.log(value) for value in x], [math.log(value) for value in y]
+    n, center, level = len(a), math.fsum(a) / len(a), math.fsum(b) / len(b)
+    spread = math.fsum((u - center) ** 2 for u in a)
+    slope = math.fsum((u - center) * (w - level) for u, w in zip(a, b, strict=True)) / spread
+    if n <= 2:
+        return slope, None
+    residuals = [w - level - slope * (u - center) for u, w in zip(a, b, strict=True)]
+    return slope, math.sqrt(math.fsum(r * r for r in residuals) / (n - 2) / spread)

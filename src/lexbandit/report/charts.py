@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from lexbandit.report.numbers import rounded, spread
-from lexbandit.report.style import ARM_COLOURS, ARM_INK, HEAT, Look
+from lexbandit.report.style import ARM_COLOURS, ARM_INK, HEAT, Look, rounded
 
 Kind = Literal["linear", "log", "ordinal", "symlog"]
 Row = dict[str, Any]
@@ -755,3 +754,29 @@ def _setting_names(
         if any(row["side"] == side for row in found)
     ]
     return [leaders, *texts]
+
+
+def spread(places: Sequence[float], *, gap: float, lowest: float, highest: float) -> list[float]:
+    """Return the places moved as little as needed to stand `gap` apart within the two ends.
+
+    Neighbours that are too near form a group, and a group stands centred on its members.
+    """
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    groups: list[list[int]] = []
+    starts: list[float] = []
+    for i in order:
+        groups.append([i])
+        starts.append(min(max(places[i], lowest), highest))
+        while len(groups) > 1 and starts[-2] + gap * len(groups[-2]) > starts[-1]:
+            joining = groups.pop()
+            groups[-1] += joining
+            starts.pop()
+            members = groups[-1]
+            middle = sum(places[j] for j in members) / len(members)
+            start = middle - gap * (len(members) - 1) / 2
+            starts[-1] = max(lowest, min(start, highest - gap * (len(members) - 1)))
+    moved = [0.0] * len(places)
+    for start, members in zip(starts, groups, strict=True):
+        for offset, j in enumerate(members):
+            moved[j] = start + gap * offset
+    return moved

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.checks import Booleans, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
+from lexbandit.metrics.regret import log_log_fit
 from lexbandit.report.charts import (
     Axis,
     ChartPanel,
@@ -20,7 +21,6 @@ from lexbandit.report.charts import (
     map_panel,
     path_panel,
 )
-from lexbandit.report.numbers import growth_exponent, number_text, percent_text, thinned
 from lexbandit.report.results import (
     MeanCurve,
     Measure,
@@ -31,7 +31,16 @@ from lexbandit.report.results import (
     objective_phrase,
     objective_title,
 )
-from lexbandit.report.style import Look, leading, looks_of, many, of_the_paper, policy_name
+from lexbandit.report.style import (
+    Look,
+    leading,
+    looks_of,
+    many,
+    number_text,
+    of_the_paper,
+    percent_text,
+    policy_name,
+)
 from lexbandit.theory import MocMabTheory
 
 _MOST_POINTS = 70
@@ -549,3 +558,27 @@ def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -
             "constants are large, and at this horizon MOC-MAB at scale 1 is still exploring."
         )
     return text
+
+
+def growth_exponent(t: Integers, regret: Floats) -> float | None:
+    """Return the slope of log regret against log t over the last decade, by least squares.
+
+    None if fewer than three checkpoints there have a positive regret: a logarithm needs one.
+    """
+    used = (t >= t[-1] / 10) & (regret > 0) & np.isfinite(regret)
+    if used.sum() < 3 or not used[-1]:
+        return None
+    slope, _ = log_log_fit(t[used].tolist(), regret[used].tolist())
+    return slope
+
+
+def thinned(t: Integers, most: int, *, logarithmic: bool) -> Integers:
+    """Return the places of at most `most` checkpoints, evenly spread on the axis; the last stays.
+
+    A figure of 400 pixels shows no more, and a page of 10,000 points is slow on a phone.
+    """
+    if len(t) <= most:
+        return np.arange(len(t))
+    axis = np.log(t) if logarithmic else t.astype(np.float64)
+    wanted = np.linspace(axis[0], axis[-1], most)
+    return np.unique(np.abs(axis[:, np.newaxis] - wanted).argmin(axis=0))

@@ -1,6 +1,7 @@
 """What a results folder holds, as the report sees it: studies and their curves over runs."""
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,7 @@ import polars as pl
 from lexbandit.bench.results import load_maps, load_runs, studies_in
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
-from lexbandit.report.numbers import percent_text, ratio_text, student_factor
-from lexbandit.report.style import in_order, leading, policy_name
+from lexbandit.report.style import in_order, leading, percent_text, policy_name, ratio_text
 
 
 @dataclass(frozen=True)
@@ -390,3 +390,29 @@ def full_title(study: StudyResults) -> str:
     """Return the study's title, with a word on synthetic data where they stand for real ones."""
     said = data_text(study) is None or "synthetic" in study.title
     return study.title if said else f"{study.title} (synthetic data)"
+
+
+# Student's t at 97.5 % for 1 to 12 degrees of freedom; beyond, the expansion below has 4 digits.
+_STUDENT = (
+    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788,
+)  # fmt: skip
+_NORMAL = 1.959963984540054
+
+
+def student_factor(runs: int) -> float:
+    """Return the factor that turns a standard error over `runs` runs into a 95 % half-width.
+
+    NaN for a single run: one run has no spread to speak of.
+    """
+    freedom = runs - 1
+    if freedom < 1:
+        return math.nan
+    if freedom <= len(_STUDENT):
+        return _STUDENT[freedom - 1]
+    z = _NORMAL
+    return (
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )

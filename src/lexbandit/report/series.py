@@ -16,9 +16,8 @@ from lexbandit.report.charts import (
     line_panel,
     padded,
 )
-from lexbandit.report.numbers import number_text, student_factor
-from lexbandit.report.style import GREY, Look, in_order, looks_of, policy_name
-from lexbandit.report.tables import table
+from lexbandit.report.results import student_factor
+from lexbandit.report.style import GREY, Look, in_order, looks_of, number_text, policy_name, table
 
 Numbers = dict[str, Any]
 

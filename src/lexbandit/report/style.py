@@ -1,6 +1,10 @@
-"""How the policies and arms look: Okabe–Ito colours, and a second channel for print."""
+"""How policies, arms, numbers and tables look: Okabe–Ito colours, a second channel for print."""
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
 
 from lexbandit.bench.summary import PAPER_NAMES
 
@@ -133,3 +137,77 @@ def policy_name(policy: str) -> str:
     """Return how a policy is written in text: the paper's, and their variants, as there."""
     name, space, variant = policy.partition(" ")
     return f"{PAPER_NAMES[name]}{space}{variant}" if name in PAPER_NAMES else policy
+
+
+def rounded(value: float) -> float | None:
+    """Return `value` to five significant digits, None if it is no number: JSON has no NaN."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def ratio_text(scale: float | None) -> str:
+    """Return a scale factor as the paper writes it: 1, 1/5, 1/15; "" for a policy without one."""
+    if scale is None or not math.isfinite(scale):
+        return ""
+    fraction = Fraction(scale).limit_denominator(1000)
+    close = math.isclose(float(fraction), scale, rel_tol=1e-9)
+    return str(fraction) if close and fraction > 0 else f"{scale:g}"
+
+
+def number_text(value: float | None) -> str:
+    """Return a number for people: 123,456 from a hundred on, three significant digits below."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if abs(value) >= 100:
+        text = f"{value:,.0f}"
+    elif abs(value) >= 10:
+        text = f"{value:.1f}"
+    elif value == int(value):
+        text = f"{value:.0f}"
+    else:
+        text = f"{value:.3g}" if abs(value) < 1 else f"{value:.2f}"
+    return text.replace("-", "−")
+
+
+def percent_text(share: float) -> str:
+    """Return a share as whole per cent, without saying 100 % or 0 % of what is only near."""
+    if 0.995 <= share < 1:
+        return "over 99 %"
+    if 0 < share < 0.005:
+        return "under 1 %"
+    return f"{100 * share:.0f} %"
+
+
+def time_text(seconds: float | None) -> str:
+    """Return a time for people."""
+    if seconds is None or not math.isfinite(seconds):
+        return "–"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"
+
+
+def bytes_text(size: float | None) -> str:
+    """Return a size of memory for people."""
+    if size is None or not math.isfinite(size):
+        return "–"
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{number_text(round(size, 1))} {unit}"
+        size /= 1000
+    return f"{number_text(size)} GB"
+
+
+def table(heads: Sequence[str], rows: list[str], kind: str, numbers: Iterable[int]) -> str:
+    """Return a table; the columns of `numbers` stand right."""
+    right = set(numbers)
+    top = "".join(
+        f"<th scope=col{' class=number' if i in right else ''}>{escape(head)}</th>"
+        for i, head in enumerate(heads)
+    )
+    return (
+        f"<div class=scroll tabindex=0><table class={kind}><thead><tr>{top}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )

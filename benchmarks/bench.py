@@ -10,8 +10,7 @@ from rich.table import Table
 from benchmarks.timing import best_of
 from lexbandit import make_environment
 from lexbandit.bench.executors import Threads, cores
-from lexbandit.bench.run import Run, plan, sized
-from lexbandit.bench.run import BLOCK, play
+from lexbandit.bench.run import BLOCK, Run, plan, play, sized
 from lexbandit.bench.study import packaged_studies, read_study
 from lexbandit.metrics import Truth
 from naive import run

@@ -8,7 +8,7 @@ import pytest
 
 from bench.studies import OWN, SMALL, WORLDS, small
 from lexbandit import InvalidInput
-from lexbandit.bench import plan as planning
+from lexbandit.bench import run as planning
 from lexbandit.bench.run import checkpoints_for, plan, seed_of, sized
 
 

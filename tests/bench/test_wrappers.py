@@ -6,9 +6,8 @@ import pytest
 
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench import plan
 from lexbandit.bench.results import Folder
-from lexbandit.bench.run import play
+from lexbandit.bench.run import plan, play, sized
 from lexbandit.bench.study import Study
 from lexbandit.bench.summary import summarize
 
@@ -50,8 +49,8 @@ def test_a_study_tells_wrappers_apart(tmp_path: Path) -> None:
 
 
 def test_a_study_with_wrappers_is_played_and_summarized(tmp_path: Path) -> None:
-    study = plan.sized(small(tmp_path, WRAPPED), runs=1, horizon=300)
-    runs = plan.plan(study)
+    study = sized(small(tmp_path, WRAPPED), runs=1, horizon=300)
+    runs = plan(study)
     results = Folder(tmp_path / "results")
     for one in runs:
         results.store(play(one))

@@ -610,17 +610,7 @@ def frontier_panel(
     """
     size = _SMALL if small else _SIZE
     rows = [row | {"name": line.name} for line in lines for row in line.rows]
-    names = [line.name for line in lines]
-    colour = alt.Color(
-        "name:N",
-        legend=None,
-        scale=alt.Scale(domain=names, range=[line.look.colour for line in lines]),
-    )
-    shape = alt.Shape(
-        "name:N",
-        legend=None,
-        scale=alt.Scale(domain=names, range=[line.look.shape for line in lines]),
-    )
+    colour, shape = _channels(lines, legend=None)
     across = alt.X("x:Q", title=x.title, axis=axis_of(x, limits[0]), scale=scale_of(x, limits[0]))
     up = alt.Y("y:Q", title=y.title, axis=axis_of(y, limits[1]), scale=scale_of(y, limits[1]))
     datasets: dict[str, list[Row]] = {}
@@ -628,15 +618,8 @@ def frontier_panel(
     rule = one.mark_rule(strokeDash=[4, 4], strokeWidth=1, opacity=0.55)
     base = alt.Chart(data_of(rows, datasets))
     bars = base.mark_rule(strokeWidth=1.2 if small else 1.6, opacity=0.45)
-    layers = [
-        rule.encode(across),
-        rule.encode(up),
-        bars.transform_filter("isValid(datum.xlow)").encode(
-            alt.X("xlow:Q", title=x.title), alt.X2("xhigh"), up, colour
-        ),
-        bars.transform_filter("isValid(datum.ylow)").encode(
-            across, alt.Y("ylow:Q", title=y.title), alt.Y2("yhigh"), colour
-        ),
+    layers = [rule.encode(across), rule.encode(up), *_error_bars(bars, across, up, colour)]
+    layers += [
         base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
             across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
         ),
@@ -659,6 +642,19 @@ def frontier_panel(
     return ChartPanel(title, spec_of(chart, datasets), about, width=size[0], square=small)
 
 
+def _error_bars(bars: alt.Chart, across: alt.X, up: alt.Y, colour: alt.Color) -> list[alt.Chart]:
+    """Return the bars of both axes, for the rows that have them."""
+    x, y = across.to_dict()["title"], up.to_dict()["title"]
+    return [
+        bars.transform_filter("isValid(datum.xlow)").encode(
+            alt.X("xlow:Q", title=x), alt.X2("xhigh"), up, colour
+        ),
+        bars.transform_filter("isValid(datum.ylow)").encode(
+            across, alt.Y("ylow:Q", title=y), alt.Y2("yhigh"), colour
+        ),
+    ]
+
+
 def legend_panel(lines: Sequence[Line]) -> ChartPanel:
     """Return a panel of the same size as small ones that names every mark."""
     rows: list[Row] = [{"name": line.name, "x": 0.0, "y": float(n)} for n, line in enumerate(lines)]
@@ -671,16 +667,7 @@ def legend_panel(lines: Sequence[Line]) -> ChartPanel:
     marks = base.mark_point(filled=True, opacity=1, size=60).encode(
         across,
         up,
-        alt.Color(
-            "name:N",
-            legend=None,
-            scale=alt.Scale(domain=names, range=[line.look.colour for line in lines]),
-        ),
-        alt.Shape(
-            "name:N",
-            legend=None,
-            scale=alt.Scale(domain=names, range=[line.look.shape for line in lines]),
-        ),
+        *_channels(lines, legend=None),
     )
     texts = base.mark_text(align="left", dx=9, fontSize=11).encode(across, up, alt.Text("name:N"))
     chart = alt.layer(marks, texts, height=_SMALL[1])
@@ -696,6 +683,29 @@ def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
     return [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
 
 
+def _obstacles(
+    rows: Sequence[Row],
+    points: Sequence[tuple[float, float]],
+    from_left: Callable[[float], float],
+    from_top: Callable[[float], float],
+) -> list[Box]:
+    """Return what names may not cover: the lines at 1, the error bars and the joining lines."""
+    left, top = from_left(1.0), from_top(1.0)
+    width, height = _SIZE
+    drawn: list[Box] = [(left, 0.0, left, float(height)), (0.0, top, float(width), top)]
+    for row, (right, down) in zip(rows, points, strict=True):
+        if "xlow" in row:
+            drawn.append((from_left(row["xlow"]), down - 1, from_left(row["xhigh"]), down + 1))
+        if "ylow" in row:
+            drawn.append((right - 1, from_top(row["yhigh"]), right + 1, from_top(row["ylow"])))
+    joined = [
+        pair
+        for pair in pairwise(zip(rows, points, strict=True))
+        if pair[0][0]["name"] == pair[1][0]["name"]
+    ]
+    return drawn + [box for (_, start), (_, end) in joined for box in _along(start, end)]
+
+
 def _setting_names(
     rows: Sequence[Row],
     across: alt.X,
@@ -709,20 +719,7 @@ def _setting_names(
     from_right, to_x = pixels(limits[0], axes[0], width)
     from_top, to_y = pixels(limits[1], axes[1], height)
     points = [(width - from_right(row["x"]), from_top(row["y"])) for row in rows]
-    left, top = width - from_right(1.0), from_top(1.0)
-    drawn = [(left, 0.0, left, float(height)), (0.0, top, float(width), top)]
-    for row, (right, down) in zip(rows, points, strict=True):
-        if "xlow" in row:
-            ends = (width - from_right(row[key]) for key in ("xlow", "xhigh"))
-            drawn.append((next(ends), down - 1, next(ends), down + 1))
-        if "ylow" in row:
-            drawn.append((right - 1, from_top(row["yhigh"]), right + 1, from_top(row["ylow"])))
-    joined = [
-        pair
-        for pair in pairwise(zip(rows, points, strict=True))
-        if pair[0][0]["name"] == pair[1][0]["name"]
-    ]
-    drawn += [box for (_, start), (_, end) in joined for box in _along(start, end)]
+    drawn = _obstacles(rows, points, lambda x: width - from_right(x), from_top)
     # Rows without a text take the position of their point only.
     order = sorted(range(len(rows)), key=lambda n: not rows[n]["text"])
     positions = apart(

@@ -618,7 +618,7 @@ def frontier_panel(
     rule = one.mark_rule(strokeDash=[4, 4], strokeWidth=1, opacity=0.55)
     base = alt.Chart(data_of(rows, datasets))
     bars = base.mark_rule(strokeWidth=1.2 if small else 1.6, opacity=0.45)
-    layers = [rule.encode(across), rule.encode(up), *_error_bars(bars, across, up, colour)]
+    layers = [rule.encode(across), rule.encode(up), *_error_bars(bars, across, up, colour, (x, y))]
     layers += [
         base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
             across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
@@ -642,15 +642,16 @@ def frontier_panel(
     return ChartPanel(title, spec_of(chart, datasets), about, width=size[0], square=small)
 
 
-def _error_bars(bars: alt.Chart, across: alt.X, up: alt.Y, colour: alt.Color) -> list[alt.Chart]:
+def _error_bars(
+    bars: alt.Chart, across: alt.X, up: alt.Y, colour: alt.Color, axes: tuple[Axis, Axis]
+) -> list[alt.Chart]:
     """Return the bars of both axes, for the rows that have them."""
-    x, y = across.to_dict()["title"], up.to_dict()["title"]
     return [
         bars.transform_filter("isValid(datum.xlow)").encode(
-            alt.X("xlow:Q", title=x), alt.X2("xhigh"), up, colour
+            alt.X("xlow:Q", title=axes[0].title), alt.X2("xhigh"), up, colour
         ),
         bars.transform_filter("isValid(datum.ylow)").encode(
-            across, alt.Y("ylow:Q", title=y), alt.Y2("yhigh"), colour
+            across, alt.Y("ylow:Q", title=axes[1].title), alt.Y2("yhigh"), colour
         ),
     ]
 

@@ -125,7 +125,7 @@ def run(command: list[str], folder: Path, **more: str) -> "subprocess.CompletedP
         check=False,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
 
 

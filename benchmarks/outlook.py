@@ -15,8 +15,7 @@ from rich.table import Table
 
 from lexbandit import Rounds, make_policy
 from lexbandit.checks import Floats
-from lexbandit.chooser.first_guess import HORIZON
-from lexbandit.chooser.outlook import Traffic, project
+from lexbandit.chooser.outlook import HORIZON, RecentTraffic, project
 from lexbandit.environments import make_environment
 from lexbandit.policies import Policy
 
@@ -96,12 +95,12 @@ def run(kind: str, world: int) -> Run:
     return Run(share, float(np.mean(true)), said, needed, constant)
 
 
-def traffic_of(policy: Policy, contexts: Floats) -> Traffic:
+def traffic_of(policy: Policy, contexts: Floats) -> RecentTraffic:
     """Return what is known in these contexts, each of which has the same share."""
     allowed = np.ones(policy.arms, np.bool_)
     different, counts = np.unique(contexts, axis=0, return_counts=True)
     prospects = [policy.prospect(point, allowed) for point in different]
-    return Traffic(policy, prospects, counts / counts.sum(), 0.0)
+    return RecentTraffic(policy, prospects, counts / counts.sum(), 0.0)
 
 
 def outlooks(console: Console, worlds: int) -> None:

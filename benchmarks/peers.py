@@ -26,7 +26,7 @@ from rich.table import Table
 
 import lexbandit as lb
 from benchmarks.timing import best_of
-from lexbandit.chooser import storing
+from lexbandit.chooser import RecordingChooser
 from lexbandit.rounds import Rounds
 
 ARMS = ["llama-8b", "mistral-large", "gemini-pro"]
@@ -55,8 +55,8 @@ def rewards(n: int) -> list[list[tuple[float, float]]]:
     ]
 
 
-def chooser(policy: str | None = None, **settings: Any) -> lb.Chooser:
-    return lb.Chooser(
+def chooser(policy: str | None = None, **settings: Any) -> RecordingChooser:
+    return RecordingChooser(
         policy=policy,
         objectives=[
             lb.Objective("quality", range=(0, 1), tolerance=0.02),
@@ -239,7 +239,7 @@ def snapshots(console: Console) -> None:
         name: np.random.default_rng(0).random(100_000) for name in ("length", "hour", "load")
     }
     ours.choose_many(columns)
-    least = best_of(10, {"locked": lambda: storing.snapshot(ours), "all": ours.to_bytes})
+    least = best_of(10, {"locked": ours._snapshot, "all": ours.to_bytes})
     console.print(
         f"A snapshot with {ours.waiting:,} decisions waiting: others wait "
         f"{least['locked'] * 1e3:.0f} ms, to_bytes takes {least['all'] * 1e3:.0f} ms."

@@ -1,6 +1,7 @@
 """An objective: a metric in its own units, with a direction, a range and a tolerance."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,9 @@ _ROUNDED = 1.0 + 1e-9
 # The least length of a range, as a share of its larger end: numbers have 16 digits, and shares of
 # the range should keep five of them.
 _NARROWEST = 1e-11
+
+# The column of a log that holds the arms.
+ARM = "arm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,3 +149,30 @@ def ends(what: str, value: Any) -> tuple[float, float]:
             f"{_NARROWEST:g} times their size, and {1.0 / checks.LARGEST_REWARD:g}, got {value!r}."
         )
     return low, high
+
+
+def objectives_of(given: Any) -> tuple[Objective, ...]:
+    """Return one or more objectives of different names."""
+    listed = (given,) if isinstance(given, Objective) else tuple(checks.listed(given) or ())
+    if not listed or not all(isinstance(objective, Objective) for objective in listed):
+        raise InvalidInput(f"objectives must be one or more Objective, got {given!r}.")
+    names = [objective.name for objective in listed]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"two objectives are called {name!r}.")
+    return listed
+
+
+def refuse_shared_names(objectives: Sequence[Objective], features: Sequence[str]) -> None:
+    """Refuse names that two columns of a log would share."""
+    for objective in objectives:
+        if objective.name in features:
+            raise InvalidInput(
+                f"an objective and a context feature are both called {objective.name!r}; columns "
+                "of logs are found by these names, so give one of them another."
+            )
+    for kind, names in (("objective", [o.name for o in objectives]), ("context feature", features)):
+        if ARM in names:
+            raise InvalidInput(
+                f"no {kind} can be called {ARM!r}: that is the column of a log that holds the arms."
+            )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import RecordingChooser
 
 
 class Clock:
@@ -21,7 +22,7 @@ class Clock:
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
 
 
-def router(**settings: Any) -> lb.Chooser:
+def router(**settings: Any) -> RecordingChooser:
     """The router of the quick start."""
     given: dict[str, Any] = {
         "objectives": [
@@ -37,7 +38,7 @@ def router(**settings: Any) -> lb.Chooser:
         "seed": 0,
         **settings,
     }
-    return lb.Chooser(**given)
+    return RecordingChooser(**given)
 
 
 @pytest.fixture
@@ -46,5 +47,5 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def make() -> Callable[..., lb.Chooser]:
+def make() -> Callable[..., RecordingChooser]:
     return router

@@ -12,8 +12,9 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_wrong_definitions(make: Make, settings: dict[str, Any], words: str) -> 
 
 def test_what_is_missing_is_missing_of_a_chooser() -> None:
     with pytest.raises(TypeError, match=r"^Chooser\.__init__.* missing .*'objectives' and 'arms'"):
-        lb.Chooser()  # type: ignore[call-arg]
+        RecordingChooser()  # type: ignore[call-arg]
 
 
 def test_a_policy_object_must_fit(make: Make) -> None:
@@ -225,7 +226,7 @@ def test_a_long_value_is_not_echoed_whole(make: Make) -> None:
         lambda: make().reward(long, quality=1.0),
         lambda: make().learn({long: [1], "arm": ["small"]}),
         lambda: make().choose(CONTEXT, [long]),
-        lambda: lb.Chooser.load(long),
+        lambda: RecordingChooser.load(long),
     ]
     for call in calls:
         with pytest.raises(lb.InvalidInput) as caught:

@@ -10,8 +10,9 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 N = 40
 COLUMNS: dict[str, list[Any]] = {

@@ -11,8 +11,9 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 NO_TIMES = [
     datetime.datetime(2026, 1, 1),
@@ -70,7 +71,7 @@ def test_any_number_is_a_time(make: Make, now: Any) -> None:
     decision = chooser.choose(CONTEXT)
     since = chooser.decision(decision.id).since
     assert (type(since), since) == (float, 5.0)
-    assert lb.Chooser.from_bytes(chooser.to_bytes(), clock=lambda: now).due == 65.0
+    assert RecordingChooser.from_bytes(chooser.to_bytes(), clock=lambda: now).due == 65.0
 
 
 @pytest.mark.parametrize("wrong", ["x", math.nan, None, True, [1.0]])

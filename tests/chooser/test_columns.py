@@ -9,9 +9,10 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.frames import columns_of
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 N = 40
 LOG: dict[str, Any] = {

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 import lexbandit as lb
 from chooser.beliefs import Beliefs
 from chooser.conftest import CONTEXT, Clock
-from lexbandit.chooser.comparison import Judged, intervals
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.reward_sums import Judged, intervals
 from lexbandit.kernels import comparison as kernel
 from twins import comparison as twin
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 FEATURES = 3
 
@@ -48,15 +49,18 @@ def some_decisions(seed: int, n: int, arms: int, *, binary: bool = False) -> lis
 def summed(decisions: list[twin.Scored], arms: int, explore: float = 0.0) -> np.ndarray:
     """Return the kernel's sums of one objective; the second has no rewards."""
     sums = np.zeros((arms, 2, kernel.FIELDS + FEATURES))
+    received = np.zeros((2, kernel.RECEIVED))
     for one in decisions:
         every = all(one.allowed)
         kernel.score(
             sums,
+            received,
             np.array(one.features),
             np.array([np.nan if one.predicted is None else one.predicted, np.nan]),
             one.arm,
             np.nan if one.propensity is None else one.propensity,
             explore,
+            np.array([one.reward, np.nan]),
             np.array([one.reward, np.nan]),
             kernel.NO_MASK if every else np.array(one.allowed),
         )
@@ -110,7 +114,7 @@ def test_the_order_of_the_arms_does_not_matter(seed: int, order: list[int]) -> N
     np.testing.assert_array_equal(summed(moved, 4, 0.1), summed(decisions, 4, 0.1)[order])
 
 
-def believer(arms: int = 3, **settings: Any) -> lb.Chooser:
+def believer(arms: int = 3, **settings: Any) -> RecordingChooser:
     """A chooser whose policy knows the deviations of its means."""
     given: dict[str, Any] = {
         "objectives": [lb.Objective("quality"), lb.Objective("cost", goal="min", range=(0, 10))],
@@ -119,10 +123,10 @@ def believer(arms: int = 3, **settings: Any) -> lb.Chooser:
         "policy": Beliefs(arms=arms, noise=(0.3, 0.3), seed=5),
         **settings,
     }
-    return lb.Chooser(**given)
+    return RecordingChooser(**given)
 
 
-def serve(chooser: lb.Chooser, n: int, seed: int = 0, **settings: Any) -> None:
+def serve(chooser: RecordingChooser, n: int, seed: int = 0, **settings: Any) -> None:
     random = np.random.default_rng(seed)
     for _ in range(n):
         decision = chooser.choose({"x": int(random.integers(2))}, **settings)
@@ -220,13 +224,13 @@ def test_rewards_at_once_compare_as_one_by_one(make: Make, policy: str | None) -
             one.reward(id, values)
         many.reward_many(ids, told)
     assert many.digest() == one.digest()
-    assert many._ledger.comparison.sums.any()
+    assert many._ledger.sums.compared.any()
 
 
 def test_files_keep_the_sums() -> None:
     chooser = believer()
     serve(chooser, 40)
-    again = lb.Chooser.from_bytes(
+    again = RecordingChooser.from_bytes(
         chooser.to_bytes(), policy=Beliefs(arms=3, noise=(0.3, 0.3), seed=5)
     )
     assert again.summary() == chooser.summary()
@@ -238,9 +242,9 @@ def test_merging_adds_the_sums(make: Make) -> None:
     for chooser in (one, other):
         for k in range(30):
             chooser.reward(chooser.choose(CONTEXT), quality=(k % 7) / 7, cost=0.01)
-    both = one._ledger.comparison.sums + other._ledger.comparison.sums
+    both = one._ledger.sums.compared + other._ledger.sums.compared
     one.merge(other)
-    np.testing.assert_array_equal(one._ledger.comparison.sums, both)
+    np.testing.assert_array_equal(one._ledger.sums.compared, both)
     assert one.summary().against["small"]["quality"].decisions == 60
 
 
@@ -280,7 +284,7 @@ def test_exploring_tells(make: Make) -> None:
 @pytest.mark.parametrize("policy", [None, "lex-linucb"])
 def test_a_thousand_arms_are_summarized_at_once(policy: str | None) -> None:
     """Under 0.2 s, and others wait for less than 10 ms: processor time, the best of five."""
-    chooser = lb.Chooser(
+    chooser = RecordingChooser(
         objectives=[lb.Objective("quality", tolerance=0.02), lb.Objective("cost", goal="min")],
         arms=[f"arm {n}" for n in range(1000)],
         context=[lb.Number("x", 0, 1), lb.Number("y", 0, 1), lb.Number("z", 0, 1)],
@@ -336,13 +340,15 @@ def test_scoring_takes_little_of_a_reward(make: Make) -> None:
     chooser = make()
     chooser.reward(chooser.choose(CONTEXT), quality=0.5, cost=0.01)
     ledger = chooser._ledger
-    waiting = next(iter(ledger.room))
+    pending = next(iter(ledger.pending.values()))
     shares = np.array([0.5, 0.5])
-    expected = chooser.policy._expect_checked(waiting.point, waiting.arm)
+    expected = chooser.policy._expect_checked(pending.point, pending.arm)
+    sums = ledger.sums
+    given: tuple[Any, ...] = (pending.arm, pending.propensity, 0.0, shares, shares)
     took = []
     for _ in range(50):
         begin = time.thread_time()
         for _ in range(100):
-            ledger.comparison.score(waiting, shares, *expected)
+            kernel.score(sums.compared, sums.received, *expected, *given, kernel.NO_MASK)
         took.append((time.thread_time() - begin) / 100)
     assert statistics.median(took) < 20e-6

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import lexbandit as lb
-from lexbandit.chooser import saving
 from lexbandit.decisions import Reason
 from support import EVERY_POLICY
 from support import make as make_policy
@@ -138,26 +137,3 @@ def test_a_policy_that_learned_before_brings_its_plays() -> None:
         policy=policy,
     )
     assert count(chooser) == {"small": 0, "medium": 0, "large": 3, "huge": 0}
-
-
-def test_an_older_file_of_a_policy_that_does_not_keep_plays_of_arms(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    older = saving.pack
-    monkeypatch.setattr(
-        saving,
-        "pack",
-        lambda document, arrays: older(
-            {key: value for key, value in document.items() if key not in ("plays", "rows")}, arrays
-        ),
-    )
-    for name, known in (("moc-mab", 5), ("contextual-zooming", 0)):
-        chooser = chooser_of(name)
-        for context in contexts(5):
-            tell(chooser, chooser.choose(context))
-        caplog.clear()
-        again = lb.Chooser.from_bytes(chooser.to_bytes(), policy=make_policy(name))
-        assert sum(count(again).values()) == known
-        assert ("count from now on" in caplog.text) == (known == 0)
-        tell(again, again.choose(contexts(1)[0]))
-        assert sum(count(again).values()) == known + 1

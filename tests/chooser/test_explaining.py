@@ -1,7 +1,6 @@
 """Explanations: an object, a text, a picture."""
 
 import logging
-import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -11,16 +10,17 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import posterior_words, svg
-from lexbandit.chooser.arm_explained import Estimate
+from lexbandit._internal import svg
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.explanation import Estimate, short_probability
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 QUALITY = {"small": 0.70, "medium": 0.92, "large": 0.93}
 COST = {"small": 0.001, "medium": 0.004, "large": 0.03}
 
 
-def taught(make: Make, n: int = 900, **settings: Any) -> lb.Chooser:
+def taught(make: Make, n: int = 900, **settings: Any) -> RecordingChooser:
     """Medium is as good as large within 0.02, and much cheaper; small is worse."""
     chooser = make(**settings)
     for k in range(n):
@@ -79,7 +79,7 @@ def test_what_is_uncertain_is_said_with_its_probability(make: Make) -> None:
     assert told.confidence == pytest.approx(
         sum(arm.propensity * (arm.within or 0.0) for arm in told.arms)
     )
-    assert chooser.confidence(CONTEXT) == told.confidence
+    assert chooser.explain(CONTEXT).confidence == told.confidence
     assert f"The chosen arm is within the tolerance with probability {told.confidence:.2f}." in (
         told.reason
     )
@@ -102,7 +102,6 @@ def test_policies_without_credible_intervals_say_no_probabilities(make: Make) ->
     small, medium, large = told.arms
     assert (told.level, told.confidence) == (None, None)
     assert [arm.within for arm in told.arms] == [None] * 3
-    assert math.isnan(chooser.confidence(CONTEXT))
     assert (small.as_good, medium.as_good, large.as_good) == (False, True, True)
     assert small.why == (
         "Behind in quality: even the best end of its interval is not as good as large within 0.02."
@@ -199,7 +198,9 @@ def test_an_estimate_far_from_data_says_so(make: Make) -> None:
 
 
 def test_ten_successes_have_an_interval() -> None:
-    chooser = lb.Chooser(objectives=[lb.Objective("click"), lb.Objective("cost")], arms=["a", "b"])
+    chooser = RecordingChooser(
+        objectives=[lb.Objective("click"), lb.Objective("cost")], arms=["a", "b"]
+    )
     for _ in range(10):
         chooser.reward(chooser.choose(allowed=["a"]), click=1.0, cost=0.5)
     estimate = chooser.explain().arms[0].estimates["click"]
@@ -229,7 +230,7 @@ def test_estimates_are_printed_with_two_digits_of_their_intervals() -> None:
     [(0.0, "<0.01"), (0.004, "<0.01"), (0.5, "0.50"), (0.99, "0.99"), (1.0, ">0.99")],
 )
 def test_probabilities_are_never_said_to_be_certain(chance: float, text: str) -> None:
-    assert posterior_words.short(chance) == text
+    assert short_probability(chance) == text
 
 
 def test_one_objective_names_the_best(make: Make) -> None:

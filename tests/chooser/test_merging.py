@@ -9,13 +9,14 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 TRAFFIC = [(tokens * 37 % 8000, ("small", "medium", "large")[tokens % 3]) for tokens in range(200)]
 
 
-def teach(chooser: lb.Chooser, traffic: list[tuple[int, str]]) -> list[lb.Decision]:
+def teach(chooser: RecordingChooser, traffic: list[tuple[int, str]]) -> list[lb.Decision]:
     out = []
     for tokens, arm in traffic:
         decision = chooser.choose({**CONTEXT, "tokens": tokens}, [arm])
@@ -113,7 +114,7 @@ def test_nothing_counts_twice(make: Make, tmp_path: Path) -> None:
     one, other = make(), make()
     teach(other, TRAFFIC[:9])
     one.save(tmp_path / "it")
-    twins = [lb.Chooser.load(tmp_path / "it") for _ in range(2)]
+    twins = [RecordingChooser.load(tmp_path / "it") for _ in range(2)]
     for pair in ((one, twins[0]), (twins[0], one), (twins[0], twins[1])):
         with pytest.raises(lb.InvalidInput, match="share a past"):
             pair[0].merge(pair[1])
@@ -122,7 +123,7 @@ def test_nothing_counts_twice(make: Make, tmp_path: Path) -> None:
         one.merge(other)
     one.save(tmp_path / "both")
     with pytest.raises(lb.InvalidInput, match="share a past"):
-        lb.Chooser.load(tmp_path / "both").merge(other)
+        RecordingChooser.load(tmp_path / "both").merge(other)
     for wrong in (one, None, "chooser"):
         with pytest.raises(lb.InvalidInput, match="merge takes another Chooser"):
             one.merge(wrong)  # type: ignore[arg-type]

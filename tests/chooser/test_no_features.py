@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import RecordingChooser
 
 QUALITY, COST = {"a": 0.80, "b": 0.82, "c": 0.5}, {"a": 0.2, "b": 0.8, "c": 0.1}
 
 
-def plain(**settings: Any) -> lb.Chooser:
+def plain(**settings: Any) -> RecordingChooser:
     objectives = [lb.Objective("quality", tolerance=0.1), lb.Objective("cost", goal="min")]
-    return lb.Chooser(objectives=objectives, arms=["a", "b", "c"], context=[], **settings)
+    return RecordingChooser(objectives=objectives, arms=["a", "b", "c"], context=[], **settings)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_everything_else_works_too() -> None:
     assert chooser.learn({"arm": ["a", "a"], "quality": [1, 0]}) == 2
     assert len(chooser.propose_many(np.empty((3, 0))).arms) == 3
     assert chooser.choose_many([]).ids == []
-    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    again = RecordingChooser.from_bytes(chooser.to_bytes())
     assert again.digest() == chooser.digest()
     assert sum(again.summary().plays.values()) == 6
     with pytest.raises(lb.UnknownName, match="unknown context feature 'x'"):
@@ -49,14 +50,14 @@ def test_everything_else_works_too() -> None:
 
 
 def test_what_is_not_there_can_be_left_out() -> None:
-    chooser = lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"])
+    chooser = RecordingChooser(objectives=lb.Objective("quality"), arms=["a", "b"])
     assert chooser.contexts.names == []
     decision = chooser.choose()
     chooser.reward(decision, quality=1)
     assert chooser.choose(allowed=["b"]).arm == "b"
     assert chooser.propose().arm in ("a", "b")
     assert sum(arm.plays for arm in chooser.explain().arms) == 1
-    features = lb.Chooser(
+    features = RecordingChooser(
         objectives=lb.Objective("quality"), arms=["a", "b"], context=[lb.Number("x")]
     )
     with pytest.raises(lb.InvalidInput, match="context feature 'x' is missing"):

@@ -10,24 +10,25 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser.first_guess import HORIZON
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.outlook import HORIZON
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 MEANS = {"a": 0.80, "b": 0.79, "c": 0.70, "d": 0.60}
 COSTS = {"a": 0.9, "b": 0.5, "c": 0.3, "d": 0.1}
 
 
-def plain(tolerance: float = 0.05, **settings: Any) -> lb.Chooser:
+def plain(tolerance: float = 0.05, **settings: Any) -> RecordingChooser:
     """No context; `b` is as good as `a`, and cheaper."""
     objectives = [
         lb.Objective("quality", range=(-1, 2), tolerance=tolerance),
         lb.Objective("cost", goal="min"),
     ]
-    return lb.Chooser(objectives=objectives, arms=list(MEANS), **settings)
+    return RecordingChooser(objectives=objectives, arms=list(MEANS), **settings)
 
 
-def serve(chooser: lb.Chooser, dice: random.Random, n: int, noise: float) -> None:
+def serve(chooser: RecordingChooser, dice: random.Random, n: int, noise: float) -> None:
     for _ in range(n):
         decision = chooser.choose()
         quality = dice.gauss(MEANS[decision.arm], noise)
@@ -64,7 +65,7 @@ def test_what_is_measured_once_rewards_come() -> None:
         "tolerance of the best in quality now. By the estimates all requests have several such "
         "arms: there cost decides."
     )
-    assert told.share == pytest.approx(chooser.confidence(), abs=0.01)
+    assert told.share == pytest.approx(chooser.explain().confidence, abs=0.01)
 
 
 def test_a_projection() -> None:
@@ -106,7 +107,7 @@ def test_where_only_one_arm_is_as_good_the_last_objective_decides_nothing() -> N
 
 def test_equal_arms_without_a_tolerance() -> None:
     objectives = [lb.Objective("quality"), lb.Objective("cost", goal="min")]
-    chooser = lb.Chooser(objectives=objectives, arms=["a", "b"])
+    chooser = RecordingChooser(objectives=objectives, arms=["a", "b"])
     for _ in range(200):
         decision = chooser.choose()
         chooser.reward(decision, quality=0.5, cost=COSTS[decision.arm])
@@ -123,7 +124,7 @@ def test_the_share_is_the_confidence_in_recent_contexts(make: Make) -> None:
     share = chooser.outlook().share
     assert share is not None
     assert 0.1 < share < 0.9
-    assert share == pytest.approx(chooser.confidence(CONTEXT), abs=0.02)
+    assert share == pytest.approx(chooser.explain(CONTEXT).confidence, abs=0.02)
 
 
 @pytest.mark.compiled
@@ -148,7 +149,7 @@ def test_a_projection_has_the_right_order_of_magnitude_in_the_median() -> None:
 def test_many_arms_take_probabilities_by_draws() -> None:
     """With 40 arms they are near the exact ones."""
     objectives = [lb.Objective("quality", tolerance=0.1), lb.Objective("cost", goal="min")]
-    chooser = lb.Chooser(objectives=objectives, arms=[f"arm {k}" for k in range(40)])
+    chooser = RecordingChooser(objectives=objectives, arms=[f"arm {k}" for k in range(40)])
     dice = random.Random(0)
     for n in range(800):
         decision = chooser.choose(allowed=[f"arm {n % 40}"])
@@ -263,13 +264,13 @@ def test_asking_changes_nothing() -> None:
     serve(chooser, random.Random(0), 50, noise=0.1)
     before = chooser.digest()
     chooser.outlook()
-    chooser.confidence()
+    chooser.explain()
     assert chooser.digest() == before
 
 
 def test_one_arm_or_a_last_objective_without_rewards() -> None:
     objectives = [lb.Objective("quality", tolerance=0.05), lb.Objective("cost")]
-    alone = lb.Chooser(objectives=objectives, arms=["a"])
+    alone = RecordingChooser(objectives=objectives, arms=["a"])
     assert str(alone.outlook()) == "a is the only arm."
     chooser = plain()
     for _ in range(200):

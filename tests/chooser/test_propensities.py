@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 # The 99.99 % point of chi-square with 0 to 4 degrees of freedom; seeds are fixed.
 LIMIT = (0.0, 15.1, 18.4, 21.1, 23.5)
 N = 6000
 
 
-def check(chooser: lb.Chooser, allowed: Any) -> dict[str, float]:
+def check(chooser: RecordingChooser, allowed: Any) -> dict[str, float]:
     """Compare propensities, explanations and frequencies; returns the propensities seen."""
     told = {arm.name: arm.propensity for arm in chooser.explain(CONTEXT, allowed).arms}
     assert sum(told.values()) == pytest.approx(1.0)
@@ -33,7 +33,7 @@ def check(chooser: lb.Chooser, allowed: Any) -> dict[str, float]:
     return possible
 
 
-def taught(make: Make, **settings: Any) -> lb.Chooser:
+def taught(make: Make, **settings: Any) -> RecordingChooser:
     chooser = make(**settings)
     for n in range(120):
         decision = chooser.choose(CONTEXT, [("small", "medium", "large")[n % 3]])
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_choices(make: Make) -> None:
 CONTEXTS = [{**CONTEXT, "tokens": 8000.0 * n / 40, "task": "maths"} for n in range(40)]
 
 
-def adaptive(make: Make, **settings: Any) -> lb.Chooser:
+def adaptive(make: Make, **settings: Any) -> RecordingChooser:
     """Learned from what it chose itself; four arms, one of them retired."""
     chooser = make(arms=["small", "medium", "large", "gone"], **settings)
     for n in range(60):

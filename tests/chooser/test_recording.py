@@ -9,9 +9,10 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser import RecordingChooser
 from lexbandit.policies import REGISTRY
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -70,7 +71,7 @@ def test_choose_is_propose_and_record(make: Make, settings: dict[str, Any]) -> N
 Event = tuple[str, tuple[Any, ...]]
 
 
-def lived(chooser: lb.Chooser, clock: Clock, n: int) -> list[tuple[float, Event]]:
+def lived(chooser: RecordingChooser, clock: Clock, n: int) -> list[tuple[float, Event]]:
     """Decide, reward late and in parts; returns the log."""
     log: list[tuple[float, Event]] = []
     random = np.random.default_rng(1)
@@ -104,7 +105,7 @@ def lived(chooser: lb.Chooser, clock: Clock, n: int) -> list[tuple[float, Event]
     return log
 
 
-def fold(chooser: lb.Chooser, clock: Clock, event: tuple[float, Event]) -> None:
+def fold(chooser: RecordingChooser, clock: Clock, event: tuple[float, Event]) -> None:
     """Do what a line of the log says was done."""
     clock.now, (kind, told) = event
     if kind == "record":
@@ -161,7 +162,7 @@ def test_a_snapshot_and_the_rest_of_the_log_are_the_whole(
     again = make(**common)
     for n, event in enumerate(log):
         if n % 40 == 20:
-            again = lb.Chooser.from_bytes(again.to_bytes(), clock=clock)
+            again = RecordingChooser.from_bytes(again.to_bytes(), clock=clock)
         fold(again, clock, event)
     clock.now = end
     for chooser in (live, again):
@@ -266,7 +267,7 @@ def test_times_count_only_where_there_is_a_wait(make: Make, clock: Clock) -> Non
         assert (choosers[0].digest() == choosers[1].digest()) == equal
 
 
-WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
+WRONG: list[tuple[Callable[[RecordingChooser], object], type[Exception], str]] = [
     (lambda c: c.record("known", c.propose(CONTEXT)), lb.Contradiction, "'known' is kept already"),
     (lambda c: c.record("", c.propose(CONTEXT)), lb.InvalidInput, "must be a text, got ''"),
     (lambda c: c.record(3, c.propose(CONTEXT)), lb.InvalidInput, "must be a text, got 3"),  # type: ignore[arg-type]
@@ -359,7 +360,7 @@ WRONG: list[tuple[Callable[[lb.Chooser], object], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("call", "kind", "words"), WRONG)
 def test_wrong_records_are_refused_and_change_nothing(
-    make: Make, call: Callable[[lb.Chooser], object], kind: type[Exception], words: str
+    make: Make, call: Callable[[RecordingChooser], object], kind: type[Exception], words: str
 ) -> None:
     chooser = make()
     chooser.record("known", chooser.propose(CONTEXT))
@@ -373,37 +374,37 @@ def test_bytes_go_round(make: Make) -> None:
     chooser = make()
     for n in range(30):
         chooser.reward(chooser.choose(context(n), allowed(n)), quality=n / 30)
-    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    again = RecordingChooser.from_bytes(chooser.to_bytes())
     assert again.digest() == chooser.digest()
-    assert lb.Chooser.from_bytes(memoryview(chooser.to_bytes())).digest() == chooser.digest()
+    assert RecordingChooser.from_bytes(memoryview(chooser.to_bytes())).digest() == chooser.digest()
     assert [again.choose(context(n)).arm for n in range(9)] == [
         chooser.choose(context(n)).arm for n in range(9)
     ]
     with pytest.raises(lb.InvalidInput, match="what was given is not a saved chooser"):
-        lb.Chooser.from_bytes(b"no")
+        RecordingChooser.from_bytes(b"no")
     with pytest.raises(lb.InvalidInput, match="from_bytes takes"):
-        lb.Chooser.from_bytes("no")  # type: ignore[arg-type]
+        RecordingChooser.from_bytes("no")  # type: ignore[arg-type]
 
 
 def test_a_snapshot_does_not_move_while_it_is_packed(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lexbandit.chooser import storing
+    from lexbandit.chooser import saving
 
     chooser = make()
     ids = [chooser.choose(CONTEXT).id for _ in range(5)]
     before = chooser.digest()
-    laid_out = storing.laid_out
+    contents_of = saving.contents_of
 
-    def late(taken: storing.Snapshot) -> storing.Contents:
+    def late(taken: saving.ChooserSnapshot) -> saving.Contents:
         monkeypatch.undo()
         chooser.add_arm("new")
         for id in ids:
             chooser.reward(id, quality=1.0)
-        return laid_out(taken)
+        return contents_of(taken)
 
-    monkeypatch.setattr(storing, "laid_out", late)
-    assert lb.Chooser.from_bytes(chooser.to_bytes()).digest() == before
+    monkeypatch.setattr(saving, "contents_of", late)
+    assert RecordingChooser.from_bytes(chooser.to_bytes()).digest() == before
 
 
 def test_ids_belong_to_the_digest(make: Make) -> None:

@@ -9,11 +9,12 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT, Clock
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 
-def state_of(chooser: lb.Chooser) -> dict[str, Any]:
+def state_of(chooser: RecordingChooser) -> dict[str, Any]:
     return {k: v.tolist() for k, v in chooser.policy.state().items() if k != "random"}
 
 

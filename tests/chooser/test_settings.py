@@ -11,10 +11,10 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import saving
+from lexbandit.chooser import RecordingChooser
 from support import make as make_policy
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 SHAPE = {"arms": 3, "dimension": 6, "objectives": 2}
 
 
@@ -36,21 +36,6 @@ def test_a_policy_with_other_tolerances_than_the_objectives_is_refused(
         assert "the objectives have quality 0.02, cost 0" in str(error.value)
         assert "make the policy with tolerance=[0.02, 0]" in str(error.value)
     assert "a tolerance of quality 0, cost 0" in str(error.value)
-
-
-def test_an_older_file_with_tolerances_as_a_setting_keeps_them(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pack = saving.pack
-
-    def older(document: dict[str, Any], arrays: Any) -> bytes:
-        document["definition"]["settings"]["tolerance"] = [0.4, 0.1]
-        return pack(document, arrays)
-
-    monkeypatch.setattr(saving, "pack", older)
-    chooser = lb.Chooser.from_bytes(make().to_bytes())
-    assert [o.tolerance for o in chooser.objectives] == pytest.approx([0.4, 0.005])
-    assert chooser.policy.tolerances == pytest.approx([0.4, 0.1])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +91,7 @@ def test_other_kinds_of_numbers_are_settings_too(make: Make) -> None:
     chooser = make(caution=Decimal("0.25"), exploration=Fraction(1, 2))
     plain = make(caution=0.25, exploration=0.5)
     assert chooser.digest() == plain.digest()
-    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    again = RecordingChooser.from_bytes(chooser.to_bytes())
     assert again.policy.caution == 0.25  # type: ignore[attr-defined]
     assert make(policy="cs-ucb1", horizon=9, weights=[(Decimal("0.5"), Decimal("0.5"))]).digest()
     with pytest.raises(lb.InvalidInput, match="caution"):
@@ -145,8 +130,8 @@ def test_a_horizon_is_a_number_that_can_be_computed_with(make: Make, policy: str
 
 
 def test_every_chooser_has_a_policy_of_its_own() -> None:
-    def chooser(policy: Any) -> lb.Chooser:
-        return lb.Chooser(
+    def chooser(policy: Any) -> RecordingChooser:
+        return RecordingChooser(
             objectives=[lb.Objective("quality"), lb.Objective("cost", goal="min")],
             arms=["small", "medium", "large", "huge"],
             context=[lb.Number("load"), lb.Number("size")],
@@ -155,19 +140,19 @@ def test_every_chooser_has_a_policy_of_its_own() -> None:
 
     policy = make_policy("moc-mab")
     with pytest.raises(lb.InvalidInput, match="objective"):
-        lb.Chooser(objectives=[], arms=["a"], policy=policy)
+        RecordingChooser(objectives=[], arms=["a"], policy=policy)
     one = chooser(policy)
     for taken in (policy, one.policy):
         with pytest.raises(lb.InvalidInput, match="another chooser's already"):
             chooser(taken)
     data = one.to_bytes()
     with pytest.raises(lb.InvalidInput, match="another chooser's already"):
-        lb.Chooser.from_bytes(data, policy=policy)
+        RecordingChooser.from_bytes(data, policy=policy)
     one.reward(one.choose({"load": 0.5, "size": 0.5}), quality=0.5)
     del one
     gc.collect()
     assert chooser(policy).summary().plays  # the first is no more
-    assert lb.Chooser.from_bytes(data, policy=make_policy("moc-mab")).waiting == 0
+    assert RecordingChooser.from_bytes(data, policy=make_policy("moc-mab")).waiting == 0
 
 
 def test_two_choosers_by_name_are_apart(make: Make) -> None:

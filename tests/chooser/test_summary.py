@@ -9,17 +9,25 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
-from lexbandit.chooser import received
-from lexbandit.chooser.comparison import Difference
-from lexbandit.chooser.received import NOTHING, Received, with_many
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.reward_sums import Difference, _student, average_interval
 from lexbandit.chooser.summary import Mean, Summary, numbers
+from lexbandit.kernels import comparison as kernel
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 
 def told(value: float, low: float, high: float, **settings: Any) -> Difference:
     given: dict[str, Any] = {"level": 0.95, "decisions": 100, "tried": 50, "modelled": 0.0}
     return Difference(value, low, high, **{**given, **settings})
+
+
+def received(values: list[float]) -> list[float]:
+    """Return the kernel's sums of these rewards."""
+    sums = np.zeros((1, kernel.RECEIVED))
+    for value in values:
+        kernel.receive(sums, 0, value)
+    return [float(number) for number in sums[0]]
 
 
 def summary_of(against: dict[str, dict[str, Difference]], **settings: Any) -> Summary:
@@ -107,8 +115,8 @@ def test_ten_successes_are_not_certain(make: Make) -> None:
 @pytest.mark.parametrize(("ones", "n"), [(0, 1), (1, 1), (0, 20), (3, 20), (10, 20), (199, 200)])
 def test_rewards_of_0_and_1_have_wilsons_interval(ones: int, n: int) -> None:
     """The ends are where the share is 1.96 standard errors of that end away."""
-    got = with_many(NOTHING, np.array([1.0] * ones + [0.0] * (n - ones)))
-    ends = received.interval(got, lb.Objective("quality"))
+    got = received([1.0] * ones + [0.0] * (n - ones))
+    ends = average_interval(got, lb.Objective("quality"))
     assert ends is not None
     for end, inner in zip(ends, (0.0, 1.0), strict=True):
         if ones / n == inner:
@@ -124,10 +132,15 @@ def test_wilsons_interval_covers_rare_and_frequent_shares() -> None:
     for rate in (0.01, 0.05, 0.3, 0.9, 0.99):
         covered = 0
         for ones in random.binomial(50, rate, 2000).tolist():
-            got = Received(50.0, 0.0, float(ones), float(ones), True)
-            low, high = received.interval(got, lb.Objective("quality")) or (1.0, 0.0)
+            got = [50.0, 0.0, float(ones), float(ones), 1.0]
+            low, high = average_interval(got, lb.Objective("quality")) or (1.0, 0.0)
             covered += low <= rate <= high
         assert covered >= 0.90 * 2000
+
+
+def binary(chooser: RecordingChooser) -> list[bool]:
+    """Return of each objective whether all its rewards were 0 or 1."""
+    return [bool(flag) for flag in chooser._ledger.sums.received[:, kernel.BINARY]]
 
 
 def test_whether_all_rewards_were_0_or_1_is_kept(make: Make) -> None:
@@ -137,23 +150,23 @@ def test_whether_all_rewards_were_0_or_1_is_kept(make: Make) -> None:
         one.reward(one.choose(CONTEXT), quality=value, cost=0.01)
     ids = [many.choose(CONTEXT).id for _ in values]
     many.reward_many(ids, {"quality": values, "cost": [0.01] * 4})
-    for chooser in (one, many, lb.Chooser.from_bytes(one.to_bytes())):
-        assert [got.binary for got in chooser._ledger.received] == [True, False]
-        assert chooser._ledger.received == one._ledger.received
+    for chooser in (one, many, RecordingChooser.from_bytes(one.to_bytes())):
+        assert binary(chooser) == [True, False]
+        np.testing.assert_array_equal(chooser._ledger.sums.received, one._ledger.sums.received)
     one.merge(many)
-    assert one._ledger.received[0].binary
+    assert binary(one) == [True, False]
     one.reward(one.choose(CONTEXT), quality=0.5)
-    assert [got.binary for got in one._ledger.received] == [False, False]
+    assert binary(one) == [False, False]
     many.merge(make())
-    assert many._ledger.received[0].binary
+    assert binary(many) == [True, False]
 
 
 def test_equal_rewards_are_not_certain() -> None:
     """If other values had a chance of more than 1 − 0.025^(1/n), n equal ones were unlikely."""
     objective = lb.Objective("speed", range=(0, 10))
-    got = with_many(NOTHING, np.full(100, 2.5))
+    got = received([2.5] * 100)
     rare = 1 - 0.025 ** (1 / 100)
-    ends = received.interval(got, objective)
+    ends = average_interval(got, objective)
     assert ends == pytest.approx((2.5 - rare * 2.5, 2.5 + rare * 7.5))
 
 
@@ -172,7 +185,7 @@ def test_students_quantiles() -> None:
     """Against tables."""
     known = {1: 12.7062, 5: 2.57058, 10: 2.22814, 11: 2.20099, 20: 2.08596, 60: 2.00030}
     for freedom, quantile in known.items():
-        assert received._student(freedom) == pytest.approx(quantile, rel=1e-4)
+        assert _student(freedom) == pytest.approx(quantile, rel=1e-4)
 
 
 # The range tells little of where the rewards lie, or nothing; the last begins far from the others.
@@ -192,7 +205,7 @@ def test_large_rewards_that_differ_little_have_a_right_interval(
     if first:
         values[0] = first
     chooser, other = (
-        lb.Chooser(objectives=lb.Objective("epoch", range=range_), arms=["a", "b"])
+        RecordingChooser(objectives=lb.Objective("epoch", range=range_), arms=["a", "b"])
         for _ in range(2)
     )
     if told == "at once":
@@ -203,7 +216,7 @@ def test_large_rewards_that_differ_little_have_a_right_interval(
             one = other if told == "in two choosers" and k >= 250 else chooser
             one.reward(one.choose(), epoch=value)
             if told == "over a file" and k == 250:
-                chooser = lb.Chooser.from_bytes(chooser.to_bytes())
+                chooser = RecordingChooser.from_bytes(chooser.to_bytes())
     if told == "in two choosers":
         chooser.merge(other)
     mean = chooser.summary().received["epoch"]
@@ -240,7 +253,7 @@ def test_the_summary_after_a_warm_start_says_what_it_is_about(make: Make) -> Non
         "cost     on average nothing yet",
         "Always playing one arm instead: nothing known yet.",
     ]
-    again = lb.Chooser.from_bytes(chooser.to_bytes())
+    again = RecordingChooser.from_bytes(chooser.to_bytes())
     assert str(again.summary()) == str(summary)
     other = make()
     other.merge(chooser)

@@ -9,8 +9,9 @@ import pytest
 
 import lexbandit as lb
 from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
 
-Make = Callable[..., lb.Chooser]
+Make = Callable[..., RecordingChooser]
 
 THREADS, EACH = 8, 500
 
@@ -67,7 +68,7 @@ def test_what_many_threads_record_is_what_is_kept(make: Make) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         jobs = [pool.submit(work, thread) for thread in range(THREADS)]
         while not all(job.done() for job in jobs):
-            state = lb.Chooser.from_bytes(chooser.to_bytes())  # at any moment a whole one
+            state = RecordingChooser.from_bytes(chooser.to_bytes())  # at any moment a whole one
             assert sum(state.summary().plays.values()) <= state.summary().decisions
         for job in jobs:
             job.result(120)
@@ -101,7 +102,7 @@ def test_everything_at_once(make: Make, tmp_path: Path) -> None:
         for job in jobs:
             job.result(120)
     assert sum(chooser.summary().plays.values()) == 4 * 200 * 3
-    assert lb.Chooser.load(tmp_path / "19").arms == ("small", "medium", "large")
+    assert RecordingChooser.load(tmp_path / "19").arms == ("small", "medium", "large")
 
 
 def test_two_choosers_that_merge_each_other_do_not_wait_forever(make: Make) -> None:

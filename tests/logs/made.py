@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 import lexbandit as lb
+from lexbandit.chooser import RecordingChooser
 
 ARMS = ["small", "medium", "large"]
 OBJECTIVES = [
@@ -44,7 +45,7 @@ def log_of(source: Any, **settings: Any) -> lb.Log:
     return lb.Log(source, **given)
 
 
-def chooser(**settings: Any) -> lb.Chooser:
+def chooser(**settings: Any) -> RecordingChooser:
     """Return a chooser of the same definition."""
     given = {"objectives": OBJECTIVES, "arms": ARMS, "context": CONTEXT, **settings}
-    return lb.Chooser(**given)
+    return RecordingChooser(**given)

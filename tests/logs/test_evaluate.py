@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import evaluate as evaluating
 from lexbandit.logs.candidates import candidate_of, checked, with_tolerances
@@ -18,7 +19,7 @@ N = 1_200
 TABLE = frame(N)
 
 
-def taught(**settings: Any) -> lb.Chooser:
+def taught(**settings: Any) -> RecordingChooser:
     """A chooser that learned from another log."""
     made = chooser(**settings)
     made.learn(frame(300, seed=9).drop("id", "time"))
@@ -242,7 +243,7 @@ def test_what_is_refused(table: pl.DataFrame, candidate: Any, words: str) -> Non
 
 
 def test_a_candidate_of_another_definition_is_refused() -> None:
-    other = lb.Chooser(objectives=[lb.Objective("quality")], arms=["small", "tiny"])
+    other = RecordingChooser(objectives=[lb.Objective("quality")], arms=["small", "tiny"])
     with pytest.raises(InvalidInput, match="'tiny'"):
         lb.evaluate(log_of(TABLE), other)
     other = chooser(context=[lb.Number("length", 0, 1)])

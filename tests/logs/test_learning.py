@@ -7,13 +7,14 @@ import polars as pl
 import pytest
 
 import lexbandit as lb
+from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from logs.made import ARMS, QUALITY, SHARES, chooser, frame, log_of
 
 NO_CONTEXT: dict[str, Any] = {"context": []}
 
 
-def means(made: lb.Chooser) -> np.ndarray:
+def means(made: RecordingChooser) -> np.ndarray:
     """What each arm is expected to give in the middle of the contexts, as shares: [K, D]."""
     return np.asarray(made.policy.predict(np.full(made.policy.dimension, 0.5))[0])
 
@@ -89,7 +90,7 @@ def test_weighed_rows_are_as_those_of_a_uniform_log(weigh: str) -> None:
         "arms": ["small", "large"],
         "context": [],
     }
-    plain, weighed = lb.Chooser(**settings), lb.Chooser(**settings)
+    plain, weighed = RecordingChooser(**settings), RecordingChooser(**settings)
     log = lb.Log(table, **settings)
     plain.learn(log)
     weighed.learn(log, weigh=weigh)
@@ -106,7 +107,7 @@ def test_what_is_refused() -> None:
         made.learn(frame(10), weigh="propensity")
     with pytest.raises(InvalidInput, match="did you mean 'propensity'"):
         made.learn(log_of(frame(10), **NO_CONTEXT), weigh="propensities")
-    other = lb.Chooser(objectives=[lb.Objective("speed")], arms=ARMS)
+    other = RecordingChooser(objectives=[lb.Objective("speed")], arms=ARMS)
     with pytest.raises(InvalidInput, match="like=chooser"):
         other.learn(log_of(frame(10)))
     empty = frame(10, quality=[None] * 10, cost=[None] * 10)

@@ -2,8 +2,9 @@
 
 from lexbandit.chooser.batches import Decisions
 from lexbandit.chooser.chooser import Chooser
-from lexbandit.chooser.explaining import Explanation
-from lexbandit.chooser.proposals import Decision, PendingDecision, Proposal, Proposals
+from lexbandit.chooser.explanation import Explanation
+from lexbandit.chooser.ledger import Decision
+from lexbandit.chooser.recording import PendingDecision, Proposal, Proposals, RecordingChooser
 from lexbandit.chooser.summary import Summary
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "PendingDecision",
     "Proposal",
     "Proposals",
+    "RecordingChooser",
     "Summary",
 ]

@@ -1,5 +1,6 @@
-"""Many decisions and rewards at once, from frames and arrays."""
+"""Many contexts, rewards and rows of logs at once, from frames and arrays."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +9,9 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.arms import Arms
-from lexbandit.chooser.core import ChooserCore
 from lexbandit.chooser.frames import Columns, columns_of, length_of, plain
-from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.proposals import Proposals, propensity_of
-from lexbandit.chooser.waiting import Waiting
-from lexbandit.contexts import no_value
+from lexbandit.chooser.ledger import Ledger, Pending
+from lexbandit.contexts import Contexts, no_value
 from lexbandit.errors import (
     InvalidInput,
     UnknownDecision,
@@ -21,7 +19,16 @@ from lexbandit.errors import (
     there_are,
     unknown_name,
 )
-from lexbandit.objectives import Objective
+from lexbandit.objectives import ARM, Objective
+
+log = logging.getLogger("lexbandit")
+
+# How `lexbandit export` calls its columns; of these a chooser learns from nothing else.
+_CONTEXT, _REWARD = "context.", "reward."
+_UNREAD = {"seq", "time", "id", "policy_version", "allowed"}
+# Any log may have this column; only `lexbandit.Log` weighs rows by it.
+PROPENSITY = "propensity"
+_DELAY = "delay."
 
 
 class Decisions(NamedTuple):
@@ -35,97 +42,53 @@ class Decisions(NamedTuple):
     propensities: Floats
 
 
-def choose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Decisions:
-    """Choose for every context of a frame."""
-    arms, made = propose_many(chooser, contexts, allowed)
-    ledger, n = chooser._ledger, len(arms)
-    first = ledger.made + 1
-    ids = [chooser._id % k for k in range(first, first + n)]
-    standing = chooser._arms.standing
-    masks = (
-        [standing] * n
-        if made.masks is None
-        else [standing if mask is None else mask for mask in made.masks]
-    )
-    ledger.keep_many(ids, arms.tolist(), made.propensities.tolist(), made.points, masks, made.notes)
-    return Decisions(ids, made.arms, made.propensities)
+class Batch(NamedTuple):
+    """Contexts of a frame as a policy reads them.
+
+    points  float[n, d]
+    masks   which arms are allowed, one mask or None for each; None if there is no list at all
+    table   the same as bool[n, K]; None if all arms are allowed in all contexts
+    notes   what of the contexts was taken otherwise than given
+    """
+
+    points: Floats
+    masks: list[Booleans | None] | None
+    table: Booleans | None
+    notes: tuple[tuple[str, str, int], ...]
 
 
-def propose_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> tuple[Integers, Proposals]:
-    """Return the arms to play in every context of a frame, by number and as proposals."""
-    arms_known = chooser._arms
-    columns = columns_of(contexts, chooser.contexts.names)
-    n = length_of(columns, contexts)
-    masks = _masks(chooser, allowed, n)
-    points, notes = chooser.contexts.encode_many(columns, n)
-    table = _table(arms_known, masks, n)
-    arms, propensities = chooser.policy.select_many(points, table)
-    if chooser.explore > 0.0:
-        arms, propensities = chooser._explored_many(points, table, arms, propensities)
-    names = arms_known.names
-    return arms, Proposals([names[k] for k in arms.tolist()], propensities, points, masks, notes)
+def batch_of(
+    contexts: Contexts, arms: Arms, frame: Any, allowed: Any, *, retired: bool = False
+) -> Batch:
+    """Return the contexts of a frame, and the arms that are allowed in each.
+
+    `allowed` is one list of arms for all, or one (or None) for each. Retired arms are refused in
+    it, unless `retired` is True.
+    """
+    columns = columns_of(frame, contexts.names)
+    n = length_of(columns, frame)
+    masks = _masks(arms, allowed, n, retired)
+    points, notes = contexts.encode_many(columns, n)
+    return Batch(points, masks, _table(arms, masks, n), notes)
 
 
-def propensities_many(chooser: ChooserCore, contexts: Any, allowed: Any) -> Floats:
-    """Return the probability of every arm that is not retired, for every context of a frame."""
-    arms = chooser._arms
-    columns = columns_of(contexts, chooser.contexts.names)
-    n = length_of(columns, contexts)
-    table = _table(arms, _masks(chooser, allowed, n), n)
-    points, _ = chooser.contexts.encode_many(columns, n)
-    shares = chooser._propensities_many(points, table)
-    return np.ascontiguousarray(shares[:, arms.active])
-
-
-def proposals(
-    chooser: ChooserCore, arms: Any, propensities: Any, contexts: Any, allowed: Any
-) -> Proposals:
-    """Return decisions made elsewhere as proposals."""
-    columns = columns_of(contexts, chooser.contexts.names)
-    n = length_of(columns, contexts)
-    names, chances = checks.listed(arms), checks.listed(propensities)
-    if names is None:
-        raise InvalidInput(f"arms must be a list of names, got {arms!r}.")
-    if chances is None:
-        raise InvalidInput(f"propensities must be a list of probabilities, got {propensities!r}.")
-    if len(names) != n:
-        raise InvalidInput(f"{there_are(len(names), 'arm')} for {counted(n, 'context')}.")
-    if len(chances) != n:
-        told = counted(len(chances), "number")
-        raise InvalidInput(f"propensities has {told} for {counted(n, 'context')}.")
-    masks = _masks(chooser, allowed, n, retired=True)
-    shares = np.empty(n)
-    for row, (name, chance) in enumerate(zip(names, chances, strict=True)):
-        try:
-            arm = chooser._arms.place(name)
-            shares[row] = propensity_of(chance)
-            if masks is not None:
-                chooser._arms.chosen_from(arm, masks[row])
-        except InvalidInput as error:
-            raise type(error)(f"row {row}: {error}") from None
-    points, notes = chooser.contexts.encode_many(columns, n)
-    return Proposals(names, shares, points, masks, notes)
-
-
-def _masks(
-    chooser: ChooserCore, allowed: Any, n: int, *, retired: bool = False
-) -> list[Booleans | None] | None:
-    """Return a mask for each context: one list of arms for all, or one (or None) for each."""
+def _masks(arms: Arms, allowed: Any, n: int, retired: bool) -> list[Booleans | None] | None:
+    """Return a mask for each context; None without any list."""
     if allowed is None:
         return None
     listed = checks.listed(allowed)
     if listed is None:
         raise InvalidInput(f"allowed must be a list of arms, or one for each, got {allowed!r}.")
     if all(isinstance(arm, str) for arm in listed):
-        return [chooser._arms.mask(listed, retired=retired)] * n
+        return [arms.mask(listed, retired=retired)] * n
     if len(listed) != n:
         raise InvalidInput(
             f"allowed has {counted(len(listed), 'list')} for {counted(n, 'context')}."
         )
     masks = []
-    for row, arms in enumerate(listed):
+    for row, names in enumerate(listed):
         try:
-            masks.append(chooser._arms.mask(arms, retired=retired))
+            masks.append(arms.mask(names, retired=retired))
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
     return masks
@@ -134,26 +97,25 @@ def _masks(
 def _table(arms: Arms, masks: Sequence[Booleans | None] | None, n: int) -> Booleans | None:
     """Return masks as the policy reads them, bool[n, K]; None for all arms in all contexts."""
     if masks is None:
-        return None if arms.standing is None else np.tile(arms.standing, (n, 1))
+        return None if arms.usual is None else np.tile(arms.usual, (n, 1))
     rows = [arms.active if mask is None else mask for mask in masks]
     return np.array(rows, np.bool_).reshape(n, len(arms))
 
 
-def reward_many(chooser: ChooserCore, ids: Decisions | Iterable[str], rewards: Any) -> None:
-    """Tell the rewards of many decisions; all are checked before the first is learned."""
+def reward_many(ledger: Ledger, ids: Decisions | Iterable[str], rewards: Any) -> None:
+    """Learn the rewards of many decisions; all are checked before the first is learned."""
     listed = ids_of(ids)
-    ledger = chooser._ledger
     columns = columns_of(rewards, list(ledger.index))
     for name in columns:
         if name not in ledger.index:
             raise unknown_name("objective", name, ledger.index)
     if length_of(columns) != len(listed):
-        told = there_are(length_of(columns), "reward")
-        raise InvalidInput(f"{told} for {counted(len(listed), 'decision')}.")
+        rows = there_are(length_of(columns), "reward")
+        raise InvalidInput(f"{rows} for {counted(len(listed), 'decision')}.")
     values = values_of(ledger.objectives, columns, len(listed))
-    waiting = _waiting_rows(ledger, listed)
-    _forget_known(ledger, waiting, values)
-    _tell_all(ledger, waiting, values)
+    decisions = _find_all(ledger, listed)
+    _remove_known(ledger, decisions, values)
+    ledger.reward_rows(decisions, values)
 
 
 def ids_of(ids: Any) -> list[Any]:
@@ -166,84 +128,43 @@ def ids_of(ids: Any) -> list[Any]:
     return [getattr(one, "id", one) for one in listed]
 
 
-def _waiting_rows(ledger: Ledger, ids: Sequence[Any]) -> list[Waiting]:
+def _find_all(ledger: Ledger, ids: Sequence[Any]) -> list[Pending]:
     ledger.tick()
-    waiting = []
+    decisions = []
     for row, id in enumerate(ids):
         if not isinstance(id, str):
             raise InvalidInput(f"row {row}: the id of a decision is a text, got {id!r}.")
         try:
-            waiting.append(ledger.room.get(id))
+            decisions.append(ledger.find(id))
         except UnknownDecision as error:
             raise UnknownDecision(f"row {row}: {error}") from None
-    return waiting
+    return decisions
 
 
-def _forget_known(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
-    """Make NaN what was told before; a contradiction is refused. A decision may come twice."""
+def _remove_known(ledger: Ledger, decisions: Sequence[Pending], values: Floats) -> None:
+    """Replace rewards that came before by NaN; a contradiction is refused.
+
+    A decision may occur in several rows.
+    """
     earlier: dict[str, dict[int, float]] = {}
-    twice = len({one.id for one in waiting}) < len(waiting)
-    for row, one in enumerate(waiting):
+    twice = len({one.id for one in decisions}) < len(decisions)
+    for row, one in enumerate(decisions):
         if one.rewards is ledger.no_rewards and not twice:
             continue
         before = earlier.setdefault(one.id, {})
-        told = {
+        given = {
             o.name: value
             for o, value in zip(ledger.objectives, values[row].tolist(), strict=True)
             if not no_value(value)
         }
         try:
-            fresh = {i: value for i, value, _ in ledger.fresh(one, told, before)}
+            new = {i: value for i, value, _ in ledger.new_rewards(one, given, before)}
         except InvalidInput as error:
             raise type(error)(f"row {row}: {error}") from None
-        before.update(fresh)
+        before.update(new)
         for i in range(len(ledger.objectives)):
-            if i not in fresh:
+            if i not in new:
                 values[row, i] = np.nan
-
-
-def _tell_all(ledger: Ledger, waiting: Sequence[Waiting], values: Floats) -> None:
-    """Let the policy learn what is new, in order; plays it does not know of in one go.
-
-    The order is that of single rewards, so the outcome is the same bit for bit.
-    """
-    shares = np.empty_like(values)
-    for i, objective in enumerate(ledger.objectives):
-        shares[:, i] = objective.shares(values[:, i])
-    together: list[int] = []
-    inside: set[str] = set()
-    for row in np.flatnonzero(~np.isnan(values).all(axis=1)).tolist():
-        one = waiting[row]
-        if ledger.in_parts and not one.learned and one.id not in inside:
-            together.append(row)
-            inside.add(one.id)
-            continue
-        _tell_together(ledger, waiting, values, shares, together)
-        together, inside = [], set()
-        told = zip(values[row].tolist(), shares[row].tolist(), strict=True)
-        ledger.tell(one, [(i, v, share) for i, (v, share) in enumerate(told) if not no_value(v)])
-    _tell_together(ledger, waiting, values, shares, together)
-
-
-def _tell_together(
-    ledger: Ledger,
-    waiting: Sequence[Waiting],
-    values: Floats,
-    shares: Floats,
-    rows: Sequence[int],
-) -> None:
-    """Let the policy learn of plays that it was not told of.
-
-    Each is compared by what the policy knew before it, so they are learned one after the other.
-    """
-    if not rows:
-        return
-    policy, comparison = ledger.policy, ledger.comparison
-    for row in rows:
-        one, told = waiting[row], shares[row]
-        expected = policy._learn_checked(one.point, one.arm, told, one.mask, False)
-        comparison.score(one, told, *expected)
-    ledger.note_many([waiting[row] for row in rows], values[rows])
 
 
 def values_of(objectives: Sequence[Objective], columns: Columns, n: int) -> Floats:
@@ -279,3 +200,82 @@ def _numbers(name: str, column: Any) -> Floats:
                     f"row {row}: {name} must be a finite number, got {value!r}{how}."
                 )
     return numbers
+
+
+def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
+    """Learn from a log: nothing is learned if anything in it is wrong. Returns the rows learned."""
+    contexts = ledger.contexts
+    features, objectives = contexts.names, list(ledger.index)
+    columns = _named(columns_of(frame, [*features, ARM, *objectives]), features, objectives)
+    if ARM not in columns:
+        raise InvalidInput(
+            f"a log needs a column {ARM!r}; it has {', '.join(columns) or 'none at all'}."
+        )
+    names = plain(columns.pop(ARM))
+    values = values_of(ledger.objectives, columns, len(names))
+    rewarded = ~np.isnan(values).all(axis=1)
+    if len(names) and not rewarded.any():
+        raise InvalidInput(f"the log holds no reward of any objective ({', '.join(objectives)}).")
+    numbers = _numbers_of(arms, names)
+    given = {name: columns[name] for name in features if name in columns}
+    absent = _absent(contexts, given)
+    points, notes = contexts.encode_many(given, len(names))
+    shares = [o.shares(values[:, i]) for i, o in enumerate(ledger.objectives)]
+    ledger.policy.update_many(
+        points[rewarded], numbers[rewarded], np.column_stack(shares)[rewarded]
+    )
+    ledger.add_rows_of_log(np.bincount(numbers[rewarded], minlength=len(arms)))
+    contexts.count(notes)
+    for i in range(len(ledger.objectives)):
+        ledger.warn_outside(i, values[:, i])
+    if absent:
+        log.warning(
+            "the log has no column %s: all its rows are learned as if the value were missing.",
+            " and none ".join(map(repr, absent)),
+        )
+    return int(rewarded.sum())
+
+
+def _numbers_of(arms: Arms, names: Sequence[Any]) -> Integers:
+    """Return the numbers of arms; one that is not known is refused with its row."""
+    numbers = np.empty(len(names), np.int64)
+    for row, name in enumerate(names):
+        try:
+            numbers[row] = arms.number(name)
+        except InvalidInput as error:
+            raise type(error)(f"row {row}: {error}") from None
+    return numbers
+
+
+def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str]) -> Columns:
+    """Return the columns under the names of features and objectives; unknown ones are refused."""
+    known = {*features, ARM, *objectives}
+    if PROPENSITY not in known:
+        columns = {name: columns[name] for name in columns if name != PROPENSITY}
+    exported = {_CONTEXT + name: name for name in features}
+    exported |= {_REWARD + name: name for name in objectives}
+    if exported.keys().isdisjoint(columns.keys() - known):
+        names = {name: name for name in known}
+    else:
+        names = {**exported, ARM: ARM}
+        columns = {name: columns[name] for name in columns if not _is_unread(name)}
+    for name in columns:
+        if name not in names:
+            raise unknown_name("column of a log:", name, names)
+    return {names[name]: column for name, column in columns.items()}
+
+
+def _is_unread(name: str) -> bool:
+    return name in _UNREAD or name.startswith(_DELAY)
+
+
+def _absent(contexts: Contexts, given: Columns) -> list[str]:
+    """Return the features that a log has no column of, where they may be missing."""
+    absent = [feature for feature in contexts.features if feature.name not in given]
+    for feature in absent:
+        if feature.missing == "refuse":
+            raise InvalidInput(
+                f"the log has no column {feature.name!r}, a context feature; add it, or declare "
+                'the feature with missing="middle".'
+            )
+    return [feature.name for feature in absent]

@@ -1,23 +1,36 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
-import math
+import secrets
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
-from lexbandit.checks import Floats
-from lexbandit.chooser import batches, learning, merging, proposals, saving, storing
-from lexbandit.chooser.batches import Decisions
-from lexbandit.chooser.core import ChooserCore
-from lexbandit.chooser.doors import id_of, nothing_told, told_of
-from lexbandit.chooser.explaining import Explanation, explained
-from lexbandit.chooser.first_guess import Outlook
-from lexbandit.chooser.outlook import outlook
-from lexbandit.chooser.proposals import Decision, Proposal, Proposals
-from lexbandit.chooser.summary import Summary, summarized, taken_of
-from lexbandit.errors import InvalidInput
+import numpy as np
+
+from lexbandit import checks
+from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.chooser import batches, saving
+from lexbandit.chooser.arms import Arms, prior_of
+from lexbandit.chooser.batches import Batch, Decisions, batch_of
+from lexbandit.chooser.explanation import Explanation
+from lexbandit.chooser.ledger import Decision, Ledger, id_of, no_reward, rewards_by_name
+from lexbandit.chooser.outlook import Outlook, outlook, warn_if_far
+from lexbandit.chooser.policy import DEFAULT, no_settings, policy_for, settings_of
+from lexbandit.chooser.reasons import explain
+from lexbandit.chooser.summary import Summary, copy_for_summary, summarize
+from lexbandit.contexts import Feature, Notes
+from lexbandit.errors import InvalidInput, counted
+from lexbandit.kernels.random import now_and_then, now_and_then_many, seeded
+from lexbandit.objectives import Objective, named, objectives_of, refuse_shared_names
 from lexbandit.policies import Policy
+
+# Separates the chooser's own random draws from those of its policy.
+_OWN_DRAWS = 0x5EED
 
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
@@ -25,8 +38,11 @@ _tuple = tuple.__new__
 # The context of a chooser without features.
 _NONE: Mapping[str, Any] = {}
 
+# What must be equal in choosers that merge: seeds, waiting times and `explore` may differ.
+_MEANING = ("objectives", "arms", "context", "policy", "settings", "horizon")
 
-class Chooser(ChooserCore):
+
+class Chooser:
     """Chooses among named arms by objectives in order of priority, and learns from rewards.
 
     objectives   one `Objective` or several, the most important first
@@ -47,6 +63,84 @@ class Chooser(ChooserCore):
     A chooser may be used from many threads: every method takes its lock.
     """
 
+    def __init__(
+        self,
+        *,
+        objectives: Objective | Sequence[Objective],
+        arms: Iterable[str],
+        context: Sequence[Feature] = (),
+        policy: str | Policy | None = None,
+        explore: float = 0.0,
+        wait: float | None = None,
+        keep: int = 100_000,
+        horizon: int | None = None,
+        seed: int = 0,
+        clock: Callable[[], float] = time.time,
+        **settings: Any,
+    ) -> None:
+        self.objectives = objectives_of(objectives)
+        self._arms = Arms(arms)
+        self._explore = checks.at_least_zero("explore", explore)
+        if self._explore > 1.0:
+            raise InvalidInput(f"explore must be a share of at most 1, got {explore!r}.")
+        if not callable(clock):
+            raise InvalidInput(f"clock must be a function of no arguments, got {clock!r}.")
+        by_name = DEFAULT if policy is None else policy
+        self._policy_name = None if isinstance(by_name, Policy) else by_name
+        if self._policy_name is None:
+            no_settings(settings, _OWN)
+            self._settings: dict[str, Any] = {}
+        else:
+            self._settings = settings_of(self._policy_name, settings, _OWN)
+        self._horizon = horizon
+        self._seed = checks.whole("seed", seed, least=0)
+        if isinstance(policy, Policy) and id(policy) in _USED:
+            raise InvalidInput(
+                f"{policy!r} is another chooser's already: each needs a policy of its own, or one "
+                "would learn the other's rewards. Make a second one."
+            )
+        self.policy, self.contexts = policy_for(
+            policy,
+            objectives=self.objectives,
+            arms=len(self._arms),
+            context=context,
+            horizon=horizon,
+            seed=self._seed,
+            settings=self._settings,
+        )
+        refuse_shared_names(self.objectives, self.contexts.names)
+        self._ledger = Ledger(
+            objectives=self.objectives,
+            policy=self.policy,
+            contexts=self.contexts,
+            keep=checks.whole("keep", keep, least=1),
+            wait=None if wait is None else checks.positive("wait", wait),
+            clock=clock,
+            explore=self._explore,
+        )
+        self._lock = threading.RLock()
+        self._save_lock = threading.Lock()
+        self._random = seeded(self._seed ^ _OWN_DRAWS)
+        self._past: set[str] = set()  # whose decisions it learned from: none may count twice
+        self._new_ids()
+        _USED[id(self.policy)] = self
+        warn_if_far(self.objectives, len(self._arms), self.contexts, self.policy)
+
+    def _new_ids(self) -> None:
+        """Give decisions to come a new prefix, which no other chooser has."""
+        prefix = secrets.token_hex(4)
+        self._id = f"{prefix}-%x"  # of the decision of a number
+        self._past.add(prefix)
+
+    def __repr__(self) -> str:
+        order = ", then ".join(objective.name for objective in self.objectives)
+        return (
+            f"<Chooser by {self.policy.name}: {order}; {counted(len(self.arms), 'arm')}, "
+            f"decisions: {self._ledger.made:,}>"
+        )
+
+    # Choose and learn.
+
     def choose(
         self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
     ) -> Decision:
@@ -57,48 +151,10 @@ class Chooser(ChooserCore):
             arm, propensity, point, mask, notes = self._decide(context, allowed)
             ledger = self._ledger
             id = self._id % (ledger.made + 1)
-            ledger.keep(id, arm, propensity, point, mask, notes)
+            ledger.add(id, arm, propensity, point, mask, notes)
             return _tuple(Decision, (id, self._arms.names[arm], propensity))
         finally:
             lock.release()
-
-    def propose(
-        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> Proposal:
-        """Return what `choose` would, and keep nothing: only random state moves.
-
-        `record` keeps it, under an id of yours, once you want it to count.
-        """
-        with self._lock:
-            arm, propensity, point, mask, notes = self._decide(context, allowed)
-            given = None if allowed is None else mask
-            return Proposal(self._arms.names[arm], float(propensity), point, given, notes)
-
-    def proposal(
-        self,
-        arm: str,
-        propensity: float,
-        context: Mapping[str, Any],
-        allowed: Iterable[str] | None = None,
-    ) -> Proposal:
-        """Return a decision that was made elsewhere, such as one of a log, to `record` it here.
-
-        The arm, and those allowed, may have been retired since.
-        """
-        with self._lock:
-            place = self._arms.place(arm)
-            mask = self._arms.mask(allowed, retired=True)
-            self._arms.chosen_from(place, mask)
-            point, notes = self.contexts.encode(context)
-            return Proposal(arm, proposals.propensity_of(propensity), point, mask, notes)
-
-    def record(self, id: str, proposal: Proposal) -> None:
-        """Keep a decision under an id of yours, for its rewards; its time is the clock's.
-
-        An id that is kept already is a `Contradiction`.
-        """
-        with self._lock:
-            proposals.record(self._arms, self._ledger, id, proposal)
 
     def reward(
         self,
@@ -107,160 +163,26 @@ class Chooser(ChooserCore):
         /,
         **named_values: float,
     ) -> None:
-        """Tell rewards of a decision, all or some of them, now or later, in any order.
+        """Learn rewards of a decision, all or some of them, now or later, in any order.
 
-        The same reward told twice is one reward; another value for it is a `Contradiction`.
+        The same reward given twice is one reward; another value for it is a `Contradiction`.
         """
-        told = named_values if values is None else told_of(values, named_values)
-        if not told:
-            raise nothing_told(self.objectives)
+        rewards = named_values if values is None else rewards_by_name(values, named_values)
+        if not rewards:
+            raise no_reward(self.objectives)
         id = decision.id if decision.__class__ is Decision else decision
         lock = self._lock
         lock.acquire()
         try:
             ledger = self._ledger
-            room = ledger.room
-            if room.wait is not None:
+            if ledger.wait is not None:
                 ledger.tick()
-            waiting = room.held.get(id) if id.__class__ is str else None
-            if waiting is None:
-                waiting = room.get(id_of(decision))
-            ledger.tell(waiting, ledger.fresh(waiting, told))
+            pending = ledger.pending.get(id) if id.__class__ is str else None
+            if pending is None:
+                pending = ledger.find(id_of(decision))
+            ledger.reward(pending, rewards)
         finally:
             lock.release()
-
-    def propensities(
-        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> dict[str, float]:
-        """Return the exact probability of every arm to be chosen in `context` now, by name.
-
-        All of `chooser.arms` are there, in that order; one that is not allowed has 0. What
-        `explore` adds is counted. NaN where the policy knows no closed form of its probabilities.
-        """
-        with self._lock:
-            arms = self._arms
-            mask = arms.standing if allowed is None else arms.mask(allowed)
-            shares = self._propensities(self.contexts.encode(context)[0], mask).tolist()
-            return {name: shares[arms.places[name]] for name in self.arms}
-
-    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
-        """Return the exact probabilities of many contexts as float[n, K].
-
-        A row for each context, a column for each of `chooser.arms`, in that order. `contexts` and
-        `allowed` are those of `choose_many`.
-        """
-        with self._lock:
-            return batches.propensities_many(self, contexts, allowed)
-
-    def explain(
-        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> Explanation:
-        """Say what is known of every arm in `context`, and why one would be chosen."""
-        with self._lock:
-            arms = self._arms
-            mask = arms.standing if allowed is None else arms.mask(allowed)
-            told = self.policy.explain(self.contexts.encode(context)[0], mask)
-            return explained(
-                told, arms.names, self._ledger.plays, arms.active, self.objectives, self.explore
-            )
-
-    def confidence(
-        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
-    ) -> float:
-        """Return how sure it is that the arm it would choose now is within the tolerances.
-
-        That is the probability, by what is known, that the arm is within the tolerance of the best
-        in every objective before the last, or in the only one. NaN for a policy that knows none.
-        """
-        confidence = self.explain(context, allowed).confidence
-        return math.nan if confidence is None else confidence
-
-    def outlook(self, share: float = 0.9) -> Outlook:
-        """Say which share of requests gets an arm within the tolerances, and when most of them do.
-
-        This is measured in recent contexts, and projected to when it is `share` of the requests, as
-        an order of magnitude. Before any reward came it is a first guess. It says too where several
-        arms are within the tolerances, so that the last objective decides. Others wait for one
-        context at a time.
-        """
-        return outlook(self, share)
-
-    def summary(self) -> Summary:
-        """Say what was earned so far, and what always playing each arm would have given instead.
-
-        Others wait only while the sums are copied.
-        """
-        with self._lock:
-            taken = taken_of(self)
-        return summarized(taken)
-
-    def save(self, path: str | Path) -> None:
-        """Write the chooser to a file; one that is there is replaced whole or not at all."""
-        place = saving.place_of(path)
-        with self._save_lock:  # the one who asked last writes last
-            saving.write(place, self.to_bytes())
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        policy: Policy | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> "Chooser":
-        """Read a chooser from a file; `policy` only if it was made with a policy object."""
-        place = saving.place_of(path)
-        return storing.load(cls, str(place), saving.read(place), policy, clock)
-
-    def to_bytes(self) -> bytes:
-        """Return what `save` writes, to be kept elsewhere, such as in a database.
-
-        Others wait only while a snapshot is taken, not while it is packed.
-        """
-        return self.packer()()
-
-    def packer(self) -> Callable[[], bytes]:
-        """Take a snapshot and return a function that packs it, for another thread to call."""
-        with self._lock:
-            taken = storing.snapshot(self)
-        return lambda: saving.pack(*storing.laid_out(taken))
-
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes | bytearray | memoryview,
-        *,
-        policy: Policy | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> "Chooser":
-        """Return a chooser from what `to_bytes` returned, or from the contents of a file."""
-        if not isinstance(data, bytes | bytearray | memoryview):
-            raise InvalidInput(f"from_bytes takes what to_bytes returned, got {data!r}.")
-        return storing.load(cls, "what was given", bytes(data), policy, clock)
-
-    def digest(self) -> str:
-        """Return a hash of what was learned from decisions and rewards, as hex.
-
-        Choosers of one definition that recorded the same decisions under the same ids and were told
-        the same rewards, in the same order, have the same digest, whoever proposed the decisions.
-        `choose` gives random ids, so choosers that chose for themselves differ. With a `wait`, the
-        times must be the same too. Random states and the seed do not count; but a policy that draws
-        while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
-        """
-        with self._lock:
-            taken = storing.snapshot(self)
-        return storing.digest(storing.laid_out(taken))
-
-    def merge(self, other: "Chooser") -> None:
-        """Add what another chooser of the same definition learned on other traffic.
-
-        Which arms are retired stays as it is here.
-        """
-        if not isinstance(other, Chooser) or other is self:
-            raise InvalidInput(f"merge takes another Chooser, got {other!r}.")
-        first, second = sorted((self, other), key=id)
-        with first._lock, second._lock:
-            merging.merge(self, other)
 
     def choose_many(self, contexts: Any, allowed: Any = None) -> Decisions:
         """Return the arms to play in many contexts, a frame or columns by feature.
@@ -268,42 +190,31 @@ class Chooser(ChooserCore):
         `allowed` is one list of arms for all, or one for each. All are chosen by what is known now.
         """
         with self._lock:
-            return batches.choose_many(self, contexts, allowed)
-
-    def propose_many(self, contexts: Any, allowed: Any = None) -> Proposals:
-        """Return what `choose_many` would, and keep nothing: only random state moves."""
-        with self._lock:
-            return batches.propose_many(self, contexts, allowed)[1]
-
-    def proposals(
-        self, arms: Iterable[str], propensities: Any, contexts: Any, allowed: Any = None
-    ) -> Proposals:
-        """Return many decisions that were made elsewhere, to `record_many` them here."""
-        with self._lock:
-            return batches.proposals(self, arms, propensities, contexts, allowed)
-
-    def record_many(self, ids: Sequence[str], proposed: Proposals) -> None:
-        """Keep many decisions under ids of yours; nothing is kept if anything is wrong.
-
-        The outcome is that of `record` for one after the other.
-        """
-        with self._lock:
-            proposals.record_many(self._arms, self._ledger, ids, proposed)
+            batch = batch_of(self.contexts, self._arms, contexts, allowed)
+            arms, propensities = self._decide_many(batch)
+            ledger, names, usual = self._ledger, self._arms.names, self._arms.usual
+            first, n = ledger.made + 1, len(arms)
+            ids = [self._id % k for k in range(first, first + n)]
+            masks = [usual if mask is None else mask for mask in batch.masks or [None] * n]
+            numbers = arms.tolist()
+            ledger.add_many(ids, numbers, propensities.tolist(), batch.points, masks, batch.notes)
+            return Decisions(ids, [names[k] for k in numbers], propensities)
 
     def reward_many(self, ids: Decisions | Iterable[str], rewards: Any) -> None:
-        """Tell rewards of many decisions, a frame or columns by objective; NaN or None is none.
+        """Learn rewards of many decisions, a frame or columns by objective; NaN or None is none.
 
         `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned. The
         outcome is that of `reward` for one after the other.
         """
         with self._lock:
-            batches.reward_many(self, ids, rewards)
+            batches.reward_many(self._ledger, ids, rewards)
 
     def learn(self, frame: Any, **how: Any) -> int:
         """Learn from logged data: columns of features, `arm`, and objectives, or a `Log`.
 
         A warm start from what another policy did; a table that `lexbandit export` wrote is taken
-        too. NaN or None is "not observed". Returns how many rows were learned: those with a reward.
+        too. NaN or None is "not observed". A column `propensity` is not read. Returns how many rows
+        were learned: those with a reward.
 
         A `Log` is read in batches, so it may be larger than memory. For it there are two more
         arguments. `weigh="propensity"` learns each row about 1/(k·propensity) times, with k the
@@ -320,4 +231,303 @@ class Chooser(ChooserCore):
                 "...)."
             )
         with self._lock:
-            return learning.learn(self, frame)
+            return batches.learn(self._arms, self._ledger, frame)
+
+    # Ask.
+
+    def propensities(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> dict[str, float]:
+        """Return the exact probability of every arm to be chosen in `context` now, by name.
+
+        All of `chooser.arms` are there, in that order; one that is not allowed has 0. What
+        `explore` adds is counted. NaN where the policy knows no closed form of its probabilities.
+        """
+        with self._lock:
+            arms = self._arms
+            mask = arms.usual if allowed is None else arms.mask(allowed)
+            shares = self._propensities(self.contexts.encode(context)[0], mask).tolist()
+            return {name: shares[arms.numbers[name]] for name in self.arms}
+
+    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
+        """Return the exact probabilities of many contexts as float[n, K].
+
+        A row for each context, a column for each of `chooser.arms`, in that order. `contexts` and
+        `allowed` are those of `choose_many`.
+        """
+        with self._lock:
+            batch = batch_of(self.contexts, self._arms, contexts, allowed)
+            shares = self._propensities_many(batch.points, batch.table)
+            return np.ascontiguousarray(shares[:, self._arms.active])
+
+    def explain(
+        self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
+    ) -> Explanation:
+        """Say what is known of every arm in `context`, and why one would be chosen."""
+        with self._lock:
+            arms = self._arms
+            mask = arms.usual if allowed is None else arms.mask(allowed)
+            explanation = self.policy.explain(self.contexts.encode(context)[0], mask)
+            plays = list(self._ledger.plays)
+            names, active = list(arms.names), arms.active
+            return explain(explanation, names, plays, active, self.objectives, self._explore)
+
+    def outlook(self, share: float = 0.9) -> Outlook:
+        """Say which share of requests gets an arm within the tolerances, and when most of them do.
+
+        This is measured in recent contexts, and projected to when it is `share` of the requests, as
+        an order of magnitude. Before any reward came it is a first guess. It says too where several
+        arms are within the tolerances, so that the last objective decides. Others wait for one
+        context at a time.
+        """
+        return outlook(self._lock, self._arms, self._ledger, self._explore, share)
+
+    def summary(self) -> Summary:
+        """Say what was earned so far, and what always playing each arm would have given instead.
+
+        Others wait only while the sums are copied.
+        """
+        with self._lock:
+            source = copy_for_summary(self._arms, self._ledger, self._explore)
+        return summarize(source)
+
+    # Change.
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms that can be chosen."""
+        with self._lock:
+            arms = self._arms
+            return tuple(arm for arm, on in zip(arms.names, arms.active, strict=True) if on)
+
+    def add_arm(
+        self, arm: str, *, prior: Mapping[str, float] | None = None, weight: int | None = None
+    ) -> None:
+        """Add an arm that nothing is known of, or take a retired one back with all it learned.
+
+        With a `prior`, such as prior={"quality": 0.9, "cost": 0.01}, weight=20, a new arm starts as
+        if so many rewards of these averages had come, spread evenly over all contexts.
+        """
+        with self._lock:
+            named("arm", arm)
+            known = prior_of(arm, prior, weight, self.objectives)
+            arms = self._arms
+            if arm in arms.numbers:
+                if arms.active[arms.numbers[arm]]:
+                    raise InvalidInput(f"there is an arm {arm!r} already.")
+                if known is not None:
+                    raise InvalidInput(
+                        f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
+                    )
+                arms.set_active(arms.numbers[arm], True)
+                return
+            if known is None:
+                self.policy.add_arm()
+            else:
+                self.policy.add_arm(known)
+            self._ledger.add_arm(arms.active)
+            arms.add(arm)
+
+    def retire_arm(self, arm: str) -> None:
+        """Stop choosing an arm. Rewards of its earlier decisions are still taken."""
+        with self._lock:
+            arms = self._arms
+            number = arms.number(arm)
+            if not arms.active[number]:
+                raise InvalidInput(f"arm {arm!r} is retired already.")
+            if arms.active.sum() == 1:
+                raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
+            arms.set_active(number, False)
+
+    def set_tolerances(self, tolerances: Sequence[float]) -> None:
+        """Give the objectives other tolerances; choices to come go by them.
+
+        Nothing that was learned depends on them.
+        """
+        with self._lock:
+            pairs = zip(self.objectives, tolerances, strict=True)
+            self.objectives = tuple(replace(one, tolerance=value) for one, value in pairs)
+            self._ledger.objectives = self.objectives
+            shares = self.policy.read_tolerances
+            if shares is not None:
+                shares[:] = [one.tolerance / one.span for one in self.objectives]
+
+    def merge(self, other: "Chooser") -> None:
+        """Add what another chooser of the same definition learned on other traffic.
+
+        Its waiting decisions are added too. Which arms are retired stays as it is here.
+        """
+        if not isinstance(other, Chooser) or other is self:
+            raise InvalidInput(f"merge takes another Chooser, got {other!r}.")
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:
+            mine, theirs = self._definition(), other._definition()
+            for key in _MEANING:
+                if mine[key] != theirs[key]:
+                    raise InvalidInput(
+                        f"choosers of different definitions cannot be merged: {key} is "
+                        f"{theirs[key]!r} there and {mine[key]!r} here."
+                    )
+            if self._past & other._past:
+                raise InvalidInput(
+                    "these choosers share a past (one was loaded from a file of the other, both "
+                    "from one file, or they were merged before), so what they learned in common "
+                    "would count twice."
+                )
+            self.policy.merge(other.policy.state())
+            self._past |= other._past
+            self._ledger.merge(other._ledger)
+
+    # Save.
+
+    def save(self, path: str | Path) -> None:
+        """Write the chooser to a file; one that is there is replaced whole or not at all."""
+        place = saving.path_of(path)
+        with self._save_lock:  # the one who asked last writes last
+            saving.write(place, self.to_bytes())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        policy: Policy | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Read a chooser from a file; `policy` only if it was made with a policy object."""
+        place = saving.path_of(path)
+        return cls._load(str(place), saving.read(place), policy, clock)
+
+    def to_bytes(self) -> bytes:
+        """Return what `save` writes, to be stored elsewhere, such as in a database.
+
+        Others wait only while a snapshot is taken, not while it is packed.
+        """
+        return saving.pack(*saving.contents_of(self._snapshot()))
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        policy: Policy | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """Return a chooser from what `to_bytes` returned, or from the contents of a file."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidInput(f"from_bytes takes what to_bytes returned, got {data!r}.")
+        return cls._load("what was given", bytes(data), policy, clock)
+
+    @classmethod
+    def _load(
+        cls, where: str, data: bytes, policy: Policy | None, clock: Callable[[], float]
+    ) -> Self:
+        """Return a chooser from the bytes of a file; `where` they are from is for messages.
+
+        Its decisions to come get ids of their own: those made after the file was saved may have
+        been lost, and their late rewards must not be taken for others'.
+        """
+        document, arrays = saving.unpack(where, data)
+        with saving.refusing_damage(where):
+            chooser = cls(clock=clock, **saving.arguments_of(document["definition"], policy))
+            try:
+                chooser._past |= {str(past) for past in document["past"]}
+                chooser._random = saving.array_of(arrays, "random", "u", (2,))
+                saving.restore(document, arrays, chooser._arms, chooser._ledger)
+            except BaseException:
+                _USED.pop(id(chooser.policy), None)  # so that the policy can be given again
+                raise
+        return chooser
+
+    def _definition(self) -> dict[str, Any]:
+        """Return what the chooser was made with, as plain numbers, texts and lists."""
+        definition: dict[str, Any] = saving.plain_values(
+            {
+                "objectives": [asdict(objective) for objective in self.objectives],
+                "arms": list(self._arms.names),
+                "context": [{"kind": f.kind, **asdict(f)} for f in self.contexts.features],
+                "policy": self._policy_name,
+                "settings": self._settings,
+                "horizon": self._horizon,
+                "seed": self._seed,
+                "explore": self._explore,
+                "wait": self._ledger.wait,
+                "keep": self._ledger.keep,
+            }
+        )
+        return definition
+
+    def _snapshot(self) -> saving.ChooserSnapshot:
+        with self._lock:
+            return saving.snapshot(
+                self._definition(), self._arms, self._ledger, self._past, self._random
+            )
+
+    # How an arm is chosen. Callers hold the lock.
+
+    def _decide(
+        self, context: Mapping[str, Any], allowed: Iterable[str] | None
+    ) -> tuple[int, float, Floats, Booleans | None, Notes]:
+        """Return the arm, its probability, the point, the arms it was chosen from, and notes."""
+        mask = self._arms.usual if allowed is None else self._arms.mask(allowed)
+        point, notes = self.contexts.encode(context)
+        arm, propensity = self.policy._select_checked(point, mask)
+        if self._explore > 0.0:
+            arm, propensity = self._explored(point, mask, arm, propensity)
+        return arm, propensity, point, mask, notes
+
+    def _explored(
+        self, point: Floats, mask: Booleans | None, arm: int, propensity: float
+    ) -> tuple[int, float]:
+        """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
+        explore = self._explore
+        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
+        drawn = now_and_then(self._random, explore, len(allowed))
+        if drawn >= 0:
+            arm = int(allowed[drawn])
+            propensity = float(self.policy._propensities_checked(point, mask)[arm])
+        return arm, (1.0 - explore) * propensity + explore / len(allowed)
+
+    def _decide_many(self, batch: Batch) -> tuple[Integers, Floats]:
+        """Return arms by number and their probabilities."""
+        points, masks = batch.points, batch.table
+        arms, propensities = self.policy.select_many(points, masks)
+        explore = self._explore
+        if explore == 0.0:
+            return arms, propensities
+        # As `_explored`, row after row: the same draws in the same order.
+        counts = np.full(len(points), len(self._arms)) if masks is None else masks.sum(axis=1)
+        arms, propensities = arms.copy(), propensities.copy()
+        drawn = np.empty(len(points), np.int64)
+        now_and_then_many(self._random, explore, counts, drawn)
+        for row in np.flatnonzero(drawn >= 0):
+            mask = None if masks is None else masks[row]
+            arm = drawn[row] if mask is None else np.flatnonzero(mask)[drawn[row]]
+            arms[row] = arm
+            propensities[row] = self.policy._propensities_checked(points[row], mask)[arm]
+        return arms, (1.0 - explore) * propensities + explore / counts
+
+    def _propensities(self, point: Floats, mask: Booleans | None) -> Floats:
+        """Return the exact probability of every arm, retired ones too; NaN where none is known."""
+        shares = self.policy._propensities_checked(point, mask)
+        allowed = self._arms.active if mask is None else mask
+        if self._explore > 0.0:
+            shares = (1.0 - self._explore) * shares + self._explore / allowed.sum()
+        return np.where(allowed, shares, 0.0)
+
+    def _propensities_many(self, points: Floats, masks: Booleans | None) -> Floats:
+        """As `_propensities`, for points[n, d] and masks[n, K]; None allows all active arms."""
+        if masks is None and self._arms.usual is not None:
+            masks = np.tile(self._arms.usual, (len(points), 1))
+        shares = self.policy.propensities_many(points, masks)
+        if self._explore > 0.0:
+            counts = len(self._arms) if masks is None else masks.sum(axis=1, keepdims=True)
+            shares = (1.0 - self._explore) * shares + self._explore / counts
+        return shares if masks is None else np.where(masks, shares, 0.0)
+
+
+# The arguments of a chooser but for settings of its policy.
+_OWN = tuple(signature(Chooser).parameters)[:-1]
+
+# The choosers by the id of their policy, which each of them keeps alive.
+_USED: "WeakValueDictionary[int, Chooser]" = WeakValueDictionary()

@@ -1,42 +1,73 @@
-"""What decisions and rewards lead to: the kept decisions, the sums, and what the policy learns.
+"""Decisions that wait for their rewards, and what rewards lead to: sums, and what is learned.
 
-All that is here follows from `keep`, `tell` and the clock, in their order. So the same decisions
-and rewards, folded again at the same times, lead to the same state bit for bit.
+All that is here follows from decisions, rewards and the clock, in their order. So the same
+decisions and rewards, taken again at the same times, lead to the same state bit for bit.
 """
 
 import logging
 import math
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.chooser.comparison import Comparison
-from lexbandit.chooser.received import NOTHING, Received, with_many
-from lexbandit.chooser.waiting import Waiting, WaitingRoom
+from lexbandit.chooser.reward_sums import RewardSums
 from lexbandit.contexts import Contexts, Notes
-from lexbandit.errors import Contradiction, counted, unknown_name
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, counted, unknown_name
+from lexbandit.kernels.comparison import NO_MASK, score
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
 log = logging.getLogger("lexbandit")
 
-# So many of the last contexts are kept, for questions about present traffic.
+# So many of the last contexts are stored, for questions about present traffic.
 RECENT = 256
 _NO_EARLIER: Mapping[int, float] = {}
-_BINARY = (0.0, 1.0)
-# Makes a named tuple in half the time.
-_tuple = tuple.__new__
 
-# What is told of a decision for the first time: objective, value and its share of the range.
-Fresh = list[tuple[int, float, float]]
+# Mixtures and sums of probabilities may exceed 1 by rounding.
+_CERTAIN = 1.0 + 1e-9
+
+# Rewards of a decision that came for the first time: objective, value and its share of the range.
+NewRewards = list[tuple[int, float, float]]
+
+
+class Decision(NamedTuple):
+    """A decision: the arm to play, the exact probability it had, and the id to reward it by."""
+
+    id: str
+    arm: str
+    propensity: float
+
+
+@dataclass(slots=True)
+class Pending:
+    """A decision, and the rewards that came so far, in the objectives' own units (None: none yet).
+
+    `arm` is its number. `learned`: the policy learned from the play. `mask`, `point` and `rewards`
+    are replaced, never changed in place, so a snapshot needs no copies.
+    """
+
+    id: str
+    arm: int
+    point: Floats
+    mask: Booleans | None
+    propensity: float
+    since: float
+    rewards: tuple[float | None, ...]
+    learned: bool = False
 
 
 class Ledger:
-    """Keeps decisions for their rewards, and lets the policy learn what is told of them."""
+    """Stores decisions by id until their rewards come, and lets the policy learn these.
+
+    At most `keep` decisions are stored, the newest; one leaves after `wait` seconds, if any. A
+    decision stays when its rewards are complete, so that a repeated reward is recognised. `expired`
+    and `dropped` count those that left for want of time and of room, complete or not.
+    """
 
     def __init__(
         self,
@@ -44,30 +75,33 @@ class Ledger:
         objectives: Sequence[Objective],
         policy: Policy,
         contexts: Contexts,
-        room: WaitingRoom,
+        keep: int,
+        wait: float | None,
         clock: Callable[[], float],
         explore: float,
     ) -> None:
         self.objectives = objectives
         self.policy = policy
         self.contexts = contexts
-        self.room = room
+        self.keep = keep
+        self.wait = wait
         self.clock = clock
-        self.now()  # one that does not tell seconds is refused here
+        self.now()  # one that does not return seconds is refused here
         self.index = {objective.name: i for i, objective in enumerate(objectives)}
+        self.pending: OrderedDict[str, Pending] = OrderedDict()
         self.made = 0
+        self.expired = 0
+        self.dropped = 0
         self.defaulted = 0
         # how many decisions of each arm the policy learned from, and rows of logs
         self.plays = policy.plays_by_arm or [0] * policy.arms
         self.rows = 0
         self.outside = dict.fromkeys(self.index, 0)
-        # the rewards of each objective, as they were learned
-        self.received = [NOTHING] * len(objectives)
-        self.comparison = Comparison(policy, explore)
+        self.sums = RewardSums(policy, explore)
         self.recent: deque[tuple[Floats, Booleans | None]] = deque(maxlen=RECENT)
         self.no_rewards: tuple[float | None, ...] = (None,) * len(objectives)
         self.in_parts = policy.learns_in_parts
-        self._defaults = any(objective.default is not None for objective in objectives)
+        self._has_defaults = any(objective.default is not None for objective in objectives)
         self._lines = {
             o.name: (i, *o.range, o.span, o.goal == "max") for i, o in enumerate(objectives)
         }
@@ -80,7 +114,9 @@ class Ledger:
             return now
         return checks.seconds("the time that clock() returns", now)
 
-    def keep(
+    # Decisions.
+
+    def add(
         self,
         id: str,
         arm: int,
@@ -89,21 +125,22 @@ class Ledger:
         mask: Booleans | None,
         notes: Notes,
     ) -> None:
-        """Keep a checked decision for its rewards."""
-        now, room = self.now(), self.room
-        if room.wait is not None:
+        """Store a checked decision until its rewards come."""
+        now = self.now()
+        pending = self.pending
+        if self.wait is not None:
             self.expire(now)
-        if id in room.held:
-            raise room.refuse(id)
-        if len(room.held) >= room.room:
-            self.make_room()
-        room.held[id] = Waiting(id, arm, point, mask, propensity, now, self.no_rewards)
+        if id in pending:
+            raise _stored_already(id)
+        if len(pending) >= self.keep:
+            self.drop_oldest()
+        pending[id] = Pending(id, arm, point, mask, propensity, now, self.no_rewards)
         self.made += 1
         self.recent.append((point, mask))
         if notes:
             self.contexts.count(notes)
 
-    def keep_many(
+    def add_many(
         self,
         ids: Sequence[str],
         arms: Sequence[int],
@@ -112,199 +149,336 @@ class Ledger:
         masks: Sequence[Booleans | None],
         notes: Notes,
     ) -> None:
-        """Keep many checked decisions, whose ids differ: as `keep`, one after the other."""
-        now, room = self.now(), self.room
-        if room.wait is not None:
+        """Store many checked decisions, whose ids differ: as `add`, one after the other."""
+        now, pending, nothing = self.now(), self.pending, self.no_rewards
+        if self.wait is not None:
             self.expire(now)
-        held, nothing = room.held, self.no_rewards
-        if not held.keys().isdisjoint(ids):
-            raise room.refuse(next(id for id in ids if id in held))
-        full = room.room - len(held)
+        if not pending.keys().isdisjoint(ids):
+            raise _stored_already(next(id for id in ids if id in pending))
+        free = self.keep - len(pending)
         rows = list(points)
         for n, (id, arm, propensity, point, mask) in enumerate(
             zip(ids, arms, propensities, rows, masks, strict=True)
         ):
-            if n >= full:
-                self.make_room()
-            held[id] = Waiting(id, arm, point, mask, propensity, now, nothing)
+            if n >= free:
+                self.drop_oldest()
+            pending[id] = Pending(id, arm, point, mask, propensity, now, nothing)
         self.made += len(ids)
         self.recent.extend(zip(rows[-RECENT:], masks[-RECENT:], strict=True))
         self.contexts.count(notes)
 
-    def make_room(self) -> None:
-        """Let the oldest decision go; say so the first time."""
-        room = self.room
-        self._leave(room.drop())
-        if room.dropped == 1:
-            log.warning(
-                "%s kept for rewards, as many as there is room for (keep=%d): the oldest leave "
-                "from now on, and their rewards will be refused.",
-                counted(room.room, "decision"),
-                room.room,
-            )
+    def find(self, id: str) -> Pending:
+        """Return a stored decision; an unknown one is an error."""
+        try:
+            return self.pending[id]
+        except KeyError:
+            raise UnknownDecision(
+                f"no decision {id!r} waits for rewards: the id is wrong, or the decision is older "
+                f"than the {self.keep:,} that are kept"
+                + ("." if self.wait is None else f" or than {self.wait:g} seconds.")
+            ) from None
+
+    @property
+    def due(self) -> float | None:
+        """When the oldest decision's time is over; None if none waits for a time."""
+        if self.wait is None or not self.pending:
+            return None
+        return next(iter(self.pending.values())).since + self.wait
+
+    def overdue(self, now: float) -> Iterator[Pending]:
+        """Yield the decisions whose time is over at `now`, the oldest first; they stay."""
+        wait = self.wait
+        if wait is None:
+            return
+        for pending in self.pending.values():
+            if pending.since + wait > now:
+                return
+            yield pending
 
     def tick(self) -> None:
-        """Let decisions go whose time is over now."""
-        if self.room.wait is not None:
+        """Let decisions leave whose time is over now."""
+        if self.wait is not None:
             self.expire(self.now())
 
     def expire(self, now: float) -> None:
-        """Let decisions go whose time is over; what is missing takes its default, if it has one."""
-        for waiting in self.room.leave(now):
-            if self._defaults:
-                told = {
+        """Let decisions leave whose time is over; missing rewards take their defaults, if any."""
+        while self.wait is not None and self.pending:
+            oldest = next(iter(self.pending.values()))
+            if oldest.since + self.wait > now:
+                return
+            self.pending.popitem(last=False)
+            self.expired += 1
+            if self._has_defaults:
+                defaults = {
                     objective.name: objective.default
-                    for objective, value in zip(self.objectives, waiting.rewards, strict=True)
+                    for objective, value in zip(self.objectives, oldest.rewards, strict=True)
                     if value is None and objective.default is not None
                 }
-                self.defaulted += len(told)
-                self.tell(waiting, self.fresh(waiting, told))
-            self._leave(waiting)
+                self.defaulted += len(defaults)
+                self.reward(oldest, defaults)
+            self._leave(oldest)
 
-    def fresh(
-        self, waiting: Waiting, told: Mapping[str, Any], earlier: Mapping[int, float] = _NO_EARLIER
-    ) -> Fresh:
-        """Return what is told for the first time, as (objective, value, share).
+    def forget(self, pending: Pending) -> None:
+        """Let a decision leave before its time."""
+        del self.pending[pending.id]
+        self._leave(pending)
+
+    def drop_oldest(self) -> None:
+        """Let the oldest decision leave for want of room; log a warning the first time."""
+        _, oldest = self.pending.popitem(last=False)
+        self.dropped += 1
+        self._leave(oldest)
+        if self.dropped == 1:
+            log.warning(
+                "%s kept for rewards, as many as there is room for (keep=%d): the oldest leave "
+                "from now on, and their rewards will be refused.",
+                counted(self.keep, "decision"),
+                self.keep,
+            )
+
+    def _leave(self, pending: Pending) -> None:
+        """Learn what was held back of a decision that leaves."""
+        if not pending.learned and pending.rewards != self.no_rewards:
+            self._learn_at_once(pending)
+
+    # Rewards.
+
+    def reward(self, pending: Pending, rewards: Mapping[str, Any]) -> None:
+        """Check rewards by name, and let the policy learn those that are new."""
+        if pending.rewards is self.no_rewards and self.in_parts:
+            # The usual case in one pass: first rewards, floats within their ranges.
+            lines, given = self._lines, list(self.no_rewards)
+            shares, values = self._unknown.copy(), self._unknown.copy()
+            for name, value in rewards.items():
+                line = lines.get(name)
+                if line is None or value.__class__ is not float:
+                    break
+                i, low, high, span, most = line
+                if not low <= value <= high:
+                    break
+                share = (value - low) / span
+                shares[i] = share if most else 1.0 - share
+                values[i] = given[i] = value
+            else:
+                if rewards:
+                    self._learn_part(pending, shares, values)
+                    pending.rewards = tuple(given)
+                return
+        self._learn(pending, self.new_rewards(pending, rewards))
+
+    def new_rewards(
+        self,
+        pending: Pending,
+        rewards: Mapping[str, Any],
+        earlier: Mapping[int, float] = _NO_EARLIER,
+    ) -> NewRewards:
+        """Return the rewards that did not come before; another value than before is refused.
 
         `earlier` has what came in the same batch.
         """
-        fresh: Fresh = []
-        rewards, lines = waiting.rewards, self._lines
-        for name, given in told.items():
-            line = lines.get(name)
-            if line is None:
+        new: NewRewards = []
+        for name, given in rewards.items():
+            i = self.index.get(name)
+            if i is None:
                 raise unknown_name("objective", name, self.index)
-            i, low, high, span, most = line
-            if given.__class__ is float and low <= given <= high:  # the usual case needs no call
-                value, share = given, (given - low) / span
-                if not most:
-                    share = 1.0 - share
-            else:
-                value = self.objectives[i].checked(given)
-                share = self.objectives[i].share(value)
-            before = rewards[i]
+            objective = self.objectives[i]
+            value = objective.checked(given)
+            before = pending.rewards[i]
             if before is None and earlier:
                 before = earlier.get(i)
             if before is None:
-                fresh.append((i, value, share))
+                new.append((i, value, objective.share(value)))
             elif before != value:
                 raise Contradiction(
-                    f"{name} of decision {waiting.id!r} was told as {before!r} before, now as "
-                    f"{value!r}."
+                    f"{name} of decision {pending.id!r} was {before!r} before, now it is {value!r}."
                 )
-        return fresh
+        return new
 
-    def tell(self, waiting: Waiting, fresh: Fresh) -> None:
-        """Let the policy learn checked rewards."""
-        if not fresh:
+    def _learn(self, pending: Pending, new: NewRewards) -> None:
+        """Let the policy learn new rewards; one outside its range is taken as the nearest end."""
+        if not new:
             return
-        rewards, shares = list(waiting.rewards), self._unknown.copy()
-        for i, value, share in fresh:
-            rewards[i] = value
+        given = list(pending.rewards)
+        shares, values = self._unknown.copy(), self._unknown.copy()
+        for i, value, share in new:
+            given[i] = value
             shares[i] = share
-        point, arm, learned = waiting.point, waiting.arm, waiting.learned
-        if learned or self.in_parts:
-            expected = self.policy._learn_checked(point, arm, shares, waiting.mask, learned)
-        else:
-            expected = self.policy._expect_checked(point, arm)
-        self.comparison.score(waiting, shares, *expected)
-        if self.in_parts and not learned:
-            waiting.learned = True
-            self.plays[arm] += 1
-        waiting.rewards = tuple(rewards)
-        received = self.received
-        for i, value, share in fresh:
-            taken = value
-            # What lies outside was taken as an end.
-            if not 0.0 < share < 1.0 and self.objectives[i].is_outside(value):
+            values[i] = self.objectives[i].clipped(value)
+            if values[i] != value:
                 self.warn_outside(i, np.array([value]))
-                taken = self.objectives[i].clipped(value)
-            count, origin, total, squares, binary = received[i]
-            if not count:
-                origin = taken
-            apart = taken - origin
-            binary = binary and taken in _BINARY
-            sums = (count + 1.0, origin, total + apart, squares + apart * apart, binary)
-            received[i] = _tuple(Received, sums)
-        if not waiting.learned and None not in rewards:
-            self._tell_at_once(waiting)
+        self._learn_part(pending, shares, values)
+        pending.rewards = tuple(given)
+        if not pending.learned and None not in given:
+            self._learn_at_once(pending)
 
-    def _tell_at_once(self, waiting: Waiting) -> None:
+    def _learn_part(self, pending: Pending, shares: Floats, values: Floats) -> None:
+        """Learn new rewards as shares[D] and values[D]; a policy that needs all at once waits."""
+        policy, arm, point, mask = self.policy, pending.arm, pending.point, pending.mask
+        if pending.learned or self.in_parts:
+            features, means = policy._learn_checked(point, arm, shares, mask, pending.learned)
+            if not pending.learned:
+                pending.learned = True
+                self.plays[arm] += 1
+        else:
+            features, means = policy._expect_checked(point, arm)
+        sums = self.sums
+        score(
+            sums.compared,
+            sums.received,
+            features,
+            means,
+            arm,
+            pending.propensity,
+            sums.explore,
+            shares,
+            values,
+            NO_MASK if mask is None else mask,
+        )
+
+    def _learn_at_once(self, pending: Pending) -> None:
         """Let a policy that cannot learn in parts learn all that came of a decision."""
-        told = [
+        shares = [
             o.share(v) if v is not None else math.nan
-            for o, v in zip(self.objectives, waiting.rewards, strict=True)
+            for o, v in zip(self.objectives, pending.rewards, strict=True)
         ]
-        self.policy.update(waiting.point, waiting.arm, told, waiting.mask)
-        waiting.learned = True
-        self.plays[waiting.arm] += 1
+        self.policy.update(pending.point, pending.arm, shares, pending.mask)
+        pending.learned = True
+        self.plays[pending.arm] += 1
 
-    def _leave(self, waiting: Waiting) -> None:
-        """Let a decision go: what is held back of it is learned."""
-        if not waiting.learned and waiting.rewards != self.no_rewards:
-            self._tell_at_once(waiting)
+    def reward_rows(self, decisions: Sequence[Pending], values: Floats) -> None:
+        """Learn the new rewards values[n, D] of many decisions in order; NaN is none.
 
-    def let_go(self, waiting: Waiting) -> None:
-        """Let a decision go before its time."""
-        del self.room.held[waiting.id]
-        self._leave(waiting)
-
-    def note_many(self, first: Sequence[Waiting], values: Floats) -> None:
-        """Note the first rewards of many decisions, values[n, D]; NaN is none.
-
-        As `tell`, one after the other.
+        As `reward` for one after the other; the values were checked.
         """
-        for i in range(len(self.objectives)):
-            told = values[:, i][~np.isnan(values[:, i])]
-            self.warn_outside(i, told)
-            taken = np.clip(told, *self.objectives[i].range)
-            self.received[i] = with_many(self.received[i], taken)
-        rows = values.tolist()
-        if np.isnan(values).any():
-            rows = [[None if v != v else v for v in row] for row in rows]  # noqa: PLR0124  NaN
-        for waiting, row in zip(first, rows, strict=True):
-            waiting.rewards = tuple(row)
-            waiting.learned = True
-            self.plays[waiting.arm] += 1
+        taken, shares = np.empty_like(values), np.empty_like(values)
+        for i, objective in enumerate(self.objectives):
+            shares[:, i] = objective.shares(values[:, i])
+            taken[:, i] = np.clip(values[:, i], *objective.range)
+            self.warn_outside(i, values[:, i])
+        some = ~np.isnan(values)
+        for row in np.flatnonzero(some.any(axis=1)).tolist():
+            pending = decisions[row]
+            self._learn_part(pending, shares[row], taken[row])
+            pending.rewards = tuple(
+                value if new else before
+                for value, new, before in zip(
+                    values[row].tolist(), some[row].tolist(), pending.rewards, strict=True
+                )
+            )
+            if not pending.learned and None not in pending.rewards:
+                self._learn_at_once(pending)
 
-    def note_log(self, plays: Integers) -> None:
-        """Note that the policy learned so many plays of each arm from a log."""
+    def add_rows_of_log(self, plays: Integers) -> None:
+        """Count plays[K] that the policy learned from the rows of a log."""
         self.rows += int(plays.sum())
         for arm, count in enumerate(plays.tolist()):
             self.plays[arm] += count
 
     def warn_outside(self, i: int, values: Floats) -> None:
-        """Count the rewards outside their range; say so the first time, without the value.
+        """Count the rewards outside their range; log it the first time, without the value.
 
         Rewards may be confidential, and the logs of a service are read by others.
         """
         objective = self.objectives[i]
         low, high = objective.range
-        outside = (values < low) | (values > high)
-        count = int(outside.sum())
+        count = int(((values < low) | (values > high)).sum())
         if count and not self.outside[objective.name]:
             log.warning(
                 "a reward of %s lies outside its range from %g to %g and is taken as the nearest "
-                "end; further ones are only counted (chooser.outside).",
+                "end; further ones are only counted (summary().outside).",
                 objective.name,
                 low,
                 high,
             )
         self.outside[objective.name] += count
 
-    def widen(self, active: Booleans) -> None:
-        """Make room for an arm that was added; `active` says which could be chosen before.
+    # All together.
+
+    def add_arm(self, active: Booleans) -> None:
+        """Follow an arm that was added; `active` says which could be chosen before.
 
         What was chosen before could not be the new arm.
         """
         self.plays.append(0)
-        self.comparison.widen()
+        self.sums.add_arm()
         before = np.append(np.ones(len(active), np.bool_), False)
-        for waiting in self.room:
-            mask = waiting.mask
-            waiting.mask = before if mask is None else np.append(mask, False)
+        for pending in self.pending.values():
+            mask = pending.mask
+            pending.mask = before if mask is None else np.append(mask, False)
         recent = [
             (point, None if mask is None else np.append(mask, bool((mask == active).all())))
             for point, mask in self.recent
         ]
         self.recent = deque(recent, maxlen=RECENT)
+
+    def merge(self, other: "Ledger") -> None:
+        """Add the counts, sums and copies of the decisions of another; the oldest leave first."""
+        self.made += other.made
+        self.defaulted += other.defaulted
+        self.plays = [mine + theirs for mine, theirs in zip(self.plays, other.plays, strict=True)]
+        self.rows += other.rows
+        self.sums.merge(other.sums)
+        for name, count in other.outside.items():
+            self.outside[name] += count
+        for name, counts in other.contexts.counts.items():
+            self.contexts.count(tuple((name, note, count) for note, count in counts.items()))
+        both = [*self.pending.values(), *map(replace, other.pending.values())]
+        both.sort(key=lambda one: one.since)
+        self.pending = OrderedDict((one.id, one) for one in both[-self.keep :])
+        self.dropped += other.dropped + len(both) - len(self.pending)
+        self.expired += other.expired
+
+
+def _stored_already(id: str) -> Contradiction:
+    return Contradiction(
+        f"decision {id!r} is kept already: every decision needs an id of its own, and is recorded "
+        "once."
+    )
+
+
+def id_of(decision: Any) -> str:
+    """Return the id of a decision, or the id itself."""
+    id = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(id, str):
+        raise InvalidInput(f"decision must be what choose returned, or its id, got {decision!r}.")
+    return id
+
+
+def propensity_of(given: Any) -> float:
+    """Return a probability above 0 and at most 1; NaN where a policy knows none."""
+    number: float = given if given.__class__ is float else checks.real(given)
+    unknown = number != number and isinstance(given, float | np.floating)  # noqa: PLR0124
+    if not (0.0 < number <= _CERTAIN or unknown):
+        raise InvalidInput(
+            "propensity must be a probability above 0 and at most 1, or NaN where it is not known, "
+            f"got {given!r}."
+        )
+    return number
+
+
+def rewards_by_name(values: Any, named_values: Mapping[str, float]) -> Mapping[str, float]:
+    """Return rewards that are given in a mapping, by keywords, or both."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput(
+            f"rewards are given by name, as quality=0.9 or a mapping, got {values!r}."
+        )
+    for name in values:
+        if name in named_values and _differ(values[name], named_values[name]):
+            raise Contradiction(
+                f"{name} is given as {values[name]!r} and as {named_values[name]!r}."
+            )
+    return {**values, **named_values}
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Tell whether two rewards are different numbers; what is no number is refused later."""
+    first, second = checks.real(one), checks.real(other)
+    return first != second and not (math.isnan(first) and math.isnan(second))
+
+
+def no_reward(objectives: Sequence[Objective]) -> InvalidInput:
+    """Return the error for a reward without any value."""
+    names = ", ".join(objective.name for objective in objectives)
+    return InvalidInput(
+        f"no reward is given; give one or more of {names} by name, as {objectives[0].name}=..."
+    )

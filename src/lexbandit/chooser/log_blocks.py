@@ -12,9 +12,7 @@ import numpy as np
 
 from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser.chooser import Chooser
-from lexbandit.chooser.ledger import Ledger
-from lexbandit.chooser.received import with_many
-from lexbandit.chooser.waiting import Waiting
+from lexbandit.chooser.ledger import Ledger, Pending
 from lexbandit.errors import InvalidInput
 
 # Values of a feature that make a column which is encoded as its values are, one by one.
@@ -42,13 +40,13 @@ class LogBlock:
         self._ledger: Ledger = chooser._ledger
         self._contexts = chooser.contexts
         self._arms = chooser._arms
-        self.held = self._ledger.room.held
+        self.held = self._ledger.pending
         self.defers = self._ledger.in_parts
         self._names = frozenset(chooser.contexts.names)
         self._objectives = chooser.objectives
-        self._places = {o.name: (i, *o.range) for i, o in enumerate(chooser.objectives)}
+        self._ranges = {o.name: (i, *o.range) for i, o in enumerate(chooser.objectives)}
         self._masks: dict[tuple[str, ...] | int, Booleans | None] = {}
-        self._rewarded: list[Waiting] = []
+        self._rewarded: list[Pending] = []
         self._values: list[Sequence[float]] = []
         self._amends: list[bool] = []
 
@@ -58,7 +56,7 @@ class LogBlock:
         return (
             context is not None
             and context.keys() == self._names
-            and row.arm in self._arms.places
+            and row.arm in self._arms.numbers
             and (propensity is None or 0.0 < propensity <= 1.0)
         )
 
@@ -88,16 +86,16 @@ class LogBlock:
 
     def mask(self, arm: str, allowed: Sequence[str] | None) -> Booleans | None:
         """Return the mask of a decision; what is not allowed is an `InvalidInput`."""
-        if allowed is None and self._arms.standing is None:
+        if allowed is None and self._arms.usual is None:
             return None
-        place = self._arms.places[arm]
+        number = self._arms.numbers[arm]
         if allowed is None:
-            key: tuple[str, ...] | int = place
+            key: tuple[str, ...] | int = number
         else:
             key = (arm, *allowed)
         if key not in self._masks:
             given = self._arms.mask(allowed, retired=True)
-            self._masks[key] = self._arms.chosen_from(place, given)
+            self._masks[key] = self._arms.chosen_from(number, given)
         return self._masks[key]
 
     def record(
@@ -111,11 +109,11 @@ class LogBlock:
     ) -> None:
         """Record a decision under an id that is not held."""
         ledger = self._ledger
-        if len(self.held) >= ledger.room.room:
-            ledger.make_room()
-        place = self._arms.places[arm]
+        if len(self.held) >= ledger.keep:
+            ledger.drop_oldest()
+        number = self._arms.numbers[arm]
         chance = math.nan if propensity is None else propensity
-        self.held[id] = Waiting(id, place, point, mask, chance, now, ledger.no_rewards)
+        self.held[id] = Pending(id, number, point, mask, chance, now, ledger.no_rewards)
         ledger.made += 1
         ledger.recent.append((point, mask))
 
@@ -124,12 +122,12 @@ class LogBlock:
 
         Most are floats within their ranges, of a decision that is held, and new.
         """
-        waiting = self.held.get(id)
-        if waiting is None or not values:
+        pending = self.held.get(id)
+        if pending is None or not values:
             return None
-        rewards = list(waiting.rewards)
+        rewards = list(pending.rewards)
         for name, value in values.items():
-            line = self._places.get(name)
+            line = self._ranges.get(name)
             if line is None:
                 return None
             i, low, high = line
@@ -143,15 +141,15 @@ class LogBlock:
         rewards = self.rewards_of(id, values)
         if rewards is None:
             return False
-        waiting = self.held[id]
+        pending = self.held[id]
         if len(values) == len(rewards):
             self._values.append(rewards)  # type: ignore[arg-type]
         else:
-            self._values.append([values.get(name, math.nan) for name in self._places])
-        self._rewarded.append(waiting)
-        self._amends.append(waiting.learned)
-        waiting.rewards = tuple(rewards)
-        waiting.learned = True
+            self._values.append([values.get(name, math.nan) for name in self._ranges])
+        self._rewarded.append(pending)
+        self._amends.append(pending.learned)
+        pending.rewards = tuple(rewards)
+        pending.learned = True
         return True
 
     def learn(self) -> None:
@@ -170,10 +168,8 @@ class LogBlock:
         shares = np.empty_like(values)
         for i, objective in enumerate(self._objectives):
             shares[:, i] = objective.shares(values[:, i])
-            told = values[:, i][~np.isnan(values[:, i])]
-            ledger.received[i] = with_many(ledger.received[i], told)
         features, means = ledger.policy._learn_many_checked(points, arms, shares, masks, amends)
-        ledger.comparison.score_many(arms, propensities, masks, shares, features, means)
+        ledger.sums.add_many(arms, propensities, masks, shares, values, features, means)
         for arm, count in enumerate(np.bincount(arms[~amends]).tolist()):
             ledger.plays[arm] += count
         self._rewarded, self._values, self._amends = [], [], []

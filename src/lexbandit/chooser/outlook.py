@@ -1,36 +1,154 @@
-"""How soon the tolerances are kept: projected from what is known in recent contexts."""
+"""How soon the tolerances are kept: a first guess, and a projection from recent contexts."""
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
-from lexbandit.chooser.core import ChooserCore
-from lexbandit.chooser.first_guess import (
-    HORIZON,
-    Outlook,
-    asked,
-    close,
-    first_guess,
-    larger_tolerances,
-    no_outlook,
-    rounded,
-)
+from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.ledger import Ledger
+from lexbandit.contexts import Contexts
 from lexbandit.decisions import enumerated
 from lexbandit.errors import InvalidInput
+from lexbandit.kernels import comparison as kernel
+from lexbandit.kernels.pooled import FIRST_NOISE
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
+log = logging.getLogger("lexbandit")
+
+# Nothing is projected beyond so many further decisions.
+HORIZON = 100_000
+# A tolerance is too small if it is not kept in this share of requests by then.
+_LEAST = 0.8
+# A first guess of the decisions until eight of ten requests get an arm within the tolerances, in
+# units of arms × coordinates × (noise/tolerance)², and how many times as many for nine. Measured by
+# benchmarks/outlook.py; see docs/choosing-tolerance.md.
+FOR_EIGHT, TIMES_FOR_NINE = 4.0, 4.0
+
+_WORDS = {0.8: "eight in ten", 0.9: "nine in ten"}
 # How many different recent contexts are looked at; fewer where arms are many, since each takes a
 # time in proportion to them.
 CONTEXTS = 32
 _ARMS_IN_ALL = 8_000
 # With fewer decisions, in all or for each arm, nothing is projected.
 _EARLY, _EARLY_EACH = 100, 10
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How soon the tolerances are kept, and where the last objective decides. Print it.
+
+    share     the share of requests that get an arm within the tolerances of the best, by what is
+              known; None before any reward came
+    more      how many more decisions until that is the share that was asked for, an order of
+              magnitude; None if they are more than 100,000, or nothing can be said
+    several   the share of requests in which several arms are within the tolerances by the
+              estimates, so that the last objective decides between them; None as `share`
+    contexts  in how many different recent contexts this was measured; 0 for a first guess
+    text      the same in words
+    """
+
+    share: float | None
+    more: int | None
+    several: float | None
+    contexts: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def first_guess(
+    objectives: Sequence[Objective], arms: int, contexts: Contexts, target: float
+) -> Outlook:
+    """Return the outlook before anything is known: arms × coordinates × (noise/tolerance)².
+
+    Nobody says the noise, so it is what the model begins with: a quarter of the range.
+    """
+    declared = [o for o in objectives[:-1] if o.tolerance]
+    if not declared:
+        have = "has" if len(objectives) == 2 else "have"
+        decides = f"{objectives[-1].name} decides between equal arms only"
+        return _no_outlook(f"{_above(objectives)} {have} no tolerance, so {decides}.")
+    narrowest = min(declared, key=lambda o: o.tolerance / o.span)
+    noise = math.sqrt(FIRST_NOISE) * narrowest.span
+    units = arms * _coordinates(contexts) * (noise / narrowest.tolerance) ** 2
+    needed = units * FOR_EIGHT * TIMES_FOR_NINE ** (10.0 * (target - 0.8))
+    text = (
+        f"A first guess: if single rewards of {narrowest.name} vary by {noise:.3g}, a quarter of "
+        f"its range, it takes in the order of {_rounded(needed):,} decisions until "
+        f"{_asked(target)} requests get {_close(objectives)}"
+    )
+    if needed <= HORIZON:
+        return Outlook(None, _rounded(needed), None, 0, f"{text}.")
+    larger = _larger_tolerances(objectives, math.sqrt(needed / HORIZON))
+    return _no_outlook(f"{text}; {HORIZON:,} with {larger}." if larger else f"{text}.")
+
+
+def warn_if_far(
+    objectives: Sequence[Objective], arms: int, contexts: Contexts, policy: Policy
+) -> None:
+    """Log a warning if a tolerance is too small to be kept in the next 100,000 decisions."""
+    tolerances = [objective.tolerance for objective in objectives[:-1]]
+    if not policy.knows_deviations or not any(tolerances):
+        return
+    guess = first_guess(objectives, arms, contexts, _LEAST)
+    if guess.more is None:
+        log.warning("a tolerance may be too small to be kept soon. %s", guess.text)
+
+
+def _no_outlook(text: str) -> Outlook:
+    """Return an outlook that has words only."""
+    return Outlook(None, None, None, 0, text)
+
+
+def _asked(share: float) -> str:
+    """Return a share of requests in words."""
+    return _WORDS.get(share, f"{share:.0%}")
+
+
+def _close(objectives: Sequence[Objective]) -> str:
+    """Return in words which arm a request is to get."""
+    if not any(objective.tolerance for objective in objectives[:-1]):
+        return f"an arm level with the best in {_above(objectives)}"
+    return f"an arm within the tolerance of the best in {_above(objectives)}"
+
+
+def _above(objectives: Sequence[Objective]) -> str:
+    """Return the names of the objectives before the last."""
+    return enumerated([objective.name for objective in objectives[:-1]])
+
+
+def _larger_tolerances(objectives: Sequence[Objective], widen: float) -> str | None:
+    """Return tolerances that are so many times as large, in words; None if one is too large."""
+    declared = [o for o in objectives[:-1] if o.tolerance]
+    if not declared or any(widen * o.tolerance > 0.5 * o.span for o in declared):
+        return None
+    larger = [f"{widen * o.tolerance:.2g} for {o.name}" for o in declared]
+    return f"a tolerance of {enumerated(larger)}"
+
+
+def _rounded(number: float) -> int:
+    """Return a number with one digit, or two if it begins with a 1."""
+    digits = 1 if f"{number:e}"[0] == "1" else 0
+    return max(1, int(float(f"{number:.{digits}e}")))
+
+
+def _coordinates(contexts: Contexts) -> int:
+    """Return how many numbers describe an arm linearly in the context."""
+    if not contexts.features:
+        return 1
+    return 1 + sum(
+        max(1, size - 1) if kind == "category" else size for kind, size in contexts.layout
+    )
 
 
 class Projection(NamedTuple):
@@ -44,7 +162,7 @@ class Projection(NamedTuple):
     plays: Floats
 
 
-class Traffic(NamedTuple):
+class RecentTraffic(NamedTuple):
     """What a policy knows in different contexts, and which share of the requests each has."""
 
     policy: Policy
@@ -69,43 +187,49 @@ class Traffic(NamedTuple):
         return float(self.weights @ [prospect.as_good.sum() > 1 for prospect in self.prospects])
 
 
-def outlook(chooser: ChooserCore, share: float) -> Outlook:
+def outlook(
+    lock: AbstractContextManager[Any], arms: Arms, ledger: Ledger, explore: float, share: float
+) -> Outlook:
     """Return the outlook of a chooser; its lock is held for one context at a time."""
     target = checks.positive("share", share)
     if target >= 1.0:
         raise InvalidInput(f"share must be below 1, such as 0.9, got {share!r}.")
-    objectives = chooser.objectives
-    if len(objectives) == 1 or len(chooser.arms) == 1:
-        only = f"{objectives[0].name} is the only objective."
-        return no_outlook(only if len(objectives) == 1 else f"{chooser.arms[0]} is the only arm.")
-    with chooser._lock:
-        ledger = chooser._ledger
+    with lock:
+        objectives = ledger.objectives
         learned = sum(ledger.plays)
         recent = len(ledger.recent)
+        active = [arm for arm, on in zip(arms.names, arms.active, strict=True) if on]
         missing = [
             objective.name
-            for objective, sums in zip(objectives, ledger.received, strict=True)
-            if learned and not sums.number and not ledger.rows
+            for objective, number in zip(
+                objectives, ledger.sums.received[:, kernel.NUMBER], strict=True
+            )
+            if learned and not number and not ledger.rows
         ]
+    if len(objectives) == 1 or len(active) == 1:
+        only = f"{objectives[0].name} is the only objective."
+        return _no_outlook(only if len(objectives) == 1 else f"{active[0]} is the only arm.")
     if missing:
         was = "was" if len(missing) == 1 else "were"
-        return no_outlook(f"{enumerated(missing)} {was} never rewarded, so there is no outlook.")
+        return _no_outlook(f"{enumerated(missing)} {was} never rewarded, so there is no outlook.")
     if not learned or not recent:
-        return first_guess(objectives, len(chooser.arms), chooser.contexts, target)
-    traffic = _traffic(chooser)
+        return first_guess(objectives, len(active), ledger.contexts, target)
+    traffic = _traffic(lock, arms, ledger, explore)
     if None in traffic.prospects:
-        name = chooser.policy.name
-        return no_outlook(f"{name} has no credible intervals, so there is no outlook.")
+        name = ledger.policy.name
+        return _no_outlook(f"{name} has no credible intervals, so there is no outlook.")
     if not traffic.prospects:  # every arm that was allowed lately is retired
-        return first_guess(objectives, len(chooser.arms), chooser.contexts, target)
-    return _projected(objectives, len(chooser.arms), traffic, learned, target)
+        return first_guess(objectives, len(active), ledger.contexts, target)
+    return _projected(objectives, len(active), traffic, learned, target)
 
 
-def _traffic(chooser: ChooserCore) -> Traffic:
-    """Return what is known in recent contexts; the same one again is looked at once."""
-    with chooser._lock:
-        recent = list(chooser._ledger.recent)
-        active = chooser._arms.active.copy()
+def _traffic(
+    lock: AbstractContextManager[Any], arms: Arms, ledger: Ledger, explore: float
+) -> RecentTraffic:
+    """Return what is known in recent contexts; equal ones are looked at once."""
+    with lock:
+        recent = list(ledger.recent)
+        active = arms.active.copy()
     counts: Counter[tuple[bytes, bytes]] = Counter()
     points = {}
     for point, mask in recent:
@@ -118,15 +242,17 @@ def _traffic(chooser: ChooserCore) -> Traffic:
     keys = list(counts)[:: -(-len(counts) // most) or 1]
     prospects = []
     for key in keys:
-        with chooser._lock:
-            if len(chooser._arms) > len(active):  # one was added meanwhile
-                return _traffic(chooser)
-            prospects.append(chooser.policy.prospect(*points[key]))
+        with lock:
+            if len(arms) > len(active):  # one was added meanwhile
+                return _traffic(lock, arms, ledger, explore)
+            prospects.append(ledger.policy.prospect(*points[key]))
     weights = np.array([counts[key] for key in keys], np.float64)
-    return Traffic(chooser.policy, prospects, weights / weights.sum(), chooser.explore)
+    return RecentTraffic(ledger.policy, prospects, weights / weights.sum(), explore)
 
 
-def project(traffic: Traffic, learned: int, target: float, horizon: int = HORIZON) -> Projection:
+def project(
+    traffic: RecentTraffic, learned: int, target: float, horizon: int = HORIZON
+) -> Projection:
     """Project when the target share of requests gets an arm within the tolerances.
 
     Estimates stay as they are. Each arm becomes better known in a context as it is played there:
@@ -152,7 +278,7 @@ def project(traffic: Traffic, learned: int, target: float, horizon: int = HORIZO
 def _projected(
     objectives: Sequence[Objective],
     arms: int,
-    traffic: Traffic,
+    traffic: RecentTraffic,
     learned: int,
     target: float,
 ) -> Outlook:
@@ -160,20 +286,21 @@ def _projected(
     early = learned < max(_EARLY, _EARLY_EACH * arms)
     now, more, plays = project(traffic, learned, target, 0 if early else HORIZON)
     several = traffic.several()
-    kept = f"{now:.0%} of requests get {close(objectives)} now"
-    text = f"At this noise and tolerance, {kept}"
+    text = f"At this noise and tolerance, {now:.0%} of requests get {_close(objectives)} now"
     if more == 0.0:
         text += "."
     elif early:
-        text += f"; it is too early to say how many more decisions it takes for {asked(target)}."
+        text += f"; it is too early to say how many more decisions it takes for {_asked(target)}."
     elif more is not None:
-        text += f"; for {asked(target)} it takes in the order of {rounded(more):,} more decisions."
+        text += (
+            f"; for {_asked(target)} it takes in the order of {_rounded(more):,} more decisions."
+        )
     else:
-        text += f"; {asked(target)} are not reached in the next {HORIZON:,} decisions"
-        larger = larger_tolerances(objectives, _widened(traffic, plays, target))
+        text += f"; {_asked(target)} are not reached in the next {HORIZON:,} decisions"
+        larger = _larger_tolerances(objectives, _widened(traffic, plays, target))
         text += f"; they may be with {larger}." if larger else "."
     decides = _decides(objectives[-1], several)
-    further = None if more is None else rounded(more) if more > 0.0 else 0
+    further = None if more is None else _rounded(more) if more > 0.0 else 0
     return Outlook(now, further, several, len(traffic.prospects), f"{text} {decides}")
 
 
@@ -185,7 +312,7 @@ def _decides(last: Objective, several: float) -> str:
     return f"By the estimates {share} requests have several such arms: there {last.name} decides."
 
 
-def _widened(traffic: Traffic, plays: Floats, target: float) -> float:
+def _widened(traffic: RecentTraffic, plays: Floats, target: float) -> float:
     """Return by how much tolerances must grow so that the target is reached with these plays."""
     low, high = 1.0, 1000.0
     while high > 1.25 * low:

@@ -1,31 +1,47 @@
 """A chooser as a file: a zip of one JSON document and plain arrays. Nothing in it is executed.
 
-    chooser.json      {"format": "lexbandit.chooser", "version": 3, "definition": ..., ...}
+    chooser.json      {"format": "lexbandit.chooser", "version": 1, "definition": ..., ...}
     policy/NAME.npy   the arrays of policy.state()
     waiting/NAME.npy  the decisions that wait for rewards: arms, points, ...
 
 The file is written beside its place and then moved there, so a crash leaves the old one or the new
-one. A newer version is refused; older ones are read. docs/saving.md describes it.
+one. A file of a newer version is refused. docs/saving.md describes the format.
 """
 
+import contextlib
+import hashlib
 import io
 import json
 import os
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lexbandit import checks
 from lexbandit._internal.files import placing, written_whole
-from lexbandit.errors import InvalidInput
+from lexbandit.checks import Booleans, Floats
+from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.ledger import Ledger, Pending, propensity_of
+from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
+from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.kernels import comparison as kernel
+from lexbandit.objectives import Objective
+from lexbandit.policies import Policy
 
 FORMAT = "lexbandit.chooser"
-VERSION = 3
+VERSION = 1
 
 Arrays = dict[str, np.ndarray]
+
+FEATURES: dict[str, type[Feature]] = {
+    kind.kind: kind for kind in (Number, Category, Flag, Cycle, Vector)
+}
 
 # What reading a damaged zip, JSON or array file can raise.
 _DAMAGE = (
@@ -43,8 +59,295 @@ _DAMAGE = (
     SyntaxError,
 )
 
+# What two choosers may differ in that took the same decisions and rewards.
+_OF_ITS_OWN = ("random", "policy/random")
 
-def place_of(path: Any) -> Path:
+
+# The definition: what a chooser was made with.
+
+
+def plain_values(value: Any) -> Any:
+    """Return numpy's numbers and arrays and tuples as Python's own numbers and lists."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {key: plain_values(each) for key, each in value.items()}
+    return [plain_values(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def objective_of(plain: Mapping[str, Any]) -> Objective:
+    """Return an objective from its plain form."""
+    return Objective(**{**plain, "range": tuple(plain["range"])})
+
+
+def feature_of(plain: Mapping[str, Any]) -> Feature:
+    """Return a context feature from its plain form."""
+    values = dict(plain)
+    kind = values.pop("kind", None)
+    if kind not in FEATURES:
+        raise unknown_name("kind of context feature", kind, FEATURES)
+    return FEATURES[kind](**values)
+
+
+def arguments_of(definition: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
+    """Return the arguments that make a chooser of a definition, one that learned nothing yet."""
+    name = definition["policy"]
+    if name is None and policy is None:
+        raise InvalidInput(
+            "it was saved with a policy object; pass one of the same kind: load(path, policy=...)."
+        )
+    if name is not None and policy is not None:
+        raise InvalidInput(
+            f"it was saved with the policy {name!r}, so load makes one itself: leave policy out."
+        )
+    return {
+        "objectives": [objective_of(objective) for objective in definition["objectives"]],
+        "arms": definition["arms"],
+        "context": [feature_of(feature) for feature in definition["context"]],
+        "policy": policy if policy is not None else name,
+        **{key: definition[key] for key in ("explore", "wait", "keep", "horizon", "seed")},
+        **definition["settings"],
+    }
+
+
+# The contents: what a chooser learned, and the decisions that wait.
+
+
+class ChooserSnapshot(NamedTuple):
+    """A chooser at one moment. What can change later is copied, all else only referred to.
+
+    Taking one is quick, so that a chooser is locked for a short time; `contents_of` is slower.
+    """
+
+    document: dict[str, Any]
+    dimension: int
+    arrays: Arrays
+    recent: list[tuple[Floats, Booleans | None]]
+    pending: list[Pending]
+    masks: list[Booleans | None]
+    rewards: list[tuple[float | None, ...]]
+    learned: list[bool]
+
+
+class Contents(NamedTuple):
+    """What goes into a file: a document of plain values, and arrays."""
+
+    document: dict[str, Any]
+    arrays: Arrays
+
+
+def snapshot(
+    definition: dict[str, Any], arms: Arms, ledger: Ledger, past: set[str], random: np.ndarray
+) -> ChooserSnapshot:
+    """Return all that a chooser is and learned, and the decisions that wait for rewards."""
+    pending = list(ledger.pending.values())
+    document = {
+        "definition": definition,
+        "active": arms.active.tolist(),
+        "past": sorted(past),
+        "made": ledger.made,
+        "outside": dict(ledger.outside),
+        "counts": {name: dict(counts) for name, counts in ledger.contexts.counts.items()},
+        "expired": ledger.expired,
+        "dropped": ledger.dropped,
+        "defaulted": ledger.defaulted,
+        "plays": list(ledger.plays),
+        "rows": ledger.rows,
+    }
+    arrays = {f"policy/{name}": array for name, array in ledger.policy.state().items()}
+    arrays["random"] = random.copy()
+    arrays["received"] = ledger.sums.received.copy()
+    arrays["comparison"] = ledger.sums.compared.copy()
+    return ChooserSnapshot(
+        document,
+        ledger.contexts.dimension,
+        arrays,
+        list(ledger.recent),
+        pending,
+        [one.mask for one in pending],
+        [one.rewards for one in pending],
+        [one.learned for one in pending],
+    )
+
+
+def contents_of(taken: ChooserSnapshot) -> Contents:
+    """Return a snapshot as a document and arrays."""
+    pending = taken.pending
+    definition = taken.document["definition"]
+    arms, depth = len(definition["arms"]), len(definition["objectives"])
+    recent = [point for point, _ in taken.recent], [mask for _, mask in taken.recent]
+    arrays = {
+        **taken.arrays,
+        **_points_and_masks("recent", *recent, taken.dimension, arms),
+        **_points_and_masks(
+            "waiting", [one.point for one in pending], taken.masks, taken.dimension, arms
+        ),
+        "waiting/arms": np.array([one.arm for one in pending], np.int64),
+        "waiting/propensities": np.array([one.propensity for one in pending], np.float64),
+        "waiting/since": np.array([one.since for one in pending], np.float64),
+        "waiting/rewards": _table_of(taken.rewards, depth),
+        "waiting/learned": np.array(taken.learned, np.bool_),
+    }
+    return Contents({**taken.document, "waiting": [one.id for one in pending]}, arrays)
+
+
+def _points_and_masks(
+    kind: str,
+    points: Sequence[Floats],
+    masks: Sequence[Booleans | None],
+    dimension: int,
+    arms: int,
+) -> Arrays:
+    """Return points and masks as arrays; `masked` says where there was a mask."""
+    masked = np.array([mask is not None for mask in masks], np.bool_)
+    every = np.ones((len(masks), arms), np.bool_)
+    if masked.any():
+        every[masked] = _rows([mask for mask in masks if mask is not None], arms, np.bool_)
+    return {
+        f"{kind}/points": _rows(points, dimension, np.float64),
+        f"{kind}/masks": every,
+        f"{kind}/masked": masked,
+    }
+
+
+def _rows(arrays: Sequence[Any], length: int, dtype: type) -> np.ndarray:
+    """Return arrays of one length as the rows of a table; joining their bytes is the quickest."""
+    return np.frombuffer(b"".join(arrays), dtype).reshape(-1, length)
+
+
+def _table_of(rewards: Sequence[tuple[float | None, ...]], depth: int) -> Floats:
+    """Return rewards as a table; None becomes NaN."""
+    flat = np.fromiter(chain.from_iterable(rewards), object, len(rewards) * depth)
+    return flat.astype(np.float64).reshape(-1, depth)
+
+
+def digest(contents: Contents) -> str:
+    """Return a hash of what was learned: not of random states, the seed and who proposed."""
+    document = {key: value for key, value in contents.document.items() if key != "past"}
+    definition = dict(document["definition"])
+    del definition["seed"]
+    document["definition"] = definition
+    arrays = {name: a for name, a in contents.arrays.items() if name not in _OF_ITS_OWN}
+    if definition["wait"] is None:
+        del arrays["waiting/since"]  # without a wait, time has no effect
+    hashed = hashlib.sha256(text_of(document, "hashed", sort=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        hashed.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        hashed.update(array.tobytes())
+    return hashed.hexdigest()
+
+
+@contextlib.contextmanager
+def refusing_damage(where: str) -> Iterator[None]:
+    """Turn what reading damaged contents raises into `InvalidInput`, which says where they were."""
+    try:
+        yield
+    except KeyError as error:
+        raise InvalidInput(f"{where} is damaged: it has no {error}.") from error
+    except (TypeError, IndexError, AttributeError) as error:
+        raise InvalidInput(f"{where} is damaged: {type(error).__name__} {error}.") from error
+    except ValueError as error:
+        raise InvalidInput(f"{where} cannot be loaded: {error}") from error
+
+
+def restore(document: Mapping[str, Any], arrays: Arrays, arms: Arms, ledger: Ledger) -> None:
+    """Restore what was learned; the policy, which may be a user's own, last: whole or not."""
+    arms.active = checks.allowed_arms(document["active"], (len(arms),))
+    contexts = ledger.contexts
+    contexts.counts.update({name: dict(document["counts"][name]) for name in contexts.counts})
+    for name in ("made", "expired", "dropped", "defaulted", "rows"):
+        setattr(ledger, name, checks.whole(name, document[name], least=0))
+    plays = [checks.whole("plays", count, least=0) for count in document["plays"]]
+    if len(plays) != len(arms):
+        raise InvalidInput(f"there are plays of {len(plays)} arms, not of {len(arms)}.")
+    outside = document["outside"]
+    ledger.outside.update(
+        {name: checks.whole("outside", outside[name], least=0) for name in ledger.outside}
+    )
+    ledger.sums.load(
+        array_of(arrays, "received", "f", (len(ledger.objectives), kernel.RECEIVED)),
+        array_of(arrays, "comparison", "f", ledger.sums.compared.shape),
+    )
+    ledger.recent.extend(_points_in(arms, ledger, "recent", arrays))
+    for decision in _pending(arms, ledger, document["waiting"], arrays):
+        ledger.pending[decision.id] = decision
+    ledger.policy.load_state(
+        {
+            name.removeprefix("policy/"): array
+            for name, array in arrays.items()
+            if name.startswith("policy/")
+        }
+    )
+    ledger.plays = plays
+
+
+def array_of(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of a file, of the kind and shape it must have."""
+    array = arrays[name]
+    if array.dtype.kind != kind or array.shape != shape:
+        raise InvalidInput(f"{name} has {array.dtype} values of shape {array.shape}, not {shape}.")
+    return array
+
+
+def _points_in(
+    arms: Arms, ledger: Ledger, kind: str, arrays: Arrays
+) -> list[tuple[Floats, Booleans | None]]:
+    """Return (point, mask) of a file's decisions."""
+    n = len(arrays[f"{kind}/points"])
+    points = array_of(arrays, f"{kind}/points", "f", (n, ledger.contexts.dimension))
+    checks.in_unit_cube(f"{kind}/points", points)
+    masks = array_of(arrays, f"{kind}/masks", "b", (n, len(arms)))
+    masked = array_of(arrays, f"{kind}/masked", "b", (n,)).tolist()
+    return [(point, masks[k] if masked[k] else None) for k, point in enumerate(points)]
+
+
+def _pending(arms: Arms, ledger: Ledger, ids: Sequence[str], arrays: Arrays) -> list[Pending]:
+    """Return a file's decisions that wait for rewards."""
+    n = len(ids)
+    points = _points_in(arms, ledger, "waiting", arrays)
+    played = checks.arms_of(arrays["waiting/arms"], rounds=n, arms_known=len(arms))
+    rewards = array_of(arrays, "waiting/rewards", "f", (n, len(ledger.objectives)))
+    outside = np.abs(rewards) > checks.LARGEST_REWARD
+    checks.refuse_first("waiting/rewards", rewards, outside, checks.REWARDS_ALLOWED)
+    propensities = array_of(arrays, "waiting/propensities", "f", (n,)).tolist()
+    since = array_of(arrays, "waiting/since", "f", (n,))
+    checks.refuse_first("waiting/since", since, ~np.isfinite(since), "times are finite")
+    rows = zip(
+        ids,
+        points,
+        played.tolist(),
+        map(propensity_of, propensities),
+        since.tolist(),
+        rewards.tolist(),
+        array_of(arrays, "waiting/learned", "b", (n,)).tolist(),
+        strict=True,
+    )
+    return [
+        Pending(
+            id=str(id),
+            arm=arm,
+            point=point,
+            mask=mask,
+            propensity=propensity,
+            since=since,
+            rewards=_rewards_of(values, ledger),
+            learned=learned,
+        )
+        for id, (point, mask), arm, propensity, since, values, learned in rows
+    ]
+
+
+def _rewards_of(values: Sequence[float], ledger: Ledger) -> tuple[float | None, ...]:
+    """Return rewards with None for NaN: none yet."""
+    rewards = tuple(None if value != value else value for value in values)  # noqa: PLR0124
+    return ledger.no_rewards if rewards == ledger.no_rewards else rewards
+
+
+# Bytes and files.
+
+
+def path_of(path: Any) -> Path:
     """Return the path of a file."""
     try:
         text = os.fsdecode(path)

@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from lexbandit.chooser import received
-from lexbandit.chooser.comparison import Difference, Judged, differences
-from lexbandit.chooser.core import ChooserCore
-from lexbandit.chooser.received import Received
-from lexbandit.chooser.waiting import Waiting
+from lexbandit.checks import Floats
+from lexbandit.chooser.arms import Arms
+from lexbandit.chooser.ledger import Ledger, Pending
+from lexbandit.chooser.reward_sums import Difference, Judged, average_interval, differences
 from lexbandit.decisions import enumerated
 from lexbandit.errors import counted
+from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
 
 # So many arms are shown as text, the most played first.
 _SHOWN = 10
-# A share of decisions that only the model can judge is told from here on.
-_TOLD = 0.05
+# A share of decisions that only the model can judge is mentioned from here on.
+_MENTIONED = 0.05
 # With fewer decisions it is too early to say that exploring is needed, or that rewards are missing.
 _EARLY = 30
 # Rewards that vary by a standard deviation of at most this share of a tolerance lie within it.
 _WITHIN = 0.25
 # So many arms that were never rewarded are named, by so many of the last decisions: copying all
-# that may be kept takes too long.
+# that may be stored takes too long.
 _NAMED = 3
-_HELD = 10_000
+_RECENT_PENDING = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,17 @@ class Mean:
 class Summary:
     """What a chooser earned and learned.
 
-    received    per objective, the average of the rewards told so far, as they were learned: one
+    received    per objective, the average of the rewards so far, as they were learned: one
                 outside the range is its nearest end; with a 95 % interval
     against     per arm and objective, how much better the chooser did than always playing that arm
                 would have, over the same decisions: unbiased, by the probabilities that arms had;
                 each with a 95 % interval of its own
     plays       per arm, the rewarded decisions and the rows of logs that were learned from
+    decisions   how many decisions were made
+    waiting     how many of them are stored until their rewards come, complete ones too
+    expired     how many left when their time was over (`wait`)
+    dropped     how many left for want of room (`keep`)
+    defaulted   how many rewards did not come in time and took their objective's default
     rows        how many rows of logs were learned from (`learn`); all else is without them
     outside     per objective, how many rewards lay outside its range
     ranges      per objective, its range
@@ -75,6 +80,9 @@ class Summary:
     plays: dict[str, int]
     decisions: int
     waiting: int
+    expired: int = 0
+    dropped: int = 0
+    defaulted: int = 0
     rows: int = 0
     outside: dict[str, int] = field(default_factory=dict)
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -83,8 +91,9 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        kept = f"{self.waiting:,} kept for {'its' if self.waiting == 1 else 'their'} rewards"
-        lines = [f"{counted(self.decisions, 'decision')}, {kept}."]
+        whose = "its" if self.waiting == 1 else "their"
+        waiting = f"{self.waiting:,} kept for {whose} rewards"
+        lines = [f"{counted(self.decisions, 'decision')}, {waiting}."]
         if self.rows:
             lines.append(f"Learned from {counted(self.rows, 'row')} of logs besides.")
         lines.append(f"Rewarded plays: {self._shares()}.")
@@ -147,18 +156,18 @@ class Summary:
 
     def _line(self, arm: str, rewarded: int) -> str:
         """Return how an arm compares in every objective, and on what that rests."""
-        told = {name: one for name, one in self.against[arm].items() if one.decisions}
-        unknown = [one for one in told.values() if one.value is None]
-        if len(unknown) == len(told):
+        compared = {name: one for name, one in self.against[arm].items() if one.decisions}
+        unknown = [one for one in compared.values() if one.value is None]
+        if len(unknown) == len(compared):
             return self._cannot_tell(unknown[0])
         notes = []
-        modelled = max(one.modelled for one in told.values())
-        if modelled >= _TOLD and not unknown:
+        modelled = max(one.modelled for one in compared.values())
+        if modelled >= _MENTIONED and not unknown:
             notes.append(f"{modelled:.0%} judged by the model")
-        count = _rewards(told)
+        count = _rewards(compared)
         if count < rewarded:
             notes.append(f"over the {count:,} of {counted(rewarded, 'decision')} that allowed it")
-        line = ", ".join(f"{name} {_worse_or_better(one)}" for name, one in told.items())
+        line = ", ".join(f"{name} {_worse_or_better(one)}" for name, one in compared.items())
         return f"{line} [{'; '.join(notes)}]" if notes else line
 
     def _cannot_tell(self, one: Difference) -> str:
@@ -168,9 +177,9 @@ class Summary:
         return f"cannot tell: {tried}; {remedy}"
 
 
-def _rewards(told: dict[str, Difference]) -> int:
+def _rewards(by_objective: dict[str, Difference]) -> int:
     """Return over how many decisions an arm is compared, in the objective with the most."""
-    return max(one.decisions for one in told.values())
+    return max(one.decisions for one in by_objective.values())
 
 
 def _worse_or_better(one: Difference) -> str:
@@ -208,103 +217,113 @@ def numbers(value: float, low: float, high: float) -> list[str]:
     return [f"{round(number, digits):,.{max(digits, 0)}f}" for number in (value, low, high)]
 
 
-class Taken(NamedTuple):
+class SummarySource(NamedTuple):
     """What a summary is made of, copied under the lock of the chooser."""
 
     arms: list[str]
     objectives: Sequence[Objective]
-    received: list[Received]
+    received: Floats
     judged: Judged
     plays: list[int]
     decisions: int
     waiting: int
+    expired: int
+    dropped: int
+    defaulted: int
     rows: int
     outside: dict[str, int]
     contexts: dict[str, dict[str, int]]
     explore: float
-    held: list[Waiting]
+    pending: list[Pending]
 
 
-def taken_of(chooser: ChooserCore) -> Taken:
+def copy_for_summary(arms: Arms, ledger: Ledger, explore: float) -> SummarySource:
     """Return a copy of what a summary is made of."""
-    ledger = chooser._ledger
-    return Taken(
-        arms=list(chooser._arms.names),
-        objectives=chooser.objectives,
-        received=list(ledger.received),
-        judged=ledger.comparison.judged(),
+    pending = ledger.pending.values()
+    return SummarySource(
+        arms=list(arms.names),
+        objectives=ledger.objectives,
+        received=ledger.sums.received.copy(),
+        judged=ledger.sums.judged(),
         plays=list(ledger.plays),
         decisions=ledger.made,
-        waiting=len(ledger.room),
+        waiting=len(pending),
+        expired=ledger.expired,
+        dropped=ledger.dropped,
+        defaulted=ledger.defaulted,
         rows=ledger.rows,
         outside=dict(ledger.outside),
-        contexts={name: dict(counts) for name, counts in chooser.contexts.counts.items()},
-        explore=chooser.explore,
-        held=list(islice(reversed(ledger.room.held.values()), _HELD)) if 0 in ledger.plays else [],
+        contexts={name: dict(counts) for name, counts in ledger.contexts.counts.items()},
+        explore=explore,
+        pending=list(islice(reversed(pending), _RECENT_PENDING)) if 0 in ledger.plays else [],
     )
 
 
-def summarized(taken: Taken) -> Summary:
+def summarize(source: SummarySource) -> Summary:
     """Return the summary."""
-    binary = [sums.binary for sums in taken.received]
+    binary = [bool(flag) for flag in source.received[:, kernel.BINARY]]
     return Summary(
         received={
             objective.name: _mean(sums, objective)
-            for objective, sums in zip(taken.objectives, taken.received, strict=True)
+            for objective, sums in zip(source.objectives, source.received.tolist(), strict=True)
         },
-        against=differences(taken.judged, taken.arms, taken.objectives, binary),
-        plays=dict(zip(taken.arms, taken.plays, strict=True)),
-        decisions=taken.decisions,
-        waiting=taken.waiting,
-        rows=taken.rows,
-        outside=taken.outside,
-        ranges={objective.name: objective.range for objective in taken.objectives},
-        contexts=taken.contexts,
-        explore=taken.explore,
-        notes=(*_unrewarded_objectives(taken), *_unrewarded_arms(taken), *_all_as_good(taken)),
+        against=differences(source.judged, source.arms, source.objectives, binary),
+        plays=dict(zip(source.arms, source.plays, strict=True)),
+        decisions=source.decisions,
+        waiting=source.waiting,
+        expired=source.expired,
+        dropped=source.dropped,
+        defaulted=source.defaulted,
+        rows=source.rows,
+        outside=source.outside,
+        ranges={objective.name: objective.range for objective in source.objectives},
+        contexts=source.contexts,
+        explore=source.explore,
+        notes=(*_unrewarded_objectives(source), *_unrewarded_arms(source), *_all_as_good(source)),
     )
 
 
-def _unrewarded_objectives(taken: Taken) -> Iterator[str]:
+def _unrewarded_objectives(source: SummarySource) -> Iterator[str]:
     """Yield a sentence for each objective without a reward, while others have some."""
-    if taken.rows or max(sums.number for sums in taken.received) < _EARLY:
+    if source.rows or source.received[:, kernel.NUMBER].max() < _EARLY:
         return
-    for objective, sums in zip(taken.objectives, taken.received, strict=True):
-        if not sums.number:
+    for objective, number in zip(source.objectives, source.received[:, kernel.NUMBER], strict=True):
+        if not number:
             yield (
                 f"{objective.name} was never rewarded: any arm may be the best in it, so it tells "
                 "none apart."
             )
 
 
-def _unrewarded_arms(taken: Taken) -> Iterator[str]:
+def _unrewarded_arms(source: SummarySource) -> Iterator[str]:
     """Yield a sentence for arms that are chosen, and whose rewards never come."""
-    unrewarded = (one for one in taken.held if all(value is None for value in one.rewards))
-    chosen = Counter(waiting.arm for waiting in unrewarded)
+    unrewarded = (one for one in source.pending if all(value is None for value in one.rewards))
+    chosen = Counter(pending.arm for pending in unrewarded)
     silent = {
-        taken.arms[arm]: count
+        source.arms[arm]: count
         for arm, count in chosen.most_common()
-        if not taken.plays[arm] and count >= _EARLY and sum(taken.plays) >= _EARLY
+        if not source.plays[arm] and count >= _EARLY and sum(source.plays) >= _EARLY
     }
-    told = [f"{name} ({counted(count, 'decision')})" for name, count in silent.items()][:_NAMED]
+    listed = [f"{name} ({counted(count, 'decision')})" for name, count in silent.items()][:_NAMED]
     if len(silent) > _NAMED:
-        told.append(counted(len(silent) - _NAMED, "more arm"))
-    if told:
+        listed.append(counted(len(silent) - _NAMED, "more arm"))
+    if listed:
         yield (
-            f"Rewards never came for {enumerated(told)}: an arm of which nothing is known goes on "
-            "being tried."
+            f"Rewards never came for {enumerated(listed)}: an arm of which nothing is known goes "
+            "on being tried."
         )
 
 
-def _all_as_good(taken: Taken) -> Iterator[str]:
+def _all_as_good(source: SummarySource) -> Iterator[str]:
     """Yield a sentence for each tolerance that is larger than the spread of the rewards."""
-    if sum(plays > 0 for plays in taken.plays) < 2:
+    if sum(plays > 0 for plays in source.plays) < 2:
         return
-    later = [objective.name for objective in taken.objectives[1:]]
-    for objective, sums, following in zip(taken.objectives, taken.received, later, strict=False):
-        if sums.number < _EARLY or not objective.tolerance:
+    later = [objective.name for objective in source.objectives[1:]]
+    for objective, sums, following in zip(source.objectives, source.received, later, strict=False):
+        number, _, total, squares, _ = sums
+        if number < _EARLY or not objective.tolerance:
             continue
-        variance = sums.squares / sums.number - (sums.total / sums.number) ** 2
+        variance = squares / number - (total / number) ** 2
         if variance <= (_WITHIN * objective.tolerance) ** 2:
             yield (
                 f"Nearly all rewards of {objective.name} lie within its tolerance, "
@@ -313,8 +332,9 @@ def _all_as_good(taken: Taken) -> Iterator[str]:
             )
 
 
-def _mean(sums: Received, objective: Objective) -> Mean:
-    if not sums.number:
+def _mean(received: Sequence[float], objective: Objective) -> Mean:
+    number, origin, total, _, _ = received
+    if not number:
         return Mean(None, None, None, 0)
-    low, high = received.interval(sums, objective) or (None, None)
-    return Mean(sums.origin + sums.total / sums.number, low, high, int(sums.number))
+    low, high = average_interval(received, objective) or (None, None)
+    return Mean(origin + total / number, low, high, int(number))

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys, Mask
-from lexbandit.kernels.jit import kernel
+from lexbandit.kernels.jit import inlined, kernel
 
 # Over rewards of decisions in which the arm was allowed: how many; Σ s·r; Σ e² where another arm
 # was played.
@@ -32,28 +32,50 @@ COUNT, EARNED, OTHERS = 0, 1, 2
 PLAYS, WEIGHTS, PARTS, PART_ERRORS, ERRORS, REWARDS = 3, 4, 5, 6, 7, 8
 FIELDS = 9
 
+# Of the rewards of one objective, in its own units: how many; the first of them, which is the
+# origin; the sums of distances from it and of their squares; 1 if every one was 0 or 1.
+NUMBER, ORIGIN, TOTAL, SQUARES, BINARY = 0, 1, 2, 3, 4
+RECEIVED = 5
+
 # Weights are at most 1/CLIP: what an arm of a smaller probability would have given is partly judged
 # by the model (docs/decisions/0020-comparisons-are-doubly-robust.md).
 CLIP = 0.02
 
 
+@inlined
+def receive(received: Array, i: int, value: float) -> None:
+    """Add a reward in its own units to received[D, RECEIVED]."""
+    if received[i, NUMBER] == 0.0:
+        received[i, ORIGIN] = value
+        received[i, BINARY] = 1.0
+    distance = value - received[i, ORIGIN]
+    received[i, NUMBER] += 1.0
+    received[i, TOTAL] += distance
+    received[i, SQUARES] += distance * distance
+    if value not in (0.0, 1.0):
+        received[i, BINARY] = 0.0
+
+
 @kernel
 def score(
     sums: Array,
+    received: Array,
     features: Array,
     means: Array,
     arm: int,
     propensity: float,
     explore: float,
     rewards: Array,
+    values: Array,
     allowed: Mask,
 ) -> None:
     """Add one decision's rewards[D] to the sums of every arm; NaN is no reward.
 
-    means[D] are the model's predictions for the arm that was played; where they are NaN, its
-    average so far. `allowed` has no entries if all arms were. Every allowed arm has a probability
-    of at least `explore` divided by their number: weights are not clipped below that. A
-    probability that is not known (NaN) gives a weight of 1, the least there is.
+    values[D] are the same rewards in their own units, for `received`. means[D] are the model's
+    predictions for the arm that was played; where they are NaN, its average so far. `allowed`
+    has no entries if all arms were. Every allowed arm has a probability of at least `explore`
+    divided by their number: weights are not clipped below that. A probability that is not known
+    (NaN) gives a weight of 1, the least there is.
     """
     arms = sums.shape[0]
     clip = CLIP
@@ -69,6 +91,7 @@ def score(
         reward = rewards[i]
         if math.isnan(reward):
             continue
+        receive(received, i, values[i])
         mean = means[i]
         if math.isnan(mean):
             plays = sums[arm, i, PLAYS]
@@ -101,26 +124,30 @@ NO_MASK = np.empty(0, np.bool_)
 @kernel
 def score_many(
     sums: Array,
+    received: Array,
     features: Array,
     means: Array,
     arms: Keys,
     propensities: Array,
     explore: float,
     rewards: Array,
+    values: Array,
     allowed: Mask,
 ) -> None:
-    """Call `score` for the rewards[n, D] of many decisions, in order.
+    """Call `score` for the rewards[n, D] and values[n, D] of many decisions, in order.
 
     allowed[n, K] has no columns if all arms were allowed in all of them.
     """
     for t in range(rewards.shape[0]):
         score(
             sums,
+            received,
             features[t],
             means[t],
             arms[t],
             propensities[t],
             explore,
             rewards[t],
+            values[t],
             allowed[t],
         )

@@ -266,10 +266,10 @@ def with_tolerances(chooser: Chooser, tolerances: Mapping[str, float]) -> Choose
         arms=chooser._arms.names,
         context=chooser.contexts.features,
         policy=chooser._policy_name,
-        explore=chooser.explore,
+        explore=chooser._explore,
         horizon=chooser._horizon,
         seed=chooser._seed,
-        **{name: value for name, value in chooser._settings.items() if name != "tolerance"},
+        **chooser._settings,
     )
     copy.policy.load_state(chooser.policy.state())
     copy._arms.active = chooser._arms.active

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lexbandit.chooser.svg import interval, printable, rect, short, text, wide, xml
+from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
 
 # Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
 _ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 24, 270, 40, 16, 7, 6

@@ -14,7 +14,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser import Chooser
-from lexbandit.chooser.policy_for import policy_for
+from lexbandit.chooser.policy import policy_for
 from lexbandit.contexts import Contexts
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.parts import mapped
@@ -145,7 +145,7 @@ def learn(
         _refuse_none(learned.rows, log)
         with chooser._lock:
             chooser.policy.merge(learned.state)
-            chooser._ledger.note_log(learned.plays)
+            chooser._ledger.add_rows_of_log(learned.plays)
         return learned.rows
     with chooser._lock:
         try:
@@ -154,7 +154,7 @@ def learn(
         except BaseException:
             chooser.policy.load_state(before)
             raise
-        chooser._ledger.note_log(learned.plays)
+        chooser._ledger.add_rows_of_log(learned.plays)
     return learned.rows
 
 
@@ -182,9 +182,9 @@ def _lesson(chooser: Chooser, log: Readable, start: int, stop: int, weigh: str |
         "context": chooser.contexts.features,
         "horizon": chooser._horizon,
         "seed": chooser._seed,
-        "settings": {k: v for k, v in chooser._settings.items() if k != "tolerance"},
+        "settings": chooser._settings,
     }
-    places = np.array([chooser._arms.place(arm) for arm in log.arms])
+    places = np.array([chooser._arms.number(arm) for arm in log.arms])
     return _Lesson(log, start, stop, definition, places, weigh)
 
 

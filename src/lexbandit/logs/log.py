@@ -12,7 +12,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.chooser import Chooser
-from lexbandit.chooser.doors import arms_of, names_apart, objectives_of
+from lexbandit.chooser.arms import arms_of
 from lexbandit.contexts import Contexts, Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.features import features_for
@@ -24,7 +24,7 @@ from lexbandit.logs.rows import Columns, Rows, check_propensities, rows_of, time
 from lexbandit.logs.sources import Source, opener_of, source_of
 from lexbandit.logs.sums import blocks
 from lexbandit.logs.tables import pl
-from lexbandit.objectives import Objective
+from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
@@ -103,7 +103,7 @@ class Log:
         self.arms = tuple(arms_of(_given("arms", arms, known)))
         features = known.context if context is None and known is not None else context
         self.contexts = Contexts(list(features or ()))
-        names_apart(self.objectives, self.contexts.names)
+        refuse_shared_names(self.objectives, self.contexts.names)
         wait = known.wait if wait is None and known is not None else wait
         self.wait = None if wait is None else checks.positive("wait", wait)
         self.adaptive = adaptive
@@ -343,8 +343,8 @@ def _definition(like: Any) -> Definition:
         chooser.objectives,
         chooser._arms.names,
         chooser.contexts.features,
-        chooser._ledger.room.wait,
-        chooser.explore,
+        chooser._ledger.wait,
+        chooser._explore,
     )
 
 

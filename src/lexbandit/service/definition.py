@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lexbandit.chooser import Chooser
-from lexbandit.chooser.definition import feature_of, objective_of
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.contexts import Feature
 from lexbandit.errors import unknown_name
 from lexbandit.objectives import Objective
@@ -44,9 +44,9 @@ class Definition:
         if self.when_down is not None and self.when_down not in WHEN_DOWN:
             raise unknown_name("when_down", self.when_down, WHEN_DOWN)
 
-    def chooser(self, arms: Sequence[str], clock: Callable[[], float]) -> Chooser:
+    def chooser(self, arms: Sequence[str], clock: Callable[[], float]) -> RecordingChooser:
         """Return a chooser that knows nothing yet."""
-        return Chooser(
+        return RecordingChooser(
             objectives=self.objectives,
             arms=arms,
             context=self.context,

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from lexbandit._internal.toml_file import Place, TomlFile
-from lexbandit.chooser.definition import FEATURES
-from lexbandit.chooser.policy_for import DEFAULT
+from lexbandit.chooser.policy import DEFAULT
+from lexbandit.chooser.saving import FEATURES
 from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from lexbandit.chooser import Chooser
-from lexbandit.chooser.doors import prior_of
+from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.arms import prior_of
 from lexbandit.errors import InvalidInput, counted, unknown_name
 from lexbandit.service.http.schemas import arm_name
 
 
 def check_added(
-    chooser: Chooser, arm: str, prior: Mapping[str, float] | None, weight: int | None
+    chooser: RecordingChooser, arm: str, prior: Mapping[str, float] | None, weight: int | None
 ) -> None:
     """Refuse a new arm's name or a prior that cannot be taken, or one for an arm that has learned.
 
@@ -24,7 +24,7 @@ def check_added(
         )
 
 
-def check_retired(chooser: Chooser, arm: str) -> None:
+def check_retired(chooser: RecordingChooser, arm: str) -> None:
     """Refuse to retire an arm that there is not, or the last one."""
     if arm not in chooser.arms:
         raise unknown_name("arm", arm, chooser.arms)
@@ -32,7 +32,7 @@ def check_retired(chooser: Chooser, arm: str) -> None:
         raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
 
 
-def arms_ever(chooser: Chooser) -> int:
+def arms_ever(chooser: RecordingChooser) -> int:
     """Return how many arms there are, retired ones too: a request that is repeated may name one."""
     return len(chooser.arms) + len(chooser.retired)
 

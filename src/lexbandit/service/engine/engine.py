@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit.chooser import Proposal
-from lexbandit.chooser.explaining import Explanation
+from lexbandit.chooser.explanation import Explanation
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lexbandit.chooser import Chooser, Proposal
+from lexbandit.chooser import Proposal, RecordingChooser
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import RECENT, History
@@ -61,7 +61,7 @@ class Point:
         self.definition = definition
         self.name = definition.name
         self.time = 0.0  # a chooser looks at its clock when it is made
-        self.chooser: Chooser = definition.chooser(definition.arms, self.clock)
+        self.chooser: RecordingChooser = definition.chooser(definition.arms, self.clock)
         self._objectives = {one.name: one for one in self.chooser.objectives}
         self.begun = False
         self.seq = self.version = 0

@@ -14,7 +14,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lexbandit.chooser import Chooser
+from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import History
@@ -83,7 +83,7 @@ def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
 
 def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) -> Point:
     point = Point(definition)
-    point.chooser = Chooser.from_bytes(chooser, clock=point.clock)
+    point.chooser = RecordingChooser.from_bytes(chooser, clock=point.clock)
     point.chooser.set_tolerances([one.tolerance for one in definition.objectives])
     point.begun = True
     for name in ("seq", "version", "time"):

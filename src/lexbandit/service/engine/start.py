@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 
-from lexbandit.chooser.policy_for import DEFAULT
+from lexbandit.chooser.policy import DEFAULT
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit._internal.redaction import without_password
-from lexbandit.chooser.definition import feature_of, objective_of
+from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Definition, Opened
 from lexbandit.service.events import CorruptLog, read_body

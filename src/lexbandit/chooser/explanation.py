@@ -1,11 +1,11 @@
-"""The picture of an explanation: the intervals of every arm, one panel an objective, as SVG."""
+"""What `Chooser.explain` returns: every arm's estimates in their units, as table and picture."""
 
 import math
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from lexbandit.chooser.arm_explained import ArmExplained
-from lexbandit.chooser.svg import interval, printable, rect, short, text, wide, xml
+from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
 from lexbandit.objectives import Objective
 
 # Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
@@ -13,6 +13,125 @@ _ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 26, 250, 30, 16, 7, 6
 _LONGEST_ARM, _LONGEST_OBJECTIVE = 32, 19
 
 _LIKELY, _KNOWN, _BARRED, _BAND = "#1f6fb2", "#555", "#bbb", "#dbe9f6"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of one objective of an arm: the estimate, and an interval around it.
+
+    All three are None while nothing was observed, unless the arm began with a prior. The interval
+    is a credible interval of the explanation's `level`, where it has one.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    observations: int
+
+    def __str__(self) -> str:
+        """Return it as "0.91 (0.90 to 0.92)", with two digits of the interval's length."""
+        if self.value is None or self.low is None or self.high is None:
+            return "not observed"
+        prior = "" if self.observations else ", by its prior"
+        length = self.high - self.low
+        if length < 1e-4 * max(abs(self.low), abs(self.high)):
+            return f"{self.value:.5g} (± {0.5 * length:.1g}){prior}"
+        places = 1 - math.floor(math.log10(length)) if length > 0.0 else 0
+        value, low, high = (
+            f"{number:.{max(places, 0)}f}" if places <= 8 else f"{number:.3g}"
+            for number in (self.value, self.low, self.high)
+        )
+        return f"{value} ({low} to {high}){prior}"
+
+
+@dataclass(frozen=True)
+class ArmExplained:
+    """What is known of an arm in a context; `estimates` by objective.
+
+    `plays`: the decisions of it that were learned from, in all contexts; the `observations` of an
+    estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
+    never played: at first one ball covers all arms.
+
+    `as_good`: it counts as tied with the best on every objective above the one that decides; with
+    credible intervals, its estimates there are within the tolerances of the best ones. `why` says
+    how that comes. `within` is the probability that it is within the tolerances of the best arm in
+    all objectives before the last, or in the only one; None for a policy that knows none.
+    `propensity` is NaN where the policy knows no closed form of it.
+    """
+
+    name: str
+    allowed: bool
+    retired: bool
+    plays: int
+    estimates: dict[str, Estimate]
+    as_good: bool
+    why: str
+    propensity: float
+    within: float | None = None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a chooser would choose as it does. Print it, read its fields, or show its picture.
+
+    `level` is the probability of the credible intervals, such as 0.95; None for a policy whose
+    intervals are not calibrated. `confidence` is the probability that the arm that would be chosen
+    now is within the tolerances; None for a policy that knows none.
+    """
+
+    arms: tuple[ArmExplained, ...]
+    objectives: tuple[Objective, ...]
+    reason: str
+    level: float | None = None
+    confidence: float | None = None
+
+    def __str__(self) -> str:
+        names = [objective.name for objective in self.objectives]
+        good = "as good" if self.level is None else "within tolerance"
+        rows = [["arm", "plays", *names, good, "probability"]]
+        for arm in self.arms:
+            cells = [str(arm.estimates[name]) for name in names]
+            chance = f"{arm.propensity:.3g}".replace("nan", "unknown")
+            rows.append([arm.name, f"{arm.plays}", *cells, self._good(arm), chance])
+        wide = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+        lines = [
+            "  ".join(text.ljust(w) for text, w in zip(row, wide, strict=True)) for row in rows
+        ]
+        text = "\n".join([*(line.rstrip() for line in lines), self.reason])
+        observed = any(e.value is not None for arm in self.arms for e in arm.estimates.values())
+        if self.level is None or not observed:
+            return text
+        return f"{text}\nIntervals are {self.level:.0%} credible intervals."
+
+    def _good(self, arm: ArmExplained) -> str:
+        """Return the cell of the table that says whether an arm is as good."""
+        if not arm.allowed:
+            return "retired" if arm.retired else "not allowed"
+        if arm.within is None:
+            return "yes" if arm.as_good else "no"
+        return short_probability(arm.within)
+
+    @property
+    def likely(self) -> tuple[str, ...]:
+        """The arms that may be chosen now, the likeliest first."""
+        possible = [arm for arm in self.arms if arm.propensity > 0 or _unknown(arm)]
+        return tuple(arm.name for arm in sorted(possible, key=lambda arm: -arm.propensity))
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def svg(self) -> str:
+        """Return a picture: why, and every arm's intervals, one panel an objective."""
+        return picture(self.arms, self.objectives, self.reason, self.level)
+
+
+def _unknown(arm: ArmExplained) -> bool:
+    return math.isnan(arm.propensity) and arm.as_good
+
+
+def short_probability(chance: float) -> str:
+    """Return a probability with two digits, as ">0.99" or "<0.01" near the ends."""
+    return "<0.01" if chance < 0.005 else ">0.99" if chance > 0.995 else f"{chance:.2f}"
 
 
 def picture(

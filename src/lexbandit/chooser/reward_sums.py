@@ -1,8 +1,13 @@
-"""What always playing one arm would have given, beside what the chooser earned.
+"""Sums of a chooser's rewards: their averages, and what always playing one arm would have given.
 
-The sums are those of `kernels.comparison`, in shares of the objectives' ranges. They are added to
-when a reward comes, before the policy learns it, and follow from decisions, rewards and the
-policy's state alone, so a log that is folded again leads to the same sums.
+The sums of comparisons are those of `kernels.comparison`, in shares of the objectives' ranges. They
+are added to when a reward comes, before the policy learns it, and follow from decisions, rewards
+and the policy's state alone, so a log that is taken again leads to the same sums.
+
+Of the rewards in their own units, distances from an origin are summed, and not values: the squares
+of 1.7e9 ± 10 have no digits left for the 10. The origin is the first reward. It is one of those
+whose variance is asked for, so the square of its distance from their mean is at most n times that
+variance: with n = 10⁶ of them ten of sixteen digits remain, whatever the values are.
 """
 
 import math
@@ -14,7 +19,6 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.chooser.waiting import Waiting
 from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
@@ -32,6 +36,10 @@ _POOLED = 30.0
 # Without a model's deviations: the least plays of an arm, and the largest share of decisions in
 # which it may have had no chance, measured to within so many standard errors.
 _LEAST_PLAYS, _LARGEST_SHARE, _CERTAIN = 30, 0.05, 3.0
+# Of Student's t distribution with 1, 2, … degrees of freedom, the quantile of 97.5 %.
+_T = (
+    12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216, 2.22814,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,75 +72,135 @@ class Judged(NamedTuple):
     deviations: Floats
 
 
-class Comparison:
-    """The sums of a chooser's comparisons with its arms, as sums[K, D, fields]."""
+class RewardSums:
+    """The rewards as received[D, fields], and comparisons with arms as compared[K, D, fields]."""
 
     def __init__(self, policy: Policy, explore: float) -> None:
         self._policy = policy
         # With a model that knows its deviations, large weights are worse than its judgement.
-        self._explore = 0.0 if policy.knows_deviations else explore
+        self.explore = 0.0 if policy.knows_deviations else explore
         fields = kernel.FIELDS + policy.model_features
-        self.sums: Floats = np.zeros((policy.arms, policy.objectives, fields))
+        self.compared: Floats = np.zeros((policy.arms, policy.objectives, fields))
+        self.received: Floats = np.zeros((policy.objectives, kernel.RECEIVED))
+        self.received[:, kernel.BINARY] = 1.0
 
-    def score(self, waiting: Waiting, shares: Floats, features: Floats, means: Floats) -> None:
-        """Add the rewards of a decision, as shares[D]; NaN is no reward.
-
-        `features` and `means` are what the policy made of the context and expected of the arm
-        before it learned these rewards.
-        """
-        mask = waiting.mask
-        kernel.score(
-            self.sums,
-            features,
-            means,
-            waiting.arm,
-            waiting.propensity,
-            self._explore,
-            shares,
-            kernel.NO_MASK if mask is None else mask,
-        )
-
-    def score_many(
+    def add_many(
         self,
         arms: Integers,
         propensities: Floats,
         masks: Sequence[Booleans | None],
         shares: Floats,
+        values: Floats,
         features: Floats,
         means: Floats,
     ) -> None:
-        """Add the rewards of many decisions, as `score` does one after the other."""
-        arms_known = len(self.sums)
+        """Add the rewards of many decisions, as `kernels.comparison.score` one after the other."""
         allowed = np.empty((len(arms), 0), np.bool_)
         if any(mask is not None for mask in masks):
-            every = np.ones(arms_known, np.bool_)
+            every = np.ones(len(self.compared), np.bool_)
             allowed = np.array([every if mask is None else mask for mask in masks])
         kernel.score_many(
-            self.sums, features, means, arms, propensities, self._explore, shares, allowed
+            self.compared,
+            self.received,
+            features,
+            means,
+            arms,
+            propensities,
+            self.explore,
+            shares,
+            values,
+            allowed,
         )
 
-    def widen(self) -> None:
-        """Make room for an arm that was added: it is compared from now on."""
-        self.sums = np.concatenate([self.sums, np.zeros((1, *self.sums.shape[1:]))])
+    def add_arm(self) -> None:
+        """Compare with one more arm from now on."""
+        self.compared = np.concatenate([self.compared, np.zeros((1, *self.compared.shape[1:]))])
 
-    def add(self, other: "Comparison") -> None:
-        """Add the sums of another chooser's decisions."""
-        self.sums += other.sums
+    def merge(self, other: "RewardSums") -> None:
+        """Add the sums of another chooser's rewards."""
+        self.compared += other.compared
+        self.received = np.array(list(map(_both, self.received, other.received)))
 
-    def load(self, sums: Floats) -> None:
+    def load(self, received: Floats, compared: Floats) -> None:
         """Go on from the sums of a file."""
-        checks.refuse_first("comparison", sums, ~np.isfinite(sums), "sums are finite")
-        counts = sums[:, :, : kernel.FIELDS]
+        for name, sums in (("received", received), ("comparison", compared)):
+            checks.refuse_first(name, sums, ~np.isfinite(sums), "sums are finite")
+        binary = received[:, kernel.BINARY]
+        checks.refuse_first("received", binary, (binary != 0) & (binary != 1), "flags are 0 or 1")
+        counts = compared[:, :, : kernel.FIELDS]
         wrong = (counts < 0.0) & (np.arange(kernel.FIELDS) != kernel.EARNED)
         checks.refuse_first("comparison", counts, wrong, "counts are not negative")
-        self.sums = sums
+        self.received, self.compared = received, compared
 
     def judged(self) -> Judged:
-        """Return a copy of the sums, and the model's judgement of now."""
-        sums = self.sums.copy()
+        """Return a copy of the sums of comparisons, and the model's judgement of now."""
+        sums = self.compared.copy()
         counts = np.maximum(sums[:, :, kernel.COUNT, np.newaxis], 1.0)
         means, deviations = self._policy._predict_averages(sums[:, :, kernel.FIELDS :] / counts)
         return Judged(sums, means, deviations)
+
+
+def _both(one: Floats, other: Floats) -> Floats:
+    """Return what two received of one objective, from the first's origin."""
+    if not one[kernel.NUMBER]:
+        return other
+    count, origin, total, squares, binary = other
+    distance = origin - one[kernel.ORIGIN]
+    return np.array(
+        [
+            one[kernel.NUMBER] + count,
+            one[kernel.ORIGIN],
+            one[kernel.TOTAL] + (total + count * distance),
+            one[kernel.SQUARES] + (squares + 2.0 * distance * total + count * distance * distance),
+            min(one[kernel.BINARY], binary),
+        ]
+    )
+
+
+def average_interval(received: Sequence[float], objective: Objective) -> tuple[float, float] | None:
+    """Return the ends of a 95 % interval of the average; None with one reward that is not 0 or 1.
+
+    `received` has the fields of `kernels.comparison`.
+
+    Rewards that all were 0 or 1 have Wilson's interval (Wilson, 1927), others Student's. Rewards
+    that all were the same have no variance to go by; but where another value may come in more than
+    a share p of all cases, n equal ones have a probability of less than (1 − p)ⁿ. With p = 1 −
+    0.025^(1/n), and the other values anywhere in the range, that gives the ends. All ends lie in
+    the range, as rewards are taken.
+    """
+    n, origin, total, squares, binary = received
+    distance = total / n
+    mean = origin + distance
+    low, high = objective.range
+    if binary:
+        middle = (mean + _ERRORS * _ERRORS / (2.0 * n)) / (1.0 + _ERRORS * _ERRORS / n)
+        root = math.sqrt(max(mean * (1.0 - mean), 0.0) / n + (_ERRORS / (2.0 * n)) ** 2)
+        half = _ERRORS * root / (1.0 + _ERRORS * _ERRORS / n)
+        # At rates of 0 and 1 an end is the average itself, but for rounding.
+        ends = min(middle - half, mean), max(middle + half, mean)
+        return max(ends[0], low), min(ends[1], high)
+    if n < 2:
+        return None
+    variance = max(squares / n - distance**2, 0.0)
+    if variance == 0.0:
+        rare = -math.expm1(math.log(0.025) / n)
+        return mean - rare * (mean - low), mean + rare * (high - mean)
+    half = _student(int(n) - 1) * math.sqrt(variance / (n - 1))
+    return max(mean - half, low), min(mean + half, high)
+
+
+def _student(freedom: int) -> float:
+    """Return the 97.5 % quantile of Student's t distribution, right to 1 in 10⁴.
+
+    Beyond ten degrees of freedom by its expansion (Abramowitz and Stegun, 1964, 26.7.5).
+    """
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    z = _ERRORS
+    first = (z**3 + z) / (4.0 * freedom)
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / (96.0 * freedom**2)
+    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / (384.0 * freedom**3)
+    return z + first + second + third
 
 
 class Intervals(NamedTuple):
@@ -172,9 +240,9 @@ def intervals(judged: Judged, noise: Floats) -> Intervals:
     blind = np.isnan(deviations)
     halves = _ERRORS * errors + np.where(blind, unexplored, _DEVIATIONS * deviations)
     halves = np.where(_always(sums), 0.0, np.maximum(halves, _ROUNDING))
-    told = (counts > 1.0) & ~(blind & hopeless)
+    known = (counts > 1.0) & ~(blind & hopeless)
     values = sums[:, :, kernel.EARNED] / n - means
-    return Intervals(np.where(told, values, np.nan), np.where(told, halves, np.nan))
+    return Intervals(np.where(known, values, np.nan), np.where(known, halves, np.nan))
 
 
 def _unexplored(sums: Floats, modelled: Floats) -> tuple[Floats, Booleans]:

@@ -344,11 +344,12 @@ def test_scoring_takes_little_of_a_reward(make: Make) -> None:
     shares = np.array([0.5, 0.5])
     expected = chooser.policy._expect_checked(pending.point, pending.arm)
     sums = ledger.sums
-    given: tuple[Any, ...] = (pending.arm, pending.propensity, 0.0, shares, shares)
+    features, means = expected
+    given: tuple[Any, ...] = (features, means, pending.arm, pending.propensity, 0.0, shares, shares)
     took = []
     for _ in range(50):
         begin = time.thread_time()
         for _ in range(100):
-            kernel.score(sums.compared, sums.received, *expected, *given, kernel.NO_MASK)
+            kernel.score(sums.compared, sums.received, *given, kernel.NO_MASK)
         took.append((time.thread_time() - begin) / 100)
     assert statistics.median(took) < 20e-6

@@ -97,7 +97,7 @@ class Chooser:
         if isinstance(policy, Policy) and id(policy) in _USED:
             raise InvalidInput(
                 f"{policy!r} is another chooser's already: each needs a policy of its own, or one "
-                "would learn the other's rewards. Make a second one."
+                "would learn what the other is told. Make a second one."
             )
         self.policy, self.contexts = policy_for(
             policy,

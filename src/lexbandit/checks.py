@@ -3,9 +3,11 @@
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import fields
 from decimal import Decimal
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,25 @@ _NO_NUMBERS = (np.complexfloating, str, bytes, bytearray, memoryview)
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+
+
+C = TypeVar("C", bound=type)
+
+
+def named_keywords(kind: C) -> C:
+    """Have a dataclass refuse an unknown keyword with the nearest one that it knows."""
+    made: Any = vars(kind)["__init__"]
+    known = [field.name for field in fields(kind)]
+
+    @wraps(made)
+    def checked(self: object, *given: object, **keywords: object) -> None:
+        for name in keywords:
+            if name not in known:
+                raise unknown_name(f"argument of {kind.__name__}:", name, known)
+        made(self, *given, **keywords)
+
+    setattr(kind, "__init__", checked)  # noqa: B010  mypy refuses the assignment
+    return kind
 
 
 def whole(name: str, value: object, *, least: int, most: int | None = None) -> int:
@@ -118,6 +139,11 @@ def real(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
+
+
+def reward(value: object) -> float:
+    """Return a reward as a float, True and False as 1 and 0; NaN for what is no number."""
+    return float(value) if isinstance(value, bool | np.bool_) else real(value)
 
 
 def seconds(name: str, value: object) -> float:

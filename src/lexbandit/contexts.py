@@ -111,6 +111,7 @@ class Feature(ABC):
         return InvalidInput(f"context feature {self.name!r} must be {allowed}, got {value!r}{how}.")
 
 
+@checks.named_keywords
 @dataclass(frozen=True)
 class Number(Feature):
     """A number from `low` to `high`; with scale="log" its logarithm counts, and low is above 0.
@@ -185,6 +186,7 @@ class Number(Feature):
         return super().write_many(values, points, at, smooth)
 
 
+@checks.named_keywords
 @dataclass(frozen=True)
 class Cycle(Feature):
     """A number that comes round again after `period`, such as the hour of the day after 24.
@@ -238,6 +240,7 @@ class Cycle(Feature):
         return {}
 
 
+@checks.named_keywords
 @dataclass(frozen=True)
 class Vector(Feature):
     """`length` numbers from `low` to `high` under one name, such as an embedding.
@@ -280,6 +283,7 @@ class Vector(Feature):
         return OUTSIDE if outside else FINE
 
 
+@checks.named_keywords
 @dataclass(frozen=True)
 class Category(Feature):
     """One of `values`. An unknown or missing one is "other": none of them; it is counted.
@@ -352,6 +356,7 @@ class Category(Feature):
         return {}
 
 
+@checks.named_keywords
 @dataclass(frozen=True)
 class Flag(Feature):
     """True or False.

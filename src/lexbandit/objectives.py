@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -22,19 +22,9 @@ _NARROWEST = 1e-11
 ARM = "arm"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Settings:
-    """What an objective has besides its name, by keyword only."""
-
-    goal: Literal["max", "min"] = "max"
-    range: tuple[float, float] = (0.0, 1.0)
-    tolerance: float = 0.0
-    outside: Literal["clip", "refuse"] = "clip"
-    default: float | None = None
-
-
+@checks.named_keywords
 @dataclass(frozen=True)
-class Objective(_Settings):
+class Objective:
     """A metric called `name`; the order in which objectives are given is their priority.
 
     goal        "max" if more is better, "min" if less is
@@ -49,6 +39,12 @@ class Objective(_Settings):
     """
 
     name: str
+    _: KW_ONLY
+    goal: Literal["max", "min"] = "max"
+    range: tuple[float, float] = (0.0, 1.0)
+    tolerance: float = 0.0
+    outside: Literal["clip", "refuse"] = "clip"
+    default: float | None = None
 
     def __post_init__(self) -> None:
         named("objective", self.name)
@@ -79,9 +75,12 @@ class Objective(_Settings):
         return self.range[1] - self.range[0]
 
     def checked(self, value: Any) -> float:
-        """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused."""
+        """Return a value in the objective's units as a float; NaN, None, text and ∞ are refused.
+
+        True and False are 1 and 0.
+        """
         low, high = self.range
-        number: float = value if value.__class__ is float else checks.real(value)
+        number: float = value if value.__class__ is float else checks.reward(value)
         if low <= number <= high:
             return number
         if not math.isfinite(number):

@@ -188,12 +188,12 @@ def values_of(objectives: Sequence[Objective], columns: Columns, n: int) -> Floa
 
 def _numbers(name: str, column: Any) -> Floats:
     """Return a column of numbers; None and NaN are NaN."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iuf" and column.ndim == 1:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iufb" and column.ndim == 1:
         return column.astype(np.float64)
     numbers = np.full(len(column), np.nan)
     for row, value in enumerate(plain(column)):
         if not no_value(value):
-            numbers[row] = checks.real(value)
+            numbers[row] = checks.reward(value)
             if np.isnan(numbers[row]):
                 how = checks.conversion(value)
                 raise InvalidInput(

@@ -1,5 +1,7 @@
 """The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
 
+import copy
+import os
 import secrets
 import threading
 import time
@@ -131,6 +133,14 @@ class Chooser:
         prefix = secrets.token_hex(4)
         self._id = f"{prefix}-%x"  # of the decision of a number
         self._past.add(prefix)
+
+    def _part_from_parent(self) -> None:
+        """Have other ids and random draws than the process that this one was forked from."""
+        self._new_ids()
+        self._save_lock = threading.Lock()  # another thread may have held it
+        seed = secrets.randbits(63)
+        self._random[:] = seeded(seed ^ _OWN_DRAWS)
+        self.policy.reseed(seed)
 
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
@@ -439,6 +449,14 @@ class Chooser:
                 raise
         return chooser
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what `save` writes; decisions to come of the copy get ids of their own."""
+        policy = self.policy if self._policy_name is None else None
+        return _unpickle, (type(self), self.to_bytes(), policy, self._ledger.clock)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # a policy object has one chooser, so it is copied too
+
     def _definition(self) -> dict[str, Any]:
         """Return what the chooser was made with, as plain numbers, texts and lists."""
         definition: dict[str, Any] = saving.plain_values(
@@ -531,3 +549,34 @@ _OWN = tuple(signature(Chooser).parameters)[:-1]
 
 # The choosers by the id of their policy, which each of them keeps alive.
 _USED: "WeakValueDictionary[int, Chooser]" = WeakValueDictionary()
+
+
+def _unpickle(
+    kind: type[Chooser], data: bytes, policy: Policy | None, clock: Callable[[], float]
+) -> Chooser:
+    return kind.from_bytes(data, policy=policy, clock=clock)
+
+
+# At a fork no chooser is in the middle of a change, and the child gets ids and draws of its own.
+_forking = threading.local()
+
+
+def _hold_all() -> None:
+    _forking.choosers = sorted(_USED.values(), key=id)
+    for chooser in _forking.choosers:
+        chooser._lock.acquire()
+
+
+def _release_all() -> None:
+    for chooser in _forking.__dict__.pop("choosers", ()):
+        chooser._lock.release()
+
+
+def _part_all() -> None:
+    for chooser in getattr(_forking, "choosers", ()):
+        chooser._part_from_parent()
+    _release_all()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_part_all)

@@ -473,7 +473,7 @@ def rewards_by_name(values: Any, named_values: Mapping[str, float]) -> Mapping[s
 
 def _differ(one: Any, other: Any) -> bool:
     """Tell whether two rewards are different numbers; what is no number is refused later."""
-    first, second = checks.real(one), checks.real(other)
+    first, second = checks.reward(one), checks.reward(other)
     return first != second and not (math.isnan(first) and math.isnan(second))
 
 

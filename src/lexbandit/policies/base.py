@@ -11,6 +11,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.errors import InvalidInput, counted
+from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.rounds import Rounds
 
@@ -96,6 +97,16 @@ class Policy(ABC):
     @abstractmethod
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy that knows the same things; refuses any other."""
+
+    def reseed(self, seed: int) -> None:
+        """Start another random stream; what was learned stays.
+
+        A chooser does it after a fork, so that two processes do not make the same draws. A policy
+        whose random state is not the array `_random` overrides it.
+        """
+        random = getattr(self, "_random", None)
+        if random is not None:
+            random[:] = seeded(seed)
 
     @abstractmethod
     def add_arm(self, prior: Prior | None = None) -> int:

@@ -66,6 +66,10 @@ class PhasedPolicy(Policy):
         """The present phase, counted from 0."""
         return self._phase
 
+    def reseed(self, seed: int) -> None:
+        """Start another random stream in the present phase."""
+        self._inner.reseed(seed)
+
     def _fresh(self, phase: int) -> Policy:
         return self._make(phase, phase_seed(self._seed, phase))
 

@@ -66,6 +66,10 @@ class ProjectedPolicy(Policy):
     def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
         return self.inner._predict_averages(averages)
 
+    def reseed(self, seed: int) -> None:
+        """Start another random stream in the inner policy."""
+        self.inner.reseed(seed)
+
     def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
         return self.inner.select(self._seen(context), allowed)

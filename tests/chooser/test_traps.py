@@ -1,0 +1,124 @@
+"""What a newcomer does without thinking: pickle, copy, fork, booleans, misspelt names."""
+
+import copy
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lexbandit as lb
+from chooser.conftest import CONTEXT
+from lexbandit.chooser import RecordingChooser
+
+Make = Callable[..., RecordingChooser]
+
+# Quick without compiled kernels too.
+QUICK: dict[str, Any] = {"policy": "lex-tree", "explore": 0.5}
+
+
+def use(chooser: lb.Chooser, n: int) -> list[str]:
+    decisions = [chooser.choose(CONTEXT) for _ in range(n)]
+    for decision in decisions:
+        chooser.reward(decision, quality=0.5, cost=0.01)
+    return [decision.arm for decision in decisions]
+
+
+@pytest.mark.parametrize("copied", [lambda c: pickle.loads(pickle.dumps(c)), copy.deepcopy])
+def test_pickle_and_copies_go_through_the_saved_format(make: Make, copied: Any) -> None:
+    chooser = make(**QUICK)
+    use(chooser, 20)
+    waiting = chooser.choose(CONTEXT)
+    again = copied(chooser)
+    assert type(again) is RecordingChooser
+    assert again.digest() == chooser.digest()
+    again.reward(waiting, quality=0.5)
+    assert use(again, 20) == use(chooser, 20)  # the same random state
+    assert chooser.choose(CONTEXT).id != again.choose(CONTEXT).id
+    with pytest.raises(lb.InvalidInput, match="share a past"):
+        chooser.merge(again)
+
+
+def test_a_copy_has_a_policy_object_of_its_own(make: Make) -> None:
+    policy = lb.make_policy("lex-tree", arms=3, dimension=3, objectives=2, tolerance=[0.02, 0])
+    chooser = make(policy=policy)
+    use(chooser, 5)
+    for again in (copy.copy(chooser), copy.deepcopy(chooser), pickle.loads(pickle.dumps(chooser))):
+        assert again.policy is not policy
+        assert again.digest() == chooser.digest()
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this platform"
+)
+def test_after_a_fork_ids_and_draws_differ(make: Make) -> None:
+    chooser = make(**QUICK)
+    use(chooser, 5)
+    receive, send = multiprocessing.get_context("fork").Pipe(duplex=False)
+
+    def child() -> None:
+        decisions = [chooser.choose(CONTEXT) for _ in range(60)]
+        send.send([tuple(decision) for decision in decisions])
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    assert receive.poll(60)
+    theirs = receive.recv()
+    process.join(60)
+    mine = [chooser.choose(CONTEXT) for _ in range(60)]
+    assert not {id for id, _, _ in theirs} & {decision.id for decision in mine}
+    # 60 draws of three arms, half of them uniform, are equal by chance with probability < 1e-10.
+    assert [arm for _, arm, _ in theirs] != [decision.arm for decision in mine]
+    with pytest.raises(lb.UnknownDecision):
+        chooser.reward(theirs[0][0], quality=0.5)
+
+
+def test_a_child_does_not_inherit_a_held_lock(make: Make) -> None:
+    chooser = make(**QUICK)
+    with chooser._lock:  # the forking thread may hold it itself
+        process = multiprocessing.get_context("fork").Process(target=use, args=(chooser, 1))
+        process.start()
+    process.join(60)
+    assert process.exitcode == 0
+
+
+@pytest.mark.parametrize("kind", [bool, np.bool_])
+def test_booleans_are_rewards_of_0_and_1(make: Make, kind: Any) -> None:
+    one, other = make(**QUICK), make(**QUICK)
+    for value in (True, False, True):
+        for chooser, given in ((one, kind(value)), (other, float(value))):
+            chooser.reward(chooser.choose(CONTEXT), quality=given)
+    assert one.summary().received == other.summary().received
+    decisions = one.choose_many({name: [value] * 2 for name, value in CONTEXT.items()})
+    one.reward_many(decisions, {"quality": np.array([True, False])})
+    decisions = one.choose_many({name: [value] * 2 for name, value in CONTEXT.items()})
+    one.reward_many(decisions, {"quality": [kind(True), None]})
+    assert one.summary().received["quality"].count == 6
+    assert one.summary().received["quality"].value == pytest.approx(4 / 6)
+
+
+def test_a_log_may_have_propensities(make: Make) -> None:
+    log = {name: [value] * 2 for name, value in CONTEXT.items()}
+    log |= {"arm": ["small", "large"], "quality": [True, False], "propensity": [0.5, 0.25]}
+    assert make(**QUICK).learn(log) == 2
+
+
+@pytest.mark.parametrize(
+    ("make_it", "meant"),
+    [
+        (lambda: lb.Objective("quality", tolerence=0.1), "tolerance"),  # type: ignore[call-arg]
+        (lambda: lb.Objective("quality", ranges=(0, 1)), "range"),  # type: ignore[call-arg]
+        (lambda: lb.Number("tokens", hihg=3), "high"),  # type: ignore[call-arg]
+        (lambda: lb.Category("task", value=["a"]), "values"),  # type: ignore[call-arg]
+    ],
+)
+def test_a_misspelt_keyword_gets_the_nearest_name(make_it: Any, meant: str) -> None:
+    with pytest.raises(lb.UnknownName, match=f"did you mean '{meant}'"):
+        make_it()
+
+
+def test_a_chooser_has_at_most_22_public_names() -> None:
+    made = lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"])
+    assert len([name for name in dir(made) if not name.startswith("_")]) <= 22

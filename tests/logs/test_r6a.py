@@ -205,3 +205,25 @@ def test_other_files_are_no_recordings(tmp_path: Path) -> None:
     pl.DataFrame({"x1": [0.5], "click": [1]}).write_parquet(other)
     with pytest.raises(InvalidInput, match="has no column x2, x3, x4"):
         Recording.open(other)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        20_000,
+        # The first day of R6A: 7 GB of text, a gigabyte packed.
+        pytest.param(4_500_000, marks=pytest.mark.slow),
+    ],
+)
+def test_a_day_in_the_published_format_is_read_whole(rows: int, tmp_path: Path) -> None:
+    """A gzip file like the published one gives the contexts and clicks that it was written from."""
+    day = write_synthetic(tmp_path, rows=rows, seed=5, compressed=True)
+    read = Recording.open(prepare([day], tmp_path / "cache"))
+    written = Recording.open(prepare_synthetic(rows=rows, seed=5, cache=tmp_path / "made"))
+    assert read.rows == written.rows == rows
+    ours, theirs = (
+        [np.concatenate(parts) for parts in zip(*recording.blocks(), strict=True)]
+        for recording in (read, written)
+    )
+    np.testing.assert_allclose(ours[0], theirs[0], atol=1e-5)
+    np.testing.assert_array_equal(ours[1], theirs[1])

@@ -80,6 +80,7 @@ async def served(
     folder: Path, keys: Sequence[ApiKey] | None = None, *, body: int = 100_000, **settings: Any
 ) -> AsyncIterator[Served]:
     """Serve a point from a file in `folder`; without keys everybody is let in."""
+    folder.mkdir(exist_ok=True)
     async with engine_on(folder / "log.db", **settings) as engine:
         known = None if keys is None else Keys(keys)
         sessions = None if known is None else Sessions(known)

@@ -1,11 +1,13 @@
-"""What somebody without a key can do to the service: nothing that lasts."""
+"""What somebody without a key, or with one of the lowest role, can do: nothing that lasts."""
 
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lexbandit.service.http.keys import hash_of
 from lexbandit.service.http.server import LARGEST_HEAD, MOST_HEADERS
 from service import attacks
 from service.attacks import BODY, CHUNKS, DECISIONS, HOST, JSON, SMUGGLED, asked, healthy
@@ -156,3 +158,81 @@ def test_requests_in_a_row_are_answered_in_order(service: Service) -> None:
     assert answer.count(b"HTTP/1.1 200") == 601
     states = [part.partition(b'"}')[0] for part in answer.split(b'"status":"')[1:]]
     assert states == [b"alive", b"ready"] * 300 + [b"alive"]
+
+
+KEY = b"Authorization: Bearer low\r\n"
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service whose only key may decide."""
+    folder: Path = tmp_path_factory.mktemp("guarded")
+    variables = {"LEXBANDIT_KEY_LOW": f"decide:{hash_of('low')}"}
+    with Service(folder, f"sqlite:{folder / 'log.db'}", variables=variables) as one:
+        yield one
+
+
+def sent(line: bytes, body: bytes = b"", more: bytes = b"") -> bytes:
+    """Return a request with the key, after which the connection ends."""
+    length = b"Content-Length: %d\r\n" % len(body)
+    return line + b" HTTP/1.1\r\n" + HOST + KEY + JSON + more + BYE + length + b"\r\n" + body
+
+
+def decision(context: bytes, more: bytes = b"") -> bytes:
+    return sent(b"POST " + DECISIONS, b'{"context":' + context + more + b"}")
+
+
+TRIED = {
+    "a slash too many": (sent(b"GET //v1/router"), 404),
+    "a path that goes up": (sent(b"GET /v1/router/../router"), 404),
+    "dots that are encoded": (sent(b"GET /v1/%2e%2e/router"), 404),
+    "letters that are encoded": (sent(b"POST /v1/router/%64ecisions", BODY), 404),
+    "a file beside the pages": (sent(b"GET /dashboard/%2e%2e%2fpages.py"), 404),
+    "a NUL in a path": (sent(b"POST " + DECISIONS + b"%00", BODY), 404),
+    "a path that is not UTF-8": (sent(b"GET /v1/router/decisions/%ff"), 400),
+    "another host's URL": (sent(b"GET http://evil.example/v1/router"), 403),
+    "an asterisk": (sent(b"OPTIONS *"), 404),
+    "TRACE": (sent(b"TRACE /health"), 405),
+    "CONNECT": (sent(b"CONNECT localhost:80"), 400),
+    "HTTP/2 by prior knowledge": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    "another role's work": (sent(b"POST " + DECISIONS + b"/x/rewards", b'{"quality": 1}'), 403),
+    "a packed body": (
+        sent(b"POST " + DECISIONS, gzip.compress(BODY, mtime=0), b"Content-Encoding: gzip\r\n"),
+        415,
+    ),
+    "a length beyond 64 bits": (
+        b"POST " + DECISIONS + b" HTTP/1.1\r\n" + HOST + KEY + b"Content-Length: " + b"9" * 30
+        + b"\r\n\r\n",
+        400,
+    ),
+    "lists in lists": (decision(b"[" * 100_000 + b"]" * 100_000), 400),
+    "objects in objects": (decision(b'{"a":' * 50_000 + b"1" + b"}" * 50_000), 400),
+    "a number of 401 digits": (decision(b'{"tokens":%b,"task":"code"}' % (b"9" * 401)), 400),
+    "a number of a million digits": (decision(b'{"tokens":%b}' % (b"1" * 1_000_000)), 400),
+    "a key twice, once in disguise": (decision(b'{"tokens":1,"t\\u006fkens":2}'), 400),
+    "a category of a megabyte": (decision(b'{"tokens":1,"task":"%b"}' % (b"x" * MB)), 422),
+    "a feature's name of a megabyte": (decision(b'{"tokens":1,"%b":1}' % (b"x" * MB)), 422),
+    "half a character": (decision(b'{"tokens":1,"task":"\\ud800"}'), 400),
+    "arms without end": (
+        decision(b'{"tokens":1}', b',"allowed":[' + b'"small",' * 400_000 + b'"small"]'),
+        422,
+    ),
+    "an id like the service's own": (
+        decision(b'{"tokens":1,"task":"code"}', b',"id":"__proto__"'),
+        422,
+    ),
+    "a form of another site": (
+        sent(b"POST /login", b"key=low", b"Origin: http://evil.example\r\n"), 403
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TRIED)
+def test_a_key_of_the_lowest_role_gets_no_further(guarded: Service, what: str) -> None:
+    request, status = TRIED[what]
+    answer = asked(guarded.port, request)
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:300]
+    assert answer.count(b"HTTP/1.1 ") == 1
+    assert b"application/problem+json" in answer
+    assert b"Traceback" not in answer
+    assert healthy(guarded.port)

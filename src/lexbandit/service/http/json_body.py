@@ -44,19 +44,22 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _keys(value: Any) -> int:
-    """Return how many keys there are in a decoded value."""
-    if isinstance(value, dict):
-        return len(value) + sum(_keys(one) for one in value.values() if type(one) in _NESTED)
-    if isinstance(value, list):
-        return sum(_keys(one) for one in value if type(one) in _NESTED)
-    return 0
+    """Return how many keys there are in a decoded object or list."""
+    count = 0
+    if value.__class__ is dict:
+        count = len(value)
+        value = value.values()
+    for one in value:
+        if one.__class__ is dict or one.__class__ is list:
+            count += _keys(one)
+    return count
 
 
-_NESTED = frozenset((dict, list))
 # The largest double has so many digits: a whole number with fewer is a finite double.
 _DIGITS = 309
 _LONG = b"0" * _DIGITS
 _AS_ZEROS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else 0 for byte in range(256))
+_decode = msgspec.json.Decoder().decode
 # Made once: json.loads would make one for every body.
 _SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
 
@@ -70,11 +73,10 @@ def decode(body: bytes) -> Any:
     there may be such the standard library looks for them: every key is followed by a colon, so if
     there are as many keys as colons, none was lost.
     """
-    if not body.strip():
-        raise Problem(MALFORMED, "the body is empty; it is to be JSON.")
     try:
-        value = msgspec.json.decode(body)
-        if _keys(value) != body.count(b":"):
+        value = _decode(body)
+        keys = _keys(value) if value.__class__ is dict or value.__class__ is list else 0
+        if keys != body.count(b":"):
             _SCANNER.raw_decode(body.decode().lstrip())
         if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS):
             _refuse_unrepresentable(body.decode())
@@ -85,6 +87,8 @@ def decode(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
     except (msgspec.DecodeError, ValueError) as error:
+        if not body.strip():
+            raise Problem(MALFORMED, "the body is empty; it is to be JSON.") from None
         raise Problem(MALFORMED, f"{_why(body, error)}.") from None
     return value
 

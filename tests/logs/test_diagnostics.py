@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.diagnostics import diagnose, pareto_k
+from lexbandit.logs.diagnostics import HEAVY, NEGLIGIBLE, diagnose, pareto_k
 from lexbandit.logs.sums import TAIL
 from logs import worlds
 from logs.test_estimators import some_log, summed
@@ -132,6 +132,34 @@ def test_rewards_that_are_missing_for_one_arm() -> None:
     found = diagnose(summed(uneven), "ab")
     assert found.missing_rewards[0] < 1e-6
     assert "missing more often for some arms" in found.sentences[-1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "alpha", "most", "words"),
+    [
+        (2_000, 8.0, np.inf, "light, means and their errors are reliable"),
+        (2_000, 1.6, np.inf, "heavy, a few rows count for much"),
+        (20_000, 1.5, 200.0, "heavy, but no single row counts for much"),
+        (2_000, 0.8, np.inf, "very heavy, estimates hang on a few rows"),
+    ],
+)
+def test_what_is_said_of_a_tail(rows: int, alpha: float, most: float, words: str) -> None:
+    """Weights are the quantiles of a Pareto distribution, whose k is 1/alpha, up to `most`.
+
+    A heavy tail of which the heaviest row has less than 0.5 % of all weight is said to do no harm.
+    """
+    weights = np.minimum((1.0 - (np.arange(rows) + 0.5) / rows) ** (-1.0 / alpha), most)
+    log = {
+        "reward": np.full((rows, 1), 0.5),
+        "action": np.ones(rows, np.int64),
+        "propensity": 1.0 / weights,
+        "candidate": worlds.always(1, 2, rows),
+    }
+    found = diagnose(summed(log), "ab")
+    heaviest = weights.max() / weights.sum()
+    assert (heaviest < NEGLIGIBLE) == ("no single row" in words or "light" in words)
+    assert f"Pareto k of {found.pareto_k:.2f}: {words}" in found.sentences[3]
+    assert (found.pareto_k >= HEAVY) == ("heavy" in words)
 
 
 def test_wrong_names() -> None:

@@ -10,6 +10,7 @@ import pytest
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.diagnostics import diagnose
 from lexbandit.logs.differences import Difference, differences
+from lexbandit.logs.sequences import rows_needed
 from lexbandit.logs.sums import merge
 from lexbandit.logs.verdict import decide
 from lexbandit.objectives import Objective
@@ -130,6 +131,43 @@ def test_what_would_decide() -> None:
     assert found.needed[0.1] < found.needed[None]
     assert f"{found.needed[None]:,} rows logged as these 1,000 were" in found.sentence
     assert "explore = 0.1" in found.sentence
+
+
+def projected(low: float, high: float, variance: float, rows: int = 1000) -> dict[Any, int]:
+    """Return the projection for quality with these ends, the estimate 0, and tolerance 0.05."""
+    one = replace(
+        ends("quality", low, high),
+        difference=0.0,
+        rows=rows,
+        variances={None: (variance, variance), 0.1: (variance / 4, variance / 4)},
+    )
+    found = decide([one, ends("cost", 0.1, 0.2)], OBJECTIVES)
+    assert found.text == "cannot tell"
+    return found.needed
+
+
+def test_an_interval_longer_than_its_variance_says_needs_more_rows() -> None:
+    """The projection is never below what brings the present end to the line, by 1/√rows.
+
+    The low end is 0.5 away where 0.05 is needed: ten times as far, a hundred times the rows. What
+    other values of `explore` need is longer by the same factor.
+    """
+    by_variance = rows_needed(variance=0.01, distance=0.05, alpha=0.025)
+    assert by_variance < 1000
+    found = projected(-0.5, 0.5, 0.01)
+    assert found[None] == pytest.approx(100_000, rel=1e-9)
+    explored = rows_needed(variance=0.0025, distance=0.05, alpha=0.025)
+    assert found[0.1] == int(explored * (100_000 / by_variance))
+    # An interval as short as the variance says leaves the projection as it is.
+    assert projected(-0.06, 0.06, 1.0)[None] == rows_needed(
+        variance=1.0, distance=0.05, alpha=0.025
+    )
+
+
+def test_a_projection_is_more_than_there_is() -> None:
+    """Rows as logged: at least one more than there are, since these did not decide."""
+    found = projected(-0.050000001, 0.06, 1e-6, rows=1000)
+    assert found[None] == 1001
 
 
 def test_no_tolerance_passes_only_what_is_equal() -> None:

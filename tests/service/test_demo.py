@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -35,10 +36,11 @@ def demo(tmp_path: Path) -> Iterator["Demo"]:
 class Demo:
     """A demo of half a minute, with its temporary folder where the test can look at it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
+        command = ["demo", "--seconds", "30", "--no-browser", *options]
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-c", START, "demo", "--seconds", "30", "--no-browser"],
+            [sys.executable, "-u", "-c", START, *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -70,6 +72,34 @@ def test_it_makes_traffic_and_ends_by_ctrl_c(demo: Demo) -> None:
     assert (demo.process.returncode, err) == (0, "")
     assert out.endswith("prints a configuration to begin with.\n")
     assert list(demo.folder.iterdir()) == []
+
+
+def test_it_keeps_its_log_and_says_how_to_ask_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "a demo"
+    kept.mkdir()
+    (kept / "demo.toml").write_text(CONFIG.replace("wait = 20", "wait = 0.5"))
+    demo = Demo(tmp_path, "--seconds", "5", "--keep", str(kept))
+    out, err = demo.process.communicate(timeout=60)
+    assert (demo.process.returncode, err) == (0, "")
+    assert "wait = 0.5" in (kept / "demo.toml").read_text()  # what is there goes on
+    commands = [shlex.split(line) for line in out.splitlines() if line.startswith("  lexbandit ")]
+    assert [command[1] for command in commands] == ["evaluate", "export", "evaluate"]
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        assert status_of(command[1:]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("always:medium against logged: ") == 2
+    assert (tmp_path / "report.html").exists()
+
+
+def test_a_folder_that_cannot_be_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert status_of(["demo", "--no-browser", "--keep", str(tmp_path / "file" / "demo")]) == 1
+    assert "cannot make the folder" in capsys.readouterr().err
 
 
 def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:

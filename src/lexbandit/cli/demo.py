@@ -1,16 +1,18 @@
 """`lexbandit demo`: a service with simulated traffic, to watch it learn in the browser."""
 
 import asyncio
+import contextlib
 import heapq
 import math
 import random
+import shlex
 import signal
 import tempfile
 import threading
 import time
 import webbrowser
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +45,7 @@ log_level = "warning"
 
 [points.router]
 arms = ["small", "medium", "large"]
-explore = 0.02
+explore = 0.2
 wait = 20
 
 [[points.router.objectives]]
@@ -55,6 +57,7 @@ tolerance = {_TOLERANCE}
 name = "cost"
 goal = "min"
 range = [0, 0.06]
+tolerance = 0.002
 
 [[points.router.context]]
 kind = "number"
@@ -73,7 +76,11 @@ kind = "cycle"
 name = "hour"
 period = 24
 """
-"""The decision point of the demo: which language model answers, quality first, then cost."""
+"""The decision point of the demo: which language model answers, quality first, then cost.
+
+A fifth of the decisions is drawn uniformly, so that after a minute or two the log can tell what
+another policy would have done.
+"""
 
 
 class World:
@@ -207,11 +214,17 @@ def standing(seconds: float, summary: dict[str, Any], rights: Sequence[bool]) ->
 @click.option("--seconds", type=float, default=600.0, show_default=True, help="When it ends.")
 @click.option("--port", type=int, default=0, help="Port to serve on.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
-def command(seconds: float, port: int, no_browser: bool) -> None:
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Keep the log and the configuration in this folder; a demo that is there goes on.",
+)
+def command(seconds: float, port: int, no_browser: bool, keep: Path | None) -> None:
     """Start a service with simulated traffic, and show its dashboard.
 
     Which of three language models answers a prompt: quality first, then cost. Everything is in a
-    temporary folder that is removed at the end.
+    temporary folder that is removed at the end, unless --keep names one.
     """
     if not 0 < seconds <= 86_400:
         raise InvalidInput(f"--seconds must be above 0 and at most 86400, got {seconds:g}.")
@@ -233,9 +246,10 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(f"{url}/",), daemon=True).start()
 
-    with tempfile.TemporaryDirectory(prefix="lexbandit-demo-") as folder:
-        place = Path(folder) / "demo.toml"
-        place.write_text(CONFIG, encoding="utf-8")
+    with _folder(keep) as folder:
+        place = folder / "demo.toml"
+        if not place.exists():
+            place.write_text(CONFIG, encoding="utf-8")
         click.echo("Starting…")
         try:
             config = read_config(place, {}, {"port": port})
@@ -244,4 +258,33 @@ def command(seconds: float, port: int, no_browser: bool) -> None:
         finally:
             for one in traffic:
                 one.stop()
+    if keep is not None:
+        click.echo(next_steps(keep))
     click.echo("The demo is over. `lexbandit serve --sample` prints a configuration to begin with.")
+
+
+@contextlib.contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    """Yield the folder of a demo: a temporary one, or one that stays."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="lexbandit-demo-") as folder:
+            yield Path(folder)
+        return
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot make the folder {keep}: {error.strerror}.") from error
+    yield keep
+
+
+def next_steps(folder: Path) -> str:
+    """Return what can be asked of the log that a demo kept, as commands."""
+    storage = shlex.quote(f"sqlite:{folder / 'demo.db'}")
+    config = shlex.quote(str(folder / "demo.toml"))
+    return (
+        f"The log is in {folder}. What would always-medium have done?\n"
+        f"  lexbandit evaluate {storage} --candidate always:medium --out report.html\n"
+        "The same by a file:\n"
+        f"  lexbandit export {POINT} --to decisions.parquet --config {config}\n"
+        f"  lexbandit evaluate decisions.parquet --like {config} --candidate always:medium"
+    )

@@ -1,5 +1,6 @@
 """From the sums of a log to the difference of two policies in each objective."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -193,12 +194,14 @@ def _ends(
 
 
 def _anytime(blocks: Floats, levels: _Levels, least_propensity: float) -> _Ends:
+    @functools.cache  # with one or two objectives the levels are the same
     def low(level: float) -> float:
         found = sequences.lower_bound(
             blocks[:, _LOWER], alpha=level, least_propensity=least_propensity
         )
         return found.bound
 
+    @functools.cache
     def high(level: float) -> float:
         mirrored = blocks[:, _UPPER] * _MIRRORED
         found = sequences.lower_bound(mirrored, alpha=level, least_propensity=least_propensity)

@@ -48,3 +48,8 @@ def test_a_click_evaluates_the_log(tmp_path: Path, browser: Any) -> None:
         assert page.is_hidden("#what-if-table")
         assert one.wrong == []
         one.context.close()
+        phone = Visit(browser, service.url, viewport={"width": 390, "height": 844}, is_mobile=True)
+        phone.page.get_by_role("button", name="Evaluate the log").click()
+        phone.page.wait_for_selector("#what-if-table tbody", timeout=120_000)
+        assert phone.page.evaluate("document.documentElement.scrollWidth") == 390
+        phone.context.close()

@@ -1,6 +1,7 @@
 """`evaluate`: candidates of every kind, against the truth, and what is refused."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import lexbandit as lb
 from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import evaluate as evaluating
-from lexbandit.logs.candidates import candidate_of, checked, with_tolerances
+from lexbandit.logs.candidates import candidate_of, checked, row_until, with_tolerances
 from logs.made import ARMS, COST, QUALITY, SHARES, chooser, frame, log_of
 
 N = 1_200
@@ -73,6 +74,8 @@ def test_segments_are_the_rows_they_say() -> None:
         log_of(TABLE), "always:medium", segments=["task"], estimator="ips", interval="asymptotic"
     )
     assert [one.label for one in alone.segments] == ["task = chat", "task = code"]
+    named = lb.evaluate(log_of(TABLE), "always:medium", segments="task")
+    assert [one.label for one in named.segments] == ["task = chat", "task = code"]
     only = lb.evaluate(
         log_of(TABLE.filter(pl.col("task") == "chat")),
         "always:medium",
@@ -155,6 +158,22 @@ def test_rows_that_trained_a_policy_do_not_evaluate_it() -> None:
         assert fresh.rows == 200
     with pytest.raises(InvalidInput, match="train_until"):
         lb.evaluate(log, "lex-linucb")
+
+
+def test_until_when_a_candidate_learns() -> None:
+    """A share, seconds, a date or a text; the rows are a minute apart, from 1970 on."""
+    log = log_of(TABLE.head(400))
+    third = datetime(1970, 1, 1, 2, tzinfo=UTC)
+    for until in (0.3, 7200, third, "1970-01-01T02:00", "1970-01-01T03:00+01:00"):
+        assert row_until(log, until) == 120, until
+    for wrong, words in (
+        ("soon", r"a share of the rows such as 0.5, or a time such as .* got 'soon'"),
+        ("1970-01-02", "400 of 400 rows come before it"),
+        (0.0, "0 of 400 rows"),
+        (0.001, "0 of 400 rows"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            row_until(log, wrong)
 
 
 def test_unequal_allowed_sets_and_rows_with_one_arm() -> None:

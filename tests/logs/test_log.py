@@ -262,3 +262,11 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_wrong_settings(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         log_of(frame(N), **settings)
+
+
+def test_a_text_among_numbers_is_named(tmp_path: Path) -> None:
+    words = [str(value) for value in frame(50)["quality"]]
+    frame(50, quality=[*words[:7], "oops", *words[8:]]).write_csv(tmp_path / "log.csv")
+    log = log_of(tmp_path / "log.csv")
+    with pytest.raises(InvalidInput, match=r"log.csv, row 7, column 'quality': .* got 'oops'"):
+        log.describe()

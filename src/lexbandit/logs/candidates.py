@@ -7,6 +7,7 @@ caller gave and the log, and returns a `Candidate`, or None if what was given is
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -310,6 +311,8 @@ def row_until(log: Log, until: Any) -> int:
         last = int(until * log.rows)
     elif hasattr(until, "timestamp"):
         last = log.row_at(until.timestamp())
+    elif isinstance(until, str):
+        last = log.row_at(_seconds(until))
     else:
         last = log.row_at(checks.seconds("train_until", until))
     if not 0 < last < log.rows:
@@ -318,6 +321,18 @@ def row_until(log: Log, until: Any) -> int:
             f"{last:,} of {log.rows:,} rows come before it."
         )
     return last
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a time such as 2026-01-31 or 2026-01-31T12:00+01:00; UTC if unsaid."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"train_until must be a share of the rows such as 0.5, or a time such as 2026-01-31 or "
+            f"2026-01-31T12:00, got {text!r}."
+        ) from None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 class _Column(Candidate):

@@ -311,6 +311,7 @@ def _shares(log: Log, rewards: Floats) -> Floats:
 
 def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, ...]:
     """Return how the log is split into segments, by its first rows."""
+    names = [names] if isinstance(names, str) else names
     for name in names or ():
         if name not in log.contexts.names:
             raise unknown_name("context feature", name, log.contexts.names)

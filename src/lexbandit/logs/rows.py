@@ -209,6 +209,12 @@ def _numbers(rows: Rows, column: str, what: str) -> Floats:
     given = rows.table[column]
     if given.dtype == pl.Null:
         return np.full(len(given), np.nan)
+    if given.dtype == pl.String:  # of a file of text, in which one value may be no number
+        rows.refuse(
+            (given.cast(pl.Float64, strict=False).is_null() & given.is_not_null()).to_numpy(),
+            column,
+            lambda row: f"{what} must be numbers, got {given[row]!r}.",
+        )
     if not (given.dtype.is_numeric() or given.dtype == pl.Boolean):
         raise InvalidInput(
             f"{rows.place(rows.start)}, column {column!r}: {what} must be numbers, got "

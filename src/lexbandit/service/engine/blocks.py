@@ -6,7 +6,7 @@ are is folded by `Point.fold`, in its place.
 """
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -91,49 +91,51 @@ class _Block:
         self._decided: list[tuple[Event, int]] = []  # which row of which event
         self._rewarded: list[tuple[str, dict[str, float]]] = []
         self._events = self._counted = 0
+        self._last: Event | None = None
 
     def fold(self, events: Sequence[Event]) -> None:
         """Fold the events in their order."""
         point, history = self._point, self._point.history
-        bodies: list[Any] = [_decoded(event) for event in events]
-        decide, reward = self._decide, self._reward
+        bodies = _decoded(events)
+        decide, reward, taken = self._decide, self._reward, False
         for event, body, points in zip(events, bodies, self._encoded(bodies), strict=True):
             time = event.time
             if time >= history.end:
                 self._count()
             self._time = time
             over = time >= point.look_at
-            taken = False
-            if body is not None and not (over and self._leaving_teaches):
-                point.enter(event)
+            if body is None or (over and self._leaving_teaches):
+                taken = False
+            else:
                 if over:
+                    point.enter(event)
                     point.pass_time(time)
-                rows = body.rows
-                if body.__class__ is _Rewards:
-                    taken = reward(event, rows)
-                elif points is not None:
-                    taken = decide(event, body.version, rows, points)
+                if points is not None:
+                    taken = decide(event, body.version, body.rows, points)
+                else:
+                    taken = body.__class__ is _Rewards and reward(event, body.rows)
             if taken:
+                self._last = event
                 self._events += 1
-                point.seq = event.seq
             else:
                 self._fold_alone(event, body, points)
         self._settle()
 
     def _encoded(self, bodies: Sequence[Any]) -> list[list[Floats] | None]:
         """Return the points of an event's decisions, for each event whose can be recorded here."""
-        block, contexts = self._block, []
-        plain = [
-            body.__class__ is _Decisions and all(map(block.takes, body.rows)) for body in bodies
-        ]
-        for body, as_most in zip(bodies, plain, strict=True):
-            if as_most:
+        takes, contexts = self._block.takes, []
+        sizes = []
+        for body in bodies:
+            size = 0
+            if body.__class__ is _Decisions and all(map(takes, body.rows)):
                 contexts += [row.context for row in body.rows]
-        points = iter(block.points(contexts) or ())
-        return [
-            list(islice(points, len(body.rows))) or None if as_most else None
-            for body, as_most in zip(bodies, plain, strict=True)
-        ]
+                size = len(body.rows)
+            sizes.append(size)
+        points = self._block.points(contexts)
+        if points is None:
+            return [None] * len(bodies)
+        ends = accumulate(sizes)
+        return [points[end - size : end] or None for size, end in zip(sizes, ends, strict=True)]
 
     def _decide(
         self, event: Event, version: int, rows: Sequence["_Decision"], points: list[Floats]
@@ -144,8 +146,9 @@ class _Block:
             masks = [block.mask(row.arm, row.allowed) for row in rows]
         except InvalidInput:
             return False
+        held, past = block.held, point.past
         for row in rows:
-            if row.id in block.held:
+            if row.id in held:
                 return False
         for n, row in enumerate(rows):
             id = row.id
@@ -153,8 +156,8 @@ class _Block:
                 self._tell_recent()  # an id of a caller's own may be used again
                 point.keep_key(id, AnsweredRequest(row.key, version))
             block.record(id, row.arm, row.propensity, points[n], masks[n], event.time)
-            if point.past:
-                point.past.pop(id, None)
+            if past:
+                past.pop(id, None)
             self._arms.append(row.arm)
             self._decided.append((event, n))
         return True
@@ -189,9 +192,11 @@ class _Block:
         """Bring the point to where it would be."""
         self._block.learn()
         self._tell_recent()
-        if self._events:
+        if self._last is not None:
+            self._point.enter(self._last)
+            self._point.seq = self._last.seq
             self._point.counts["events"] += self._events
-            self._events = 0
+            self._events, self._last = 0, None
 
     def _count(self) -> None:
         """Count in the history what happened in the last second."""
@@ -224,12 +229,14 @@ class _Block:
         self._decided, self._rewarded, self._counted = [], [], 0
 
 
-def _decoded(event: Event) -> "_Decisions | _Rewards | None":
-    """Return what an event says; None if it is not as most are."""
-    try:
-        body: _Decisions | _Rewards = (
-            _decisions(event.body) if event.kind == "decisions" else _rewards(event.body)
-        )
-    except msgspec.MsgspecError:
-        return None
-    return body if body.rows else None
+def _decoded(events: Sequence[Event]) -> list[Any]:
+    """Return what events say; None for one that is not as most are."""
+    bodies: list[Any] = []
+    for event in events:
+        try:
+            decode = _decisions if event.kind == "decisions" else _rewards
+            body: Any = decode(event.body)
+        except msgspec.MsgspecError:
+            body = None
+        bodies.append(body if body is not None and body.rows else None)
+    return bodies

@@ -123,7 +123,8 @@ class _Block:
 
     def _encoded(self, bodies: Sequence[Any]) -> list[list[Floats] | None]:
         """Return the points of an event's decisions, for each event whose can be recorded here."""
-        takes, contexts = self._block.takes, []
+        takes = self._block.takes
+        contexts: list[Any] = []
         sizes = []
         for body in bodies:
             size = 0

@@ -311,8 +311,8 @@ class Point:
 
     def keep_key(self, id: str, key: AnsweredRequest) -> None:
         """Remember what a caller's own id stands for."""
+        self.keys.pop(id, None)  # so that the newest comes last
         self.keys[id] = key
-        self.keys.move_to_end(id)
         if len(self.keys) > self.definition.keep:
             self.keys.popitem(last=False)
 
@@ -360,7 +360,8 @@ class Point:
         """Learn rewards of a decision that is kept; note those of one whose time is over."""
         past = self.past.get(id)
         if past is not None:
-            past.late.update({n: v for n, v in values.items() if n not in past.rewards})
+            late = {n: v for n, v in values.items() if n not in past.rewards}
+            self.past[id] = past._replace(late={**past.late, **late})
             self.counts["late"] += 1
             self.history.late(self.time)
             return RewardReply(id, learned=False, late=True)

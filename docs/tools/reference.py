@@ -45,14 +45,14 @@ def signature(found: griffe.Object | griffe.Alias) -> str:
     return f"{found.name}({', '.join(parameters)})"
 
 
-def entry(found: griffe.Object | griffe.Alias) -> list[str]:
-    """Return the lines of one name: how it is called, what it is, and its methods."""
+def entry(found: griffe.Object | griffe.Alias, *, methods: bool) -> list[str]:
+    """Return the lines of one name: how it is called, what it is, and its own methods."""
     called = found.name if found.is_class and not found.parameters else signature(found)
     lines = ["", f"### `{called}`", "", first_sentence(found)]
-    if not found.is_class:
+    if not (methods and found.is_class):
         return lines
     rows = []
-    for name, member in sorted(found.all_members.items()):
+    for name, member in sorted(found.members.items()):
         if name.startswith("_") or not member.has_docstring:
             continue
         if member.is_function or "property" in member.labels:
@@ -67,11 +67,15 @@ def page() -> str:
     package = loader.load("lexbandit")
     loader.resolve_aliases(implicit=False, external=False)
     lines = [HEAD.rstrip()]
-    for line in (DOCS / "api.md").read_text("utf-8").splitlines():
-        if line.startswith("## "):
-            lines += ["", line]
-        elif line.startswith("::: "):
-            lines += entry(package[line.removeprefix("::: lexbandit.")])
+    blocks = re.findall(
+        r"^(##|:::) (.+)\n((?: {4}.+\n)*)", (DOCS / "api.md").read_text("utf-8"), re.M
+    )
+    for kind, name, options in blocks:
+        if kind == "##":
+            lines += ["", f"## {name}"]
+        else:
+            found = package[name.removeprefix("lexbandit.")]
+            lines += entry(found, methods="members: false" not in options)
     return "\n".join(lines) + "\n"
 
 

@@ -36,14 +36,14 @@ class Attempts:
     def after_silence(self, error: Exception, url: str) -> float:
         """Return how long to wait after no answer; raise if it was the last attempt."""
         if self.left == 0:
-            told = str(error) or type(error).__name__
-            if any(name in told for name in _NO_TLS):
-                told += ", as from a service without TLS, whose address begins with http://"
+            reason = str(error) or type(error).__name__
+            if any(name in reason for name in _NO_TLS):
+                reason += ", as from a service without TLS, whose address begins with http://"
             elif url.startswith("http://") and type(error).__name__ in _CLOSED:
-                told += ", as from a service with TLS, whose address begins with https://"
+                reason += ", as from a service with TLS, whose address begins with https://"
             raise ServiceError(
                 f"no answer from {without_password(url)} in "
-                f"{counted(self.tried + 1, 'attempt')}, at last: {told}. "
+                f"{counted(self.tried + 1, 'attempt')}, at last: {reason}. "
                 "Whether the request arrived is not known; sending it again with the same id is "
                 "safe."
             ) from error
@@ -72,8 +72,8 @@ def retries_of(retries: int) -> int:
 def url_of(url: str) -> str:
     """Return the service's address, without a slash at its end."""
     if not isinstance(url, str) or not url.startswith(("http://", "https://")):
-        told = without_password(url) if isinstance(url, str) else url
-        raise InvalidInput(f"url must begin with http:// or https://, got {told!r}.")
+        shown = without_password(url) if isinstance(url, str) else url
+        raise InvalidInput(f"url must begin with http:// or https://, got {shown!r}.")
     return url.rstrip("/")
 
 
@@ -95,12 +95,12 @@ def key_of(key: str) -> str:
 
 def _asked(headers: Mapping[str, str]) -> float:
     """Return the seconds that a Retry-After asks for."""
-    told = headers.get("retry-after", "")
+    header = headers.get("retry-after", "")
     try:
-        return max(float(told), 0.0)
+        return max(float(header), 0.0)
     except ValueError:
         pass
     try:
-        return max(parsedate_to_datetime(told).timestamp() - time(), 0.0)
+        return max(parsedate_to_datetime(header).timestamp() - time(), 0.0)
     except (TypeError, ValueError):
         return 0.0

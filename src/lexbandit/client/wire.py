@@ -147,8 +147,8 @@ def decision(point: str, decided: Decided | str) -> Call[Found]:
     """Look a decision up."""
 
     def read(answer: Answer) -> Found:
-        told = answer.json()
-        known = {**told, "propensity": _propensity(told["propensity"])}
+        fields = answer.json()
+        known = {**fields, "propensity": _propensity(fields["propensity"])}
         return Found(**{name: known[name] for name in Found._fields})
 
     return Call("GET", _path(point, "decisions", id_of(decided)), read)
@@ -265,8 +265,8 @@ _KINDS: dict[str, type[InvalidInput]] = {
 def error_of(answer: Answer) -> Exception:
     """Return the error that an answer other than 2xx tells of, with the service's own words."""
     try:
-        told = json.loads(answer.body)
-        detail, kind = str(told["detail"]), str(told.get("type", "")).rpartition(":")[2]
+        problem = json.loads(answer.body)
+        detail, kind = str(problem["detail"]), str(problem.get("type", "")).rpartition(":")[2]
     except (ValueError, TypeError, KeyError, AttributeError):  # a proxy's page, say
         return ServiceError(
             f"the service answered {answer.status}: {_shown(answer.body)}.", status=answer.status
@@ -320,8 +320,8 @@ def _decided(row: Mapping[str, Any]) -> Decided:
     )
 
 
-def _propensity(told: float | None) -> float:
-    return math.nan if told is None else told
+def _propensity(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _rewarded(row: Mapping[str, Any]) -> Rewarded:

@@ -37,8 +37,8 @@ _refusals = _Refusals()
 
 def note(event: str, who: str, **facts: object) -> None:
     """Write what happened, by whom, and what else is known; None is left out."""
-    told = {"event": event, "who": who, **facts}
-    known = {name: value for name, value in told.items() if value not in (None, "")}
+    entry = {"event": event, "who": who, **facts}
+    known = {name: value for name, value in entry.items() if value not in (None, "")}
     text = " ".join(f"{name}={json.dumps(value, default=list)}" for name, value in known.items())
     log.info("%s", text, extra={"facts": known})
 

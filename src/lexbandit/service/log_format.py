@@ -29,18 +29,18 @@ class _Json(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created).astimezone()
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "time": moment.isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if request := REQUEST_ID.get():
-            told["request_id"] = request
-        told |= getattr(record, "facts", {})
+            fields["request_id"] = request
+        fields |= getattr(record, "facts", {})
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return without_password(json.dumps(told, default=str))
+            fields["exception"] = self.formatException(record.exc_info)
+        return without_password(json.dumps(fields, default=str))
 
 
 def formatter(format: str) -> logging.Formatter:

@@ -219,8 +219,8 @@ def _exporting(app: App) -> AbstractAsyncContextManager[None]:
 
 def note_start(config: Config) -> None:
     """Write into the audit log with which configuration the service starts; no secrets."""
-    kept = ("storage", "host", "port", "tls_cert", "behind_tls", "rate", "max_body_bytes")
-    settings = {name: str(getattr(config, name)) for name in kept}
+    shown = ("storage", "host", "port", "tls_cert", "behind_tls", "rate", "max_body_bytes")
+    settings = {name: str(getattr(config, name)) for name in shown}
     points = {name: definition.fingerprint for name, definition in config.points.items()}
     keys = sorted(key.name for key in config.keys)
     settings["storage"] = without_password(settings["storage"])

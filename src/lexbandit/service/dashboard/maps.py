@@ -20,7 +20,7 @@ _SIDE = 24
 _AT_ONCE = 8
 
 
-def told(feature: Feature) -> dict[str, Any]:
+def described(feature: Feature) -> dict[str, Any]:
     """Return what a viewer needs to know of a feature."""
     facts: dict[str, Any] = {"name": feature.name, "kind": feature.kind}
     if isinstance(feature, Category):
@@ -34,7 +34,7 @@ def told(feature: Feature) -> dict[str, Any]:
 
 def axis(feature: Feature) -> dict[str, Any]:
     """Return the steps of an axis: `values`, and the `edges` between them for numbers."""
-    facts = told(feature)
+    facts = described(feature)
     if isinstance(feature, Category):
         return facts
     if isinstance(feature, Flag):

@@ -85,17 +85,17 @@ def login_page(wrong: bool = False) -> Response:
 def _static() -> dict[str, tuple[bytes, str]]:
     """Return the page's own files and their tags, by name."""
     found = {}
-    for place in files("lexbandit.service.dashboard").joinpath("static").iterdir():
-        content = place.read_bytes()
-        found[place.name] = (content, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+    for file in files("lexbandit.service.dashboard").joinpath("static").iterdir():
+        content = file.read_bytes()
+        found[file.name] = (content, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
     return found
 
 
-def _page(name: str, texts: dict[str, str], status: int = 200) -> Response:
-    """Return a page with texts put in their places; they are shown as they are."""
+def _page(name: str, values: dict[str, str], status: int = 200) -> Response:
+    """Return a page with values in place of its fields; they are shown as plain text."""
     page = _static()[name][0].decode()
-    for place, text in texts.items():
-        page = page.replace(f"{{{place}}}", escape(text))
+    for field, text in values.items():
+        page = page.replace(f"{{{field}}}", escape(text))
     return HTMLResponse(page, status, {**HEADERS, "Cache-Control": "no-store"})
 
 
@@ -113,8 +113,8 @@ class _Watch:
     async def page(self, request: PageRequest) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
         points = " ".join(self._engine.points)
-        texts = {"vega": NAME, "points": points, "session": session, "auth": self._auth}
-        return _page("index.html", texts)
+        values = {"vega": NAME, "points": points, "session": session, "auth": self._auth}
+        return _page("index.html", values)
 
     async def file(self, request: PageRequest) -> Response:
         name = request.path_params["file"]
@@ -147,30 +147,30 @@ class _Watch:
         async def summary() -> Summary:
             return point.chooser.summary()
 
-        kept = await self._summaries.get(point.name, point.seq, summary)
-        tag = f'"{series}-{point.seq}-{kept.seq}-{_hash(engine.trouble or "")}"'
+        cached = await self._summaries.get(point.name, point.seq, summary)
+        tag = f'"{series}-{point.seq}-{cached.seq}-{_hash(engine.trouble or "")}"'
         if request.headers.get("if-none-match") == tag:
             return _json(None, tag)
-        told = views.standing(engine, point, kept.answer)
-        return _json({**told, "series": views.series_of(point.history, series)}, tag)
+        view = views.standing(engine, point, cached.answer)
+        return _json({**view, "series": views.series_of(point.history, series)}, tag)
 
     async def map(self, request: PageRequest) -> Response:
         query = request.query_params
         point = self._engine.point(request.path_params["point"])
         x, y, text = query.get("x"), query.get("y"), query.get("at")
         at = maps.wanted(text)
-        contexts = [kept.row["context"] for kept in point.history.recent()]
+        contexts = [one.row["context"] for one in point.history.recent()]
         async with self._drawing:  # one after the other: who waited finds it drawn
-            kept = await self._maps.get(
+            cached = await self._maps.get(
                 (point.name, x, y, text),
                 point.version,
                 lambda: maps.drawn(point.chooser, x, y, at, contexts),
             )
-        return _json({"version": kept.seq, **kept.answer})
+        return _json({"version": cached.seq, **cached.answer})
 
     async def recent(self, request: PageRequest) -> Response:
         point = self._engine.point(request.path_params["point"])
-        return _json({"decisions": [views.decision(kept) for kept in point.history.recent()]})
+        return _json({"decisions": [views.decision(one) for one in point.history.recent()]})
 
     async def what_if(self, request: PageRequest) -> Response:
         return _json(self._what_if.ask(self._engine.point(request.path_params["point"])))
@@ -280,9 +280,9 @@ def _point_in(path: str) -> str | None:
     return path.split("/")[2] if path.startswith("/v1/") else None
 
 
-def _see(place: str) -> Response:
+def _see(path: str) -> Response:
     """Return an answer that leads elsewhere; nobody keeps it, with the cookie that it may have."""
-    return RedirectResponse(place, 303, dict(_NOT_KEPT))
+    return RedirectResponse(path, 303, dict(_NOT_KEPT))
 
 
 def _same_site(headers: Mapping[bytes, bytes]) -> None:
@@ -294,14 +294,14 @@ def _same_site(headers: Mapping[bytes, bytes]) -> None:
     site = headers.get(b"sec-fetch-site")
     origin = headers.get(b"origin", b"null")
     if site is not None:
-        foreign, told = site not in (b"same-origin", b"none"), site
+        foreign, source = site not in (b"same-origin", b"none"), site
     else:
         host = origin.partition(b"://")[2]
-        foreign, told = origin != b"null" and host != headers.get(b"host"), origin
+        foreign, source = origin != b"null" and host != headers.get(b"host"), origin
     if foreign:
         raise Problem(
             FOREIGN,
-            f"sign in and out on the service's own page, not from {told.decode('latin-1')}.",
+            f"sign in and out on the service's own page, not from {source.decode('latin-1')}.",
         )
 
 
@@ -325,5 +325,5 @@ def _reply(response: Response) -> Reply:
 
 
 def _method(method: str, allow: str) -> Problem:
-    told = f"{method} is not possible here; {allow} is."
-    return Problem(METHOD, told, {b"allow": allow.encode()})
+    detail = f"{method} is not possible here; {allow} is."
+    return Problem(METHOD, detail, {b"allow": allow.encode()})

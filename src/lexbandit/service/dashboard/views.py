@@ -54,7 +54,7 @@ def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, An
         "wait": point.definition.wait,
         "objectives": [asdict(objective) for objective in chooser.objectives],
         "arms": [{"name": arm, "retired": arm not in in_use} for arm in summary.plays],
-        "context": [maps.told(feature) for feature in chooser.contexts.features],
+        "context": [maps.described(feature) for feature in chooser.contexts.features],
         "summary": _summary(summary),
     }
 
@@ -92,15 +92,15 @@ def latest(history: History, now: float) -> list[list[float]]:
     ]
 
 
-def decision(kept: Recent) -> dict[str, Any]:
+def decision(recent: Recent) -> dict[str, Any]:
     """Return one of the last decisions."""
-    row = kept.row
+    row = recent.row
     return {
         "id": row["id"],
-        "time": kept.time,
+        "time": recent.time,
         "arm": row["arm"],
         "propensity": row["propensity"],
         "context": row["context"],
         "allowed": row.get("allowed"),
-        "rewards": kept.rewards,
+        "rewards": recent.rewards,
     }

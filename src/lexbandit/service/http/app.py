@@ -193,8 +193,8 @@ class App:
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             none = not kind and headers.get(b"content-length", b"0") == b"0"
             if not (operation.optional and none and b"transfer-encoding" not in headers):
-                told = kind.decode("latin-1") or "nothing"
-                raise Problem(MEDIA, f"Content-Type must be application/json, it says {told!r}.")
+                shown = kind.decode("latin-1") or "nothing"
+                raise Problem(MEDIA, f"Content-Type must be application/json, it says {shown!r}.")
         if kind != JSON or b"content-encoding" in headers:
             _check_plain(kind, headers.get(b"content-encoding", b"identity"))
         self.reading += 1
@@ -235,17 +235,17 @@ def _id_of(given: bytes | None) -> bytes:
 def _check_plain(kind: bytes, coding: bytes) -> None:
     """Refuse a body that is packed, or in letters other than UTF-8."""
     if coding.strip().lower() != b"identity":
-        told = coding.decode("latin-1")
-        raise Problem(MEDIA, f"Content-Encoding is {told!r}: send the body as it is, not packed.")
+        shown = coding.decode("latin-1")
+        raise Problem(MEDIA, f"Content-Encoding is {shown!r}: send the body as it is, not packed.")
     for parameter in kind.lower().split(b";")[1:]:
         name, _, value = parameter.strip().partition(b"=")
         if name == b"charset" and value.strip(b'"') not in (b"utf-8", b"utf8"):
-            told = value.decode("latin-1")
-            raise Problem(MEDIA, f"the charset of Content-Type is {told!r}: JSON is UTF-8.")
+            shown = value.decode("latin-1")
+            raise Problem(MEDIA, f"the charset of Content-Type is {shown!r}: JSON is UTF-8.")
 
 
 def _query(type: type[Any], given: bytes) -> Any:
-    """Return the query of a request: texts that are read as the type says."""
+    """Return the query of a request: strings that are read as the type says."""
     try:
         pairs = parse_qsl(
             given.decode("ascii"),
@@ -255,16 +255,16 @@ def _query(type: type[Any], given: bytes) -> Any:
         )
     except ValueError as error:
         raise Problem(INVALID, f"the query cannot be read: {error}.") from None
-    told, known = dict(pairs), type.__struct_fields__
-    for name in told:
+    values, known = dict(pairs), type.__struct_fields__
+    for name in values:
         if name not in known:
             raise Problem(INVALID, f"the query has {name!r}; known: {', '.join(known)}.")
-    if len(told) != len(pairs):
+    if len(values) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise Problem(INVALID, f"{twice!r} stands twice in the query.")
     try:
-        return msgspec.convert(told, type, strict=False)
+        return msgspec.convert(values, type, strict=False)
     except msgspec.ValidationError as error:
         name = str(error).rpartition("`$.")[2].rstrip("`")
-        raise Problem(INVALID, f"in the query: {error}, got {told[name]!r}.") from None
+        raise Problem(INVALID, f"in the query: {error}, got {values[name]!r}.") from None

@@ -1,4 +1,4 @@
-"""JSON without its loose ends: one value a key, numbers that are numbers, text that is UTF-8."""
+"""Read JSON strictly: one value a key, finite numbers, text that is UTF-8."""
 
 import json
 import math
@@ -197,7 +197,7 @@ def convert(value: Any, type: type[T]) -> T:
 
 def _with_keys(message: str, value: Any, type: Any) -> str:
     """Return msgspec's message with the keys that it leaves out, as `$.context[...]`."""
-    told, _, path = message.partition(" - at `")
+    text, _, path = message.partition(" - at `")
     node, place = value, "$"
     passed: list[tuple[list[Any], Any]] = []
     for field, index in _STEP.findall(path):
@@ -213,25 +213,25 @@ def _with_keys(message: str, value: Any, type: Any) -> str:
             return message
         place += f".{key}" if isinstance(key, str) else f"[{key}]"
         node = node[key]
-    return f"{told} - at `{place}`" if path else told
+    return f"{text} - at `{place}`" if path else text
 
 
 def _in_words(message: str, value: Any, type: Any) -> str:
     """Return msgspec's message; where it has a type's words for a rule, with the rule itself."""
-    told, at, place = message.partition(" - at `")
+    text, at, place = message.partition(" - at `")
     field = _STEP.sub(r".\1", place).rstrip("`").rpartition(".")[2]
-    if told == "Expected `object` of length >= 1":
-        told = f"at least one {_ENTRIES.get(field, 'reward')} is needed"
-    elif field == "id" and told.startswith(("Expected `str` matching", "Expected `str` of length")):
-        told = (
+    if text == "Expected `object` of length >= 1":
+        text = f"at least one {_ENTRIES.get(field, 'reward')} is needed"
+    elif field == "id" and text.startswith(("Expected `str` matching", "Expected `str` of length")):
+        text = (
             f"an id begins with a letter or digit and has up to {LONGEST_ID} visible characters, "
             "no spaces"
         )
-    elif told.startswith("Object contains unknown field"):
+    elif text.startswith("Object contains unknown field"):
         if _without_context(place, value, type):
-            told += ' (the features go into "context")'
-        told += f"; known: {', '.join(_fields(place, type))}"
-    return told + at + place
+            text += ' (the features go into "context")'
+        text += f"; known: {', '.join(_fields(place, type))}"
+    return text + at + place
 
 
 def _fields(place: str, type: Any) -> list[str]:
@@ -251,7 +251,7 @@ def _without_context(place: str, value: Any, type: Any) -> bool:
 
 
 def _culprit(message: str, node: Any, value: Any, type: Any) -> str | None:
-    """Return the key of an object for which the message is told: the first that is wrong.
+    """Return the key that a message of msgspec's is about: the first that is wrong.
 
     It is found by halving: an object may have as many keys as a body can hold.
     """

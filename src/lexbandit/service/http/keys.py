@@ -1,4 +1,4 @@
-"""Who may do what: API keys with roles. Of a key only its hash is kept.
+"""API keys and their roles. Of a key only its hash is stored.
 
 A key is 256 random bits, so one round of SHA-256 is enough: there is nothing to guess.
 """
@@ -76,12 +76,12 @@ class Keys:
 
 
 def new_secret() -> str:
-    """Return a new key, to be shown once and kept by its user."""
+    """Return a new key, to be shown once; its user stores it."""
     return f"lxb_{secrets.token_urlsafe(32)}"
 
 
 def hash_of(secret: str) -> str:
-    """Return what is kept of a key."""
+    """Return the hash of a key, which is all that is stored of it."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -161,8 +161,8 @@ def keys_in_environment(environment: Mapping[str, str]) -> list[ApiKey]:
             name = variable.removeprefix(VARIABLE).lower()
             try:
                 wanted = points_of(_parts(points)) if some else None
-                kept = _digest(digest.strip())
-                found.append(ApiKey(name, roles_of(_parts(roles)), kept, points=wanted))
+                hashed = _digest(digest.strip())
+                found.append(ApiKey(name, roles_of(_parts(roles)), hashed, points=wanted))
             except InvalidInput as error:
                 raise InvalidInput(
                     f"{variable}: {error} It is written ROLE,ROLE:SHA256 or, for some decision "

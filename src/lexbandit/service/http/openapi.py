@@ -43,8 +43,8 @@ def document(operations: Iterable[Operation], points: Mapping[str, "Point"]) -> 
     _fill_in(components, points)
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        told = _operation(operation, schemas, sorted(points))
-        paths.setdefault(operation.path, {})[operation.method.lower()] = told
+        described = _operation(operation, schemas, sorted(points))
+        paths.setdefault(operation.path, {})[operation.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -83,7 +83,7 @@ def _schemas(operations: list[Operation]) -> tuple[dict[int, Any], dict[str, Any
 
 
 def _operation(operation: Operation, schemas: dict[int, Any], points: list[str]) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    described: dict[str, Any] = {
         "operationId": operation.handler.__name__.removeprefix("_"),
         "summary": operation.summary,
         "parameters": [*_in_path(operation, points), *_in_query(operation)],
@@ -92,17 +92,20 @@ def _operation(operation: Operation, schemas: dict[int, Any], points: list[str])
         },
         "security": [{"key": []}] if operation.role else [],
     }
-    if told["operationId"] in _LINKS:
-        told["responses"]["200"]["links"] = _LINKS[told["operationId"]]
+    if described["operationId"] in _LINKS:
+        described["responses"]["200"]["links"] = _LINKS[described["operationId"]]
     if operation.role:
-        told["description"] = f"Needs the role {operation.role}."
+        described["description"] = f"Needs the role {operation.role}."
     if operation.takes:
         content = {JSON.decode(): {"schema": _one_of(operation.takes, schemas)}}
-        told["requestBody"] = {"required": not operation.optional, "content": content}
+        described["requestBody"] = {"required": not operation.optional, "content": content}
     for status in _problems(operation):
         content = {MEDIA_TYPE.decode(): {"schema": schemas[id(ProblemDetails)]}}
-        told["responses"][str(status)] = {"description": KINDS[status].title, "content": content}
-    return told
+        described["responses"][str(status)] = {
+            "description": KINDS[status].title,
+            "content": content,
+        }
+    return described
 
 
 def _problems(operation: Operation) -> list[int]:
@@ -123,11 +126,11 @@ def _gives(types: Any, schemas: dict[int, Any]) -> dict[str, Any]:
         schema = _one_of(_tuple(types), schemas)
         return {"description": "Done.", "content": {JSON.decode(): {"schema": schema}}}
     content = {types: {"schema": {"type": "string"}}}
-    told: dict[str, Any] = {"description": "Done.", "content": content}
+    described: dict[str, Any] = {"description": "Done.", "content": content}
     if types == LINES.decode():
         number = {"type": "integer", "minimum": 0}
-        told["headers"] = {NEXT.decode().title(): {"required": True, "schema": number}}
-    return told
+        described["headers"] = {NEXT.decode().title(): {"required": True, "schema": number}}
+    return described
 
 
 def _in_path(operation: Operation, points: list[str]) -> list[dict[str, Any]]:

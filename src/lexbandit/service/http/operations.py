@@ -100,17 +100,17 @@ def rows_in(batch: Any) -> int:
 
 
 async def decision(engine: "Engine", request: Request) -> s.FoundDecision:
-    """Look a decision up: its arm, and the rewards that were told."""
+    """Look a decision up: its arm, and the rewards that came."""
     return await engine.decision(request.point, request.names["id"])
 
 
 def reward(engine: "Engine", request: Request) -> Awaitable[s.RewardReply]:
-    """Tell rewards of a decision: some or all, late, in any order; again is no second time."""
+    """Reward a decision: some or all objectives, late, in any order; repeating changes nothing."""
     return engine.reward(request.point, request.names["id"], request.content)
 
 
 async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
-    """Tell rewards of many decisions: all of them, or none."""
+    """Reward many decisions: all of them, or none."""
     rows = [(row.id, row.values) for row in request.content.rewards]
     return s.RewardsReply(await engine.reward_many(request.point, rows))
 
@@ -118,15 +118,15 @@ async def reward_many(engine: "Engine", request: Request) -> s.RewardsReply:
 async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
     """Explain which arm would be chosen in a context, and why. Nothing is decided."""
     check_allowed(request.content.allowed, arms_ever(engine.points[request.point].chooser))
-    told = engine.explain(request.point, request.content.context, request.content.allowed)
-    arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in told.arms]
-    likely = list(told.likely)
-    return s.ExplainReply(arms, likely, told.reason, told.level, told.confidence, str(told))
+    found = engine.explain(request.point, request.content.context, request.content.allowed)
+    arms = [convert(msgspec.to_builtins(arm), s.ArmExplanation) for arm in found.arms]
+    likely = list(found.likely)
+    return s.ExplainReply(arms, likely, found.reason, found.level, found.confidence, str(found))
 
 
 async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
     """Summarize what was earned, beside what always playing each arm would have given."""
-    told = msgspec.to_builtins(engine.summary(request.point))
+    found = msgspec.to_builtins(engine.summary(request.point))
     point = engine.points[request.point]
     known = {
         "counts": dict(point.counts),
@@ -135,7 +135,7 @@ async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
         "seq": point.seq,
         "policy_version": point.version,
     }
-    return convert({**told, **known}, s.SummaryReply)
+    return convert({**found, **known}, s.SummaryReply)
 
 
 async def arms(engine: "Engine", request: Request) -> s.ArmsReply:

@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 says it: application/problem+json, in every case."""
+"""Errors as replies: application/problem+json (RFC 9457) in every case."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -70,14 +70,14 @@ class Problem(Exception):
     def body(self) -> bytes:
         """Return the body of the answer."""
         kind = self.kind
-        told = ProblemDetails(f"urn:lexbandit:{kind.name}", kind.title, kind.status, self.detail)
-        return msgspec.json.encode(told)
+        details = ProblemDetails(f"urn:lexbandit:{kind.name}", kind.title, kind.status, self.detail)
+        return msgspec.json.encode(details)
 
 
 def unknown_point(name: str, known: Iterable[str]) -> Problem:
     """Return the problem of a path with a decision point that there is not."""
-    told = f"no decision point is called {name!r}. Known: {', '.join(known)}."
-    return Problem(UNKNOWN, told)
+    detail = f"no decision point is called {name!r}. Known: {', '.join(known)}."
+    return Problem(UNKNOWN, detail)
 
 
 def unavailable(why: str) -> Problem:

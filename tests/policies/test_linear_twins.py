@@ -9,7 +9,7 @@ import lexbandit
 from lexbandit.rounds import Rounds
 from naive import run
 from support import as_lists
-from twins.linear import LexLinUcb, LinUcb, SupLinUcb, legendre, raw
+from twins.linear import LexLinUcb, LinUcb, Mtlo, SupLinUcb, legendre, raw
 
 pytestmark = pytest.mark.compiled
 
@@ -119,3 +119,14 @@ def test_suplinucb_stores_where_the_twin_remembers(seed: int, scale: float) -> N
     twins = [[stage.models[a][0].n for stage in twin.stages] for a in range(4)]
     np.testing.assert_array_equal(stored, twins)
     assert (stored.sum(0) > 0).sum() >= 2
+
+
+@pytest.mark.parametrize(("D", "scale", "lam"), [(1, 0.02, 1.0), (2, 0.02, 0.5), (3, 0.005, 2.0)])
+def test_mtlo_plays_its_twins_arms(D: int, scale: float, lam: float) -> None:
+    rounds = smooth_rounds(1200, arms=4, objectives=D, seed=D)
+    policy = lexbandit.make_policy(
+        "mtlo", arms=4, dimension=2, objectives=D, horizon=1200, scale=scale, lam=lam, seed=D
+    )
+    same_arms(policy, Mtlo(4, D, 1200, scale=scale, lam=lam, seed=D), rounds)
+    plays = policy.state()["plays"]
+    assert plays.max() > 2 * plays.min()  # arms were ruled out

@@ -243,3 +243,49 @@ class SupLinUcb:
     def update(self, context: Vector, arm: int, rewards: Vector) -> None:
         if self.chosen_at is not None:
             self.stages[self.chosen_at - 1].update(context, arm, rewards)
+
+
+class Mtlo(Linear):
+    """MTLO of Xue et al. (AAAI 2025): stages of finer widths, a filter by every objective."""
+
+    def __init__(
+        self,
+        K: int,
+        D: int,
+        T: int,
+        phi: Any = raw,
+        d: int = 2,
+        *,
+        lam: float = 1.0,
+        R: float = 0.5,
+        U: float = 1.0,
+        delta: float = 0.05,
+        scale: float = 1.0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(K, D, phi, d, 1.0, seed)
+        self.T, self.lam, self.R, self.U, self.delta, self.scale = T, lam, R, U, delta, scale
+        self.d = K * len(phi([0.0] * d))
+
+    def filtered(self, arms: list[int], ucb: list[list[float]], W: float) -> list[int]:
+        for i in range(self.D):
+            allowance = (2 + 4 * sum(self.lam**k for k in range(1, i + 1))) * W
+            best = max(ucb[i][a] for a in arms)
+            arms = [a for a in arms if ucb[i][a] >= best - allowance]
+        return arms
+
+    def select(self, context: Vector) -> int:
+        phi = self.phi(context)
+        gamma = self.R * math.sqrt(self.d * math.log(2 * self.D * self.t / self.delta)) + self.U
+        w, mean = self.widths(phi, self.scale * gamma), self.means(phi)
+        ucb = [[m + u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
+        widest = [max(w[i][a] for i in range(self.D)) for a in range(self.K)]
+        arms, s, finest = list(range(self.K)), 1, 1 / math.sqrt(self.T)
+        while True:
+            if all(widest[a] <= finest for a in arms):
+                return self.dice.one_of(self.filtered(arms, ucb, finest))
+            if any(widest[a] > 2.0**-s for a in arms):
+                most = max(widest[a] for a in arms)
+                return self.dice.one_of([a for a in arms if widest[a] == most])
+            arms = self.filtered(arms, ucb, 2.0**-s)
+            s += 1

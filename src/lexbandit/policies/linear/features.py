@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lexbandit.features import FeatureMap, features_for
+from lexbandit.policies.linear.pooled import pooled_features
 
 
 def any_features(default: str) -> Callable[..., FeatureMap]:
@@ -13,3 +14,8 @@ def any_features(default: str) -> Callable[..., FeatureMap]:
         return features_for(features, dimension=dimension)
 
     return make
+
+
+def mixed_features(*, dimension: int, features: Any = "mixed", layout: Any = ()) -> FeatureMap:
+    """Return the feature map of a policy on the pooled regression, by default by the layout."""
+    return pooled_features(features, layout=layout, dimension=dimension)

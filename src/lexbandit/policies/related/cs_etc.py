@@ -9,8 +9,9 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import drawn, likely, listed, objective, one_of
-from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import mixed_features
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy
+from lexbandit.policies.register import register
 
 
 class CostSubsidyExploreThenCommit(PooledPolicy):
@@ -30,13 +31,15 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
 
     rule = kernel.CS_ETC
 
-    def __init__(self, *, horizon: int, scale: float, **parameters: Any) -> None:
+    def __init__(
+        self, *, horizon: int, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any
+    ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
         settings[kernel.SCALE] = self.scale
         settings[kernel.HORIZON] = self.horizon
-        super().__init__(settings=settings, **parameters)
+        super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
@@ -61,26 +64,9 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
         return left, tuple(levels), " ".join(sentences)
 
 
-@REGISTRY.register("cs-etc")
-def cs_etc(
-    *,
-    arms: int,
-    dimension: int,
-    horizon: int,
-    objectives: int = 2,
-    features: Any = "mixed",
-    layout: Any = (),
-    scale: float = 1.0,
-    tolerance: Any = 0.0,
-    seed: int = 0,
-) -> CostSubsidyExploreThenCommit:
-    """CS-ETC: explore, then commit by bounds (Sinha et al., 2021), on a pooled regression."""
-    return CostSubsidyExploreThenCommit(
-        arms=arms,
-        objectives=objectives,
-        features=pooled_features(features, layout=layout, dimension=dimension),
-        horizon=horizon,
-        scale=scale,
-        tolerance=tolerance,
-        seed=seed,
-    )
+register(
+    "cs-etc",
+    CostSubsidyExploreThenCommit,
+    "CS-ETC: explore, then commit by bounds (Sinha et al., 2021), on a pooled regression.",
+    features=mixed_features,
+)

@@ -8,8 +8,9 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import rivals as kernel
-from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import mixed_features
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy
+from lexbandit.policies.register import register
 
 
 class CostSubsidyThompson(PooledPolicy):
@@ -31,11 +32,11 @@ class CostSubsidyThompson(PooledPolicy):
 
     rule = kernel.CS_TS
 
-    def __init__(self, *, exploration: float, **parameters: Any) -> None:
+    def __init__(self, *, exploration: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.exploration = checks.positive("exploration", exploration)
         settings = np.zeros(kernel.WEIGHTS)
         settings[kernel.EXPLORATION] = self.exploration
-        super().__init__(settings=settings, **parameters)
+        super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
@@ -48,24 +49,9 @@ class CostSubsidyThompson(PooledPolicy):
         )
 
 
-@REGISTRY.register("cs-ts")
-def cs_ts(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    features: Any = "mixed",
-    layout: Any = (),
-    exploration: float = 1.0,
-    tolerance: Any = 0.0,
-    seed: int = 0,
-) -> CostSubsidyThompson:
-    """CS-TS: candidates by posterior draws (Sinha et al., 2021), on a pooled regression."""
-    return CostSubsidyThompson(
-        arms=arms,
-        objectives=objectives,
-        features=pooled_features(features, layout=layout, dimension=dimension),
-        exploration=exploration,
-        tolerance=tolerance,
-        seed=seed,
-    )
+register(
+    "cs-ts",
+    CostSubsidyThompson,
+    "CS-TS: candidates by posterior draws (Sinha et al., 2021), on a pooled regression.",
+    features=mixed_features,
+)

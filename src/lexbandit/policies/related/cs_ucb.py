@@ -9,8 +9,9 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import mixed_features
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy
+from lexbandit.policies.register import register
 
 
 class CostSubsidyUcb(PooledPolicy):
@@ -30,11 +31,11 @@ class CostSubsidyUcb(PooledPolicy):
 
     rule = kernel.CS_UCB
 
-    def __init__(self, *, scale: float, **parameters: Any) -> None:
+    def __init__(self, *, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
         settings[kernel.SCALE] = self.scale
-        super().__init__(settings=settings, **parameters)
+        super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
@@ -57,24 +58,9 @@ class CostSubsidyUcb(PooledPolicy):
         return left, tuple(levels), " ".join(sentences)
 
 
-@REGISTRY.register("cs-ucb")
-def cs_ucb(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    features: Any = "mixed",
-    layout: Any = (),
-    scale: float = 1.0,
-    tolerance: Any = 0.0,
-    seed: int = 0,
-) -> CostSubsidyUcb:
-    """CS-UCB: candidates by upper bounds (Sinha et al., 2021), on a pooled regression."""
-    return CostSubsidyUcb(
-        arms=arms,
-        objectives=objectives,
-        features=pooled_features(features, layout=layout, dimension=dimension),
-        scale=scale,
-        tolerance=tolerance,
-        seed=seed,
-    )
+register(
+    "cs-ucb",
+    CostSubsidyUcb,
+    "CS-UCB: candidates by upper bounds (Sinha et al., 2021), on a pooled regression.",
+    features=mixed_features,
+)

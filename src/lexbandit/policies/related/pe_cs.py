@@ -9,8 +9,9 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import mixed_features
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy
+from lexbandit.policies.register import register
 
 
 class PairwiseElimination(PooledPolicy):
@@ -37,13 +38,15 @@ class PairwiseElimination(PooledPolicy):
 
     rule = kernel.PE_CS
 
-    def __init__(self, *, horizon: int, scale: float, **parameters: Any) -> None:
+    def __init__(
+        self, *, horizon: int, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any
+    ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
         settings[kernel.SCALE] = self.scale
         settings[kernel.HORIZON] = self.horizon
-        super().__init__(settings=settings, **parameters)
+        super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
@@ -59,26 +62,9 @@ class PairwiseElimination(PooledPolicy):
         )
 
 
-@REGISTRY.register("pe-cs")
-def pe_cs(
-    *,
-    arms: int,
-    dimension: int,
-    horizon: int,
-    objectives: int = 2,
-    features: Any = "mixed",
-    layout: Any = (),
-    scale: float = 1.0,
-    tolerance: Any = 0.0,
-    seed: int = 0,
-) -> PairwiseElimination:
-    """PE-CS: pairwise elimination (Juneja, Joe-Wong and Yağan, 2025), on a pooled regression."""
-    return PairwiseElimination(
-        arms=arms,
-        objectives=objectives,
-        features=pooled_features(features, layout=layout, dimension=dimension),
-        horizon=horizon,
-        scale=scale,
-        tolerance=tolerance,
-        seed=seed,
-    )
+register(
+    "pe-cs",
+    PairwiseElimination,
+    "PE-CS: pairwise elimination (Juneja, Joe-Wong and Yağan, 2025), on a pooled regression.",
+    features=mixed_features,
+)

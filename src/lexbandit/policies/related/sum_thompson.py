@@ -10,8 +10,9 @@ from lexbandit.decisions import Level
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import listed, objective
-from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_features
-from lexbandit.policies.registry import REGISTRY
+from lexbandit.policies.linear.features import mixed_features
+from lexbandit.policies.linear.pooled import Looks, PooledPolicy
+from lexbandit.policies.register import register
 
 
 class WeightedThompson(PooledPolicy):
@@ -25,12 +26,19 @@ class WeightedThompson(PooledPolicy):
 
     rule = kernel.WEIGHTED
 
-    def __init__(self, *, weights: Floats, exploration: float, **parameters: Any) -> None:
-        self.weights = weights
+    def __init__(
+        self, *, objectives: int, price: Any = 1.0, exploration: float = 1.0, **pooled: Any
+    ) -> None:
+        self.weights = weights_of(price, objectives)
         self.exploration = checks.positive("exploration", exploration)
         settings = np.zeros(kernel.WEIGHTS)
         settings[kernel.EXPLORATION] = self.exploration
-        super().__init__(tolerance=0.0, settings=np.concatenate([settings, weights]), **parameters)
+        super().__init__(
+            objectives=objectives,
+            tolerance=0.0,
+            settings=np.concatenate([settings, self.weights]),
+            **pooled,
+        )
 
     def _reason(
         self, looks: Looks, allowed: Booleans, shares: Floats
@@ -65,27 +73,12 @@ def weights_of(price: Any, objectives: int) -> Floats:
     )
 
 
-@REGISTRY.register("sum-thompson")
-def sum_thompson(
-    *,
-    arms: int,
-    dimension: int,
-    objectives: int = 2,
-    features: Any = "mixed",
-    layout: Any = (),
-    price: Any = 1.0,
-    exploration: float = 1.0,
-    seed: int = 0,
-) -> WeightedThompson:
+register(
+    "sum-thompson",
+    WeightedThompson,
     """Thompson sampling of a weighted sum, with a price for the objectives after the first.
 
     The sum is reward_1 + price · reward_2, for more objectives with one price for all or a list.
-    """
-    return WeightedThompson(
-        arms=arms,
-        objectives=objectives,
-        features=pooled_features(features, layout=layout, dimension=dimension),
-        weights=weights_of(price, objectives),
-        exploration=exploration,
-        seed=seed,
-    )
+    """,
+    features=mixed_features,
+)

@@ -45,7 +45,7 @@ def _percentages(ours: list[float], theirs: list[float], claims: list[Any]) -> l
 
 
 def _distance(found: list[float], claims: list[Any]) -> float:
-    return sum(abs(value - claim.paper) for value, claim in zip(found, claims, strict=True))
+    return float(sum(abs(value - c.paper) for value, c in zip(found, claims, strict=True)))
 
 
 def main(directory: str) -> None:

@@ -66,6 +66,7 @@ bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks.sizing
 	$(BIN)/python -m benchmarks.logs_end_to_end
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.http_layer
 	$(BIN)/python -m benchmarks.overload
 
 docs: $(READY)  ## the site, into site/; nothing is fetched, neither now nor when it is read

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from benchmarks import http_layer
 
 from lexbandit.service.http import server as admission_module
 from lexbandit.service.http.access import RateLimits
@@ -52,6 +53,13 @@ def test_the_limit_is_what_can_be_answered_in_the_time_that_a_request_may_take()
     one.note()
     assert window(8000.0, pause=30.0) == least  # a pause says nothing about the rate
     assert window(8000.0) == pytest.approx(1.5 * least)
+
+
+def test_a_refusal_takes_a_fraction_of_an_answer() -> None:
+    """A whole request of the usual form is refused without being parsed."""
+    answered = asyncio.run(http_layer.measured(256.0, requests=500, turns=5))
+    refused = asyncio.run(http_layer.measured(0.0, requests=500, turns=5))
+    assert refused < answered / 2  # a tenth on a quiet machine
 
 
 def test_requests_that_wait_for_their_bodies_do_not_count() -> None:

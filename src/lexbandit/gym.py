@@ -22,6 +22,7 @@ from lexbandit.rounds import Rounds
 try:
     import gymnasium
     from gymnasium import spaces
+    from gymnasium.vector.utils import batch_space
 except ImportError as error:  # pragma: no cover
     raise InvalidInput(
         'lexbandit.gym needs gymnasium, which is not installed: pip install "lexbandit[gym]".'
@@ -129,6 +130,62 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
         return context
 
 
+class BanditVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
+    """Several `BanditEnv` at once, as `gymnasium.make_vec` makes them; rewards are [num_envs, D].
+
+    Gymnasium's own vector environments take one number as a reward. An episode that ends begins
+    anew in the same step: the observation is already the next context.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  as Gymnasium declares it
+        "autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP
+    }
+
+    def __init__(self, environment: str | Environment, *, num_envs: int = 1, **given: Any) -> None:
+        self.num_envs = whole("num_envs", num_envs, least=1)
+        self.envs = [BanditEnv(environment, **given) for _ in range(self.num_envs)]
+        first = self.envs[0]
+        self.render_mode = first.render_mode
+        self.single_observation_space = first.observation_space
+        self.single_action_space = first.action_space
+        self.observation_space = batch_space(first.observation_space, self.num_envs)
+        self.action_space = batch_space(first.action_space, self.num_envs)
+        self.reward_dim = first.reward_dim
+        self.reward_space = batch_space(first.reward_space, self.num_envs)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Return the contexts of all; with a number as the seed they have seed, seed + 1, ..."""
+        if seed is None or isinstance(seed, int):
+            seeds = [None if seed is None else seed + n for n in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        pairs = zip(self.envs, seeds, strict=True)
+        return np.stack([env.reset(seed=one, options=options)[0] for env, one in pairs]), {}
+
+    def step(self, actions: Any) -> tuple[Floats, Any, Any, Any, dict[str, Any]]:
+        """Play an arm in each; returns contexts, rewards [num_envs, D] and which episodes ended."""
+        played = list(actions)
+        if len(played) != self.num_envs:
+            raise InvalidInput(
+                f"there are {self.num_envs} environments, got {len(played)} actions."
+            )
+        steps = [env.step(action) for env, action in zip(self.envs, played, strict=True)]
+        contexts, rewards, ended, cut, infos = (list(part) for part in zip(*steps, strict=True))
+        over = np.array(ended) | np.array(cut)
+        info: dict[str, Any] = {}
+        if all("means" in one for one in infos):
+            info["means"] = np.stack([one["means"] for one in infos])
+        if over.any():
+            info |= {"final_obs": np.stack(contexts), "_final_obs": over}
+            contexts = [
+                env.reset()[0] if done else context
+                for env, context, done in zip(self.envs, contexts, over, strict=True)
+            ]
+        return np.stack(contexts), np.stack(rewards), np.array(ended), np.array(cut), info
+
+
 def gym_id(name: str) -> str:
     """Return the id of an environment of ours: lexbandit/DisplayAdvertising-v1 and the like."""
     return f"lexbandit/{''.join(part.capitalize() for part in name.split('-'))}-v1"
@@ -143,6 +200,7 @@ def register_all() -> list[str]:
             gymnasium.register(
                 ids[-1],
                 entry_point="lexbandit.gym:BanditEnv",
+                vector_entry_point="lexbandit.gym:BanditVectorEnv",
                 kwargs={"environment": name},
                 disable_env_checker=True,  # Gymnasium's own wants one number as the reward
             )

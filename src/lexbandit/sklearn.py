@@ -24,19 +24,22 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Chooses one of `classes_`, the arms, by rewards in order of priority.
 
     policy        the name of a policy; see `lexbandit.make_policy`
-    tolerance     how much less of an objective is as good: one number, or one for each objective
+    tolerance     how much less of an objective is as good: one number, or one for each objective,
+                  in the units of its rewards
+    ranges        where rewards lie: (worst, best) for each objective, such as [(0, 1), (0.05, 0)]
+                  for quality and a cost; from 0 to 1 if it is left out
     settings      further parameters of the policy, a dict
     random_state  of the policy's draws
 
-    Two kinds of data teach it. `partial_fit(X, arms, rewards)` takes what was played and what came
-    of it, rewards[n, D] from 0 to 1, the most important first, NaN where not observed: a bandit's
-    log. `fit(X, y)` takes the right class of each row: every arm's reward is known then, 1 for the
-    right one and 0 for the others.
+    Two kinds of data teach it. `partial_fit(X, arms, rewards)` takes what was played and what
+    came of it, rewards[n, D] within their ranges, the most important first, NaN where not
+    observed: a bandit's log. `fit(X, y)` takes the right class of each row: every arm's reward
+    is known then, 1 for the right one and 0 for the others.
 
     Features are scaled to [0, 1] by the least and largest values of the first data; what comes
     later is clipped to them. To set the range yourself scale X before, and pass a first block that
     has it. `predict` returns the arm of the best estimates and draws nothing; `choose` explores as
-    the policy does and tells the propensities.
+    the policy does and returns the propensities; `predict_proba` has those of all arms.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         policy: str = "lex-thompson",
         *,
         tolerance: Any = 0.0,
+        ranges: Any = None,
         settings: dict[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.policy = policy
         self.tolerance = tolerance
+        self.ranges = ranges
         self.settings = settings
         self.random_state = random_state
 
@@ -74,9 +79,9 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         refuse_masked("y", arms)
         values, labels = validate_data(self, unmasked(X), arms, dtype=np.float64, reset=first)
         check_classification_targets(labels)
-        told = None if rewards is None else _rewards(rewards, len(labels))
+        shares = None if rewards is None else _shares(rewards, len(labels), self.ranges)
         if first:
-            self._begin(values, labels, classes, 1 if told is None else told.shape[1])
+            self._begin(values, labels, classes, 1 if shares is None else shares.shape[1])
         places = np.searchsorted(self.classes_, labels)
         unknown = self.classes_[np.minimum(places, len(self.classes_) - 1)] != labels
         if unknown.any():
@@ -86,14 +91,14 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "partial_fit(X, arms, rewards, classes=[...])."
             )
         points, count = self._points(values), len(self.classes_)
-        if told is None:
+        if shares is None:
             if self.policy_.objectives > 1:
                 raise InvalidInput(f"{self.policy_.objectives} rewards are needed for each row.")
             every = np.tile(np.arange(count), len(points))
             right = (every == np.repeat(places, count)).astype(np.float64)
             self.policy_.update_many(np.repeat(points, count, axis=0), every, right[:, np.newaxis])
         else:
-            self.policy_.update_many(points, places, told)
+            self.policy_.update_many(points, places, shares)
         return self
 
     def _begin(self, values: Floats, labels: Any, classes: Any, objectives: int) -> None:
@@ -101,7 +106,7 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.low_ = values.min(axis=0)
         self.span_ = np.where(np.ptp(values, axis=0) > 0, np.ptp(values, axis=0), 1.0)
         seed = check_random_state(self.random_state).randint(2**31)
-        self.tolerances_ = tolerances(self.tolerance, objectives)
+        self.tolerances_ = tolerances(self.tolerance, objectives) / _spans(self.ranges, objectives)
         self.policy_: Policy = make_policy(
             self.policy,
             arms=len(self.classes_),
@@ -133,6 +138,10 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             left = [arm for arm in left if arm.mean[i] >= most - (0.0 if last else tolerance)]
         return int(left[0].arm)
 
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the exact probability with which `choose` plays each of `classes_`, row by row."""
+        return self.policy_.propensities_many(self._seen(X))
+
     def choose(self, X: Any) -> tuple[np.ndarray, Floats]:
         """Return the arms to play, as the policy explores, and their exact probabilities."""
         points = self._seen(X)
@@ -140,10 +149,37 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[places]), propensities
 
 
-def _rewards(rewards: Any, n: int) -> Floats:
-    array = numbers("rewards", rewards)
-    told = floats("rewards", array[:, np.newaxis] if array.ndim == 1 else array, (n, None))
-    wrong = (told < 0) | (told > 1)
+def _ends(ranges: Any, objectives: int) -> Floats:
+    """Return (worst, best) of each objective, float[D, 2]."""
+    if ranges is None:
+        return np.tile([0.0, 1.0], (objectives, 1))
+    ends = floats("ranges", ranges, (objectives, 2))
+    wrong = ~np.isfinite(ends).all(axis=1) | (ends[:, 0] == ends[:, 1])
     if wrong.any():
-        raise InvalidInput(f"rewards lie between 0 and 1, or are NaN; got {told[wrong][0]!r}.")
-    return told
+        raise InvalidInput(
+            "ranges are two different finite numbers for each objective, the worst and the best, "
+            f"got {ends[wrong][0].tolist()}."
+        )
+    return ends
+
+
+def _spans(ranges: Any, objectives: int) -> Floats:
+    ends = _ends(ranges, objectives)
+    return cast("Floats", np.abs(ends[:, 1] - ends[:, 0]))
+
+
+def _shares(rewards: Any, n: int, ranges: Any) -> Floats:
+    """Return rewards[n, D] as shares of the way from the worst to the best end of their ranges."""
+    array = numbers("rewards", rewards)
+    values = floats("rewards", array[:, np.newaxis] if array.ndim == 1 else array, (n, None))
+    worst, best = _ends(ranges, values.shape[1]).T
+    shares = (values - worst) / (best - worst)
+    wrong = (shares < 0) | (shares > 1)
+    if wrong.any():
+        row, i = (int(place) for place in np.argwhere(wrong)[0])
+        low, high = sorted((worst[i], best[i]))
+        raise InvalidInput(
+            f"rewards lie between {low:g} and {high:g}, or are NaN; got {values[row, i]!r} in row "
+            f"{row}; ranges=[(worst, best), ...] says where they lie."
+        )
+    return cast("Floats", shares)

@@ -5,11 +5,13 @@ import multiprocessing
 import pickle
 from collections.abc import Callable
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import lexbandit as lb
+from chooser.beliefs import Beliefs
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
 
@@ -122,3 +124,44 @@ def test_a_misspelt_keyword_gets_the_nearest_name(make_it: Any, meant: str) -> N
 def test_a_chooser_has_at_most_22_public_names() -> None:
     made = lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"])
     assert len([name for name in dir(made) if not name.startswith("_")]) <= 22
+
+
+def test_summaries_and_explanations_show_themselves_in_notebooks() -> None:
+    chooser = lb.Chooser(
+        objectives=[lb.Objective("<quality>"), lb.Objective("cost", goal="min")],
+        arms=["a & b", "c"],
+        policy="moc-mab",
+        horizon=100,
+    )
+    for pages in (chooser.summary()._repr_html_(), chooser.outlook()._repr_html_()):
+        ElementTree.fromstring(f"<div>{pages}</div>")
+    for _ in range(9):
+        chooser.reward(chooser.choose(), {"<quality>": 1.0, "cost": 0.5})
+    page = chooser.summary()._repr_html_()
+    root = ElementTree.fromstring(f"<div>{page}</div>")
+    assert len(root.findall("table")) == 2
+    cells = [cell.text for cell in root.iter("td")]
+    assert {"a & b", "c", "<quality>", "cost"} <= set(cells)
+    assert "color" not in page  # the page's own colours, light or dark
+    assert chooser.explain()._repr_svg_().startswith("<svg")
+
+
+class Tolerant(Beliefs):
+    """A policy of one's own that reads tolerances: it says so by `read_tolerances`."""
+
+    @property
+    def read_tolerances(self) -> np.ndarray:
+        return np.array([0.1, 0.0])
+
+
+@pytest.mark.parametrize(("kind", "warned"), [(Beliefs, True), (Tolerant, False)])
+def test_a_policy_of_ones_own_can_say_that_it_reads_tolerances(
+    kind: type[Beliefs], warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    lb.Chooser(
+        objectives=[lb.Objective("quality", tolerance=0.1), lb.Objective("cost")],
+        arms=["a", "b", "c"],
+        context=[lb.Number("x")],
+        policy=kind(arms=3, noise=(0.3, 0.3), seed=5),
+    )
+    assert ("does not read the objectives' tolerances" in caplog.text) == warned

@@ -169,3 +169,24 @@ def test_what_is_no_bandit_is_refused() -> None:
         lexgym.FromGymnasium(machine).rounds(1, seed=0)
     with pytest.raises(InvalidInput, match="shape"):
         lexgym.FromGymnasium(Machine(), objectives=3).rounds(1, seed=0)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_environments_work_vectorised(rounds: int) -> None:
+    name = lexgym.gym_id("multichannel")
+    many = gymnasium.make_vec(name, num_envs=3, rounds=rounds)
+    single = [gymnasium.make(name, rounds=rounds) for _ in range(3)]
+    contexts, _ = many.reset(seed=5)
+    expected = [env.reset(seed=5 + n)[0] for n, env in enumerate(single)]
+    for _ in range(7):
+        np.testing.assert_array_equal(contexts, expected)
+        actions = [0, 1, 2]
+        contexts, rewards, ended, cut, _ = many.step(actions)
+        assert rewards.shape == (3, 2)
+        for n, env in enumerate(single):
+            context, reward, *over, _ = env.step(actions[n])
+            np.testing.assert_array_equal(rewards[n], reward)
+            assert [ended[n], cut[n]] == over
+            expected[n] = env.reset()[0] if any(over) else context
+    with pytest.raises(InvalidInput, match="3 environments, got 2 actions"):
+        many.step([0, 1])

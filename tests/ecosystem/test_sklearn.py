@@ -127,3 +127,33 @@ def test_what_is_masked_is_missing() -> None:
         nan.predict(masked)
     with pytest.raises(InvalidInput, match=r"y\[0\] is masked"):
         LexBanditClassifier().fit(X, np.ma.array(arms, mask=True))
+
+
+def test_probabilities_are_those_of_choosing() -> None:
+    random = np.random.default_rng(3)
+    points, arms = random.random((60, 2)), random.integers(3, size=60)
+    model = LexBanditClassifier(random_state=0)
+    model.partial_fit(points, arms, random.random((60, 2)))
+    shares = model.predict_proba(points[:10])
+    assert shares.shape == (10, 3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, atol=1e-9)
+    chosen, propensities = model.choose(points[:10])
+    np.testing.assert_allclose(shares[np.arange(10), chosen], propensities, atol=1e-9)
+
+
+def test_rewards_have_ranges_of_their_own() -> None:
+    random = np.random.default_rng(4)
+    points, arms = random.random((40, 2)), random.integers(2, size=40)
+    shares = random.random((40, 2))
+    own = np.column_stack([10 * shares[:, 0], 0.05 * (1 - shares[:, 1])])
+    plain = LexBanditClassifier(tolerance=[0.1, 0], random_state=0).fit(points, arms, shares)
+    ranges = [(0, 10), (0.05, 0)]
+    scaled = LexBanditClassifier(tolerance=[1.0, 0], ranges=ranges, random_state=0)
+    scaled.fit(points, arms, own)
+    np.testing.assert_allclose(scaled.predict_proba(points), plain.predict_proba(points), atol=1e-6)
+    with pytest.raises(
+        InvalidInput, match=r"between 0 and 0\.05, or are NaN; got .*0\.06.* in row 0"
+    ):
+        scaled.partial_fit(points[:1], arms[:1], [[5.0, 0.06]])
+    with pytest.raises(InvalidInput, match="the worst and the best"):
+        LexBanditClassifier(ranges=[(1, 1)]).fit(points, arms, own[:, :1])

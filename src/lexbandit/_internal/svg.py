@@ -1,6 +1,7 @@
-"""Parts of pictures as SVG: words, boxes, intervals."""
+"""Parts of pictures as SVG: words, boxes, intervals; and tables as HTML."""
 
 import unicodedata
+from collections.abc import Sequence
 from html import escape
 
 
@@ -54,3 +55,10 @@ def printable(words: str) -> str:
 def xml(words: str) -> str:
     """Return words with the characters escaped that mean something in XML."""
     return escape(printable(words))
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table without colours of its own, so that it suits light and dark pages."""
+    title = "".join(f"<th>{xml(cell)}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{xml(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{title}</tr></thead><tbody>{body}</tbody></table>"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandit import checks
+from lexbandit._internal.svg import xml
 from lexbandit.checks import Floats
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.ledger import Ledger
@@ -64,6 +65,9 @@ class Outlook:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<p>{xml(self.text)}</p>"
 
 
 def first_guess(

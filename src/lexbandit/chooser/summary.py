@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
+from lexbandit._internal.svg import html_table, xml
 from lexbandit.checks import Floats
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.ledger import Ledger, Pending
@@ -106,6 +107,30 @@ class Summary:
         lines += self.notes
         lines += self._compared()
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return tables for a notebook; they have the colours of the page, light or dark."""
+        means = [[name, str(mean), f"{mean.count:,}"] for name, mean in self.received.items()]
+        rewarded = max(mean.count for mean in self.received.values())
+        total = max(sum(self.plays.values()), 1)
+        arms = [
+            [
+                arm,
+                f"{self.plays[arm] / total:.1%}",
+                self._line(arm, rewarded) if _rewards(self.against[arm]) else "nothing known yet",
+            ]
+            for arm in self._by_plays()[:_SHOWN]
+        ]
+        lines = [*str(self).splitlines()[:1], *self._taken_otherwise(), *self.notes]
+        rest = len(self.plays) - len(arms)
+        if rest:
+            lines.append(f"{counted(rest, 'more arm')} not shown.")
+        always = "always playing it instead would have been (95 % intervals)"
+        return (
+            html_table(["metric", "average (95 % interval)", "rewards"], means)
+            + html_table(["arm", "plays", always], arms)
+            + "".join(f"<p>{xml(line)}</p>" for line in lines)
+        )
 
     def _by_plays(self) -> list[str]:
         """Return the arms, the most played first."""

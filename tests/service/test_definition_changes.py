@@ -75,7 +75,8 @@ async def test_a_changed_tolerance_takes_effect_without_a_replay(
     async with engine_on(path, **settings) as engine:
         await traffic(engine, 40)
     with monkeypatch.context() as none:
-        none.setattr(Engine, "_fold", lambda *_: pytest.fail("the log was read anew"))
+        for fold in ("_fold", "_fold_many"):
+            none.setattr(Engine, fold, lambda *_: pytest.fail("the log was read anew"))
         async with engine_on(path, tolerance=0.3, **settings) as engine:
             chooser = engine.points["router"].chooser
             assert chooser.objectives[0].tolerance == 0.3

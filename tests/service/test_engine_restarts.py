@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lexbandit as lb
-from lexbandit.chooser import Chooser
+from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import Event
@@ -36,7 +36,7 @@ def test_an_error_of_ours_stops_all_writing(
         async with engine_on(path) as engine:
             await engine.decide("router", CONTEXT)
             with monkeypatch.context() as broken:
-                broken.setattr(Chooser, "record", lambda *_: 1 / 0)
+                broken.setattr(RecordingChooser, "record", lambda *_: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     await engine.decide("router", CONTEXT)
             assert engine.trouble is not None

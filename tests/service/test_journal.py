@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lexbandit.chooser import Chooser
+from lexbandit.chooser import RecordingChooser
 from lexbandit.service.engine import snapshots
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import Event, Snapshot
@@ -95,7 +95,7 @@ async def test_after_an_error_of_ours_those_who_waited_are_refused_too(
         second = asyncio.create_task(engine.decide("router", CONTEXT))
         await asyncio.sleep(0.05)
         with monkeypatch.context() as broken:
-            broken.setattr(Chooser, "record", lambda *_: 1 / 0)
+            broken.setattr(RecordingChooser, "record", lambda *_: 1 / 0)
             storage.gate.set()
             with pytest.raises(ZeroDivisionError):
                 await first
@@ -115,7 +115,7 @@ async def test_after_an_error_of_ours_no_event_is_taken_again(
     storage.shared = True
     async with engine_with(storage, poll=0.01) as engine:
         with monkeypatch.context() as broken:
-            broken.setattr(Chooser, "record", lambda *_: 1 / 0)
+            broken.setattr(RecordingChooser, "record", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 await engine.decide("router", CONTEXT)
         counts = dict(engine.points["router"].counts)

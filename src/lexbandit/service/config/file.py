@@ -83,10 +83,10 @@ def _text(name: str, value: Any) -> str:
 
 
 def _flag(name: str, value: Any) -> bool:
-    told = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
-    if not isinstance(told, bool):
+    flag = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+    if not isinstance(flag, bool):
         raise InvalidInput(f"{name} must be true or false, got {value!r}.")
-    return told
+    return flag
 
 
 def _level(name: str, value: Any) -> str:

@@ -117,7 +117,7 @@ class Series:
     def from_plain(cls, plain: Mapping[str, Any]) -> "Series":
         """Return the series that `plain` told of."""
         series = cls(plain["width"], plain["span"])
-        series.buckets = {place: Bucket.from_plain(told) for place, told in plain["buckets"]}
+        series.buckets = {place: Bucket.from_plain(bucket) for place, bucket in plain["buckets"]}
         return series
 
 
@@ -256,7 +256,7 @@ class History:
             "series": {name: series.plain() for name, series in self._series.items()},
             "now": None if self.end == -math.inf else [self._second, self._now.plain()],
             "recent": [
-                [kept.time, dict(kept.row), dict(kept.rewards)] for kept in self._recent.values()
+                [one.time, dict(one.row), dict(one.rewards)] for one in self._recent.values()
             ],
         }
 
@@ -264,7 +264,7 @@ class History:
     def from_plain(cls, plain: Mapping[str, Any]) -> "History":
         """Return the history that `plain` told of: it goes on as that one would."""
         history = cls()
-        history._series = {name: Series.from_plain(told) for name, told in plain["series"].items()}
+        history._series = {name: Series.from_plain(one) for name, one in plain["series"].items()}
         if plain["now"] is not None:
             history._second, now = plain["now"]
             history.end = history._second + 1.0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lexbandit.chooser import Proposal, RecordingChooser
+from lexbandit.chooser.recording import PendingDecision
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import RECENT, History
@@ -86,7 +87,7 @@ class Point:
 
     def digest(self) -> str:
         """Return a short text that is the same for states that are the same bit for bit."""
-        told = [
+        state = [
             self.chooser.digest(),
             self.version,
             self.time,
@@ -96,7 +97,7 @@ class Point:
             list(self.past.items()),
             self.history.plain(),
         ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
     def answered(self, id: str, request: str | None) -> DecisionReply | None:
         """Return the answer that an id had before, if it had one; only callers' own come again.
@@ -110,8 +111,8 @@ class Point:
             raise Contradiction(
                 f"decision {id!r} was asked for before, with another context or other allowed arms."
             )
-        kept = self.chooser.decision(id)
-        return DecisionReply(id, kept.arm, kept.propensity, key.version)
+        pending = self.chooser.decision(id)
+        return DecisionReply(id, pending.arm, pending.propensity, key.version)
 
     def check_prior(self, arm: str, means: Mapping[str, float] | None, weight: int | None) -> None:
         """Refuse a prior for an arm that is there and began with another one, or with none."""
@@ -134,8 +135,10 @@ class Point:
             return FoundDecision(
                 id, past.arm, past.propensity, past.since, False, past.rewards, past.late
             )
-        kept = self.chooser.decision(id)
-        return FoundDecision(id, kept.arm, kept.propensity, kept.since, True, kept.rewards, {})
+        pending = self.chooser.decision(id)
+        return FoundDecision(
+            id, pending.arm, pending.propensity, pending.since, True, pending.rewards, {}
+        )
 
     def knows(self, id: str) -> bool:
         """Tell whether a decision is kept, or was until its time was over."""
@@ -150,21 +153,21 @@ class Point:
             raise InvalidInput(f"there is no reward for decision {id!r}: name one or more.")
         past = self.past.get(id)
         if past is None:
-            told: Mapping[str, float] = self.chooser.decision(id).rewards
+            known: Mapping[str, float] = self.chooser.decision(id).rewards
         else:
-            told = {**past.rewards, **past.late}
-        new = [name for name, value in values.items() if self._is_new(id, name, value, told)]
+            known = {**past.rewards, **past.late}
+        new = [name for name, value in values.items() if self._is_new(id, name, value, known)]
         if new:
             return None
         late = past is not None and any(name in past.late for name in values)
         return RewardReply(id, learned=not late, late=late)
 
-    def _is_new(self, id: str, name: str, value: Any, told: Mapping[str, float]) -> bool:
+    def _is_new(self, id: str, name: str, value: Any, known: Mapping[str, float]) -> bool:
         objective = self._objectives.get(name)
         if objective is None:
             raise unknown_name("objective", name, self._objectives)
         number = objective.checked(value)
-        before = told.get(name)
+        before = known.get(name)
         if before is not None and before != number:
             raise Contradiction(
                 f"{name} of decision {id!r} was told as {before!r} before, now as {number!r}."
@@ -222,10 +225,8 @@ class Point:
 
     def _erase(self, ids: Sequence[str]) -> None:
         """Forget the contexts of decisions; they are over, and what they taught stays."""
-        for kept in self.chooser.forget(ids):
-            self._keep_past(
-                kept.id, PastDecision(kept.arm, kept.propensity, kept.since, kept.rewards, {})
-            )
+        for pending in self.chooser.forget(ids):
+            self._keep_past(pending.id, _past(pending))
         for id in ids:
             self.keys.pop(id, None)
         self.history.forget(ids)
@@ -239,14 +240,12 @@ class Point:
     def pass_time(self, time: float) -> None:
         """Let decisions go whose time is over."""
         gone = self.chooser.overdue(time)
-        for kept in gone:
-            self.past[kept.id] = PastDecision(
-                kept.arm, kept.propensity, kept.since, kept.rewards, {}
-            )
-            self.keys.pop(kept.id, None)
+        for pending in gone:
+            self.past[pending.id] = _past(pending)
+            self.keys.pop(pending.id, None)
             for objective in self.chooser.objectives:
-                if objective.default is not None and objective.name not in kept.rewards:
-                    self.history.rewarded(time, objective.name, objective.default, kept.id)
+                if objective.default is not None and objective.name not in pending.rewards:
+                    self.history.rewarded(time, objective.name, objective.default, pending.id)
         if gone:
             while len(self.past) > self.definition.keep:
                 self.past.popitem(last=False)
@@ -365,10 +364,10 @@ class Point:
             self.counts["late"] += 1
             self.history.late(self.time)
             return RewardReply(id, learned=False, late=True)
-        told = self.chooser.decision(id).rewards
+        known = self.chooser.decision(id).rewards
         self.chooser.reward(id, values)
         for name, value in values.items():
-            if name not in told:
+            if name not in known:
                 self.counts["rewards"] += 1
                 self.history.rewarded(self.time, name, value, id)
         self.version = self._at
@@ -405,6 +404,11 @@ class Point:
             self.priors[arm] = Prior(means, weight)
         self.version = self._at
         return True
+
+
+def _past(pending: PendingDecision) -> PastDecision:
+    """Return a decision that leaves, with the rewards that came in time."""
+    return PastDecision(pending.arm, pending.propensity, pending.since, pending.rewards, {})
 
 
 def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:

@@ -94,9 +94,9 @@ async def last_before(storage: Storage, time: float, removed: int) -> int:
 
 async def _held_in_snapshots(storage: Storage, definition: Definition) -> int:
     """Return the event up to which two snapshots of a point hold everything; 0 without two."""
-    kept = [
+    saved = [
         key.seq
         for key in await storage.snapshots()
         if (key.point, key.definition) == (definition.name, definition.fingerprint)
     ]
-    return sorted(kept)[-2] if len(kept) > 1 else 0
+    return sorted(saved)[-2] if len(saved) > 1 else 0

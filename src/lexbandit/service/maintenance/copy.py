@@ -36,7 +36,7 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
     removed = await source.removed()
     # Only these hold what the removed events taught. They are read first: then all that they hold
     # is in the log by now, and is copied.
-    kept = await _snapshots(source) if removed else []
+    snapshots = await _snapshots(source) if removed else []
     if removed > begun:
         await target.begin_at(removed, await source.first_events())
         begun = removed
@@ -48,7 +48,7 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
             progress(seq)
         # What comes since is not waited for: from a log that is served there may be always more.
         more = len(page) == _PAGE or sum(len(one.body) for one in page) >= LARGEST_PAGE
-    for key, snapshot in kept:
+    for key, snapshot in snapshots:
         await target.save_snapshot(key.point, key.definition, snapshot)
     return Copied(there, seq - begun)
 

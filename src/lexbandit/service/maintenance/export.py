@@ -129,14 +129,14 @@ class _SortedLog:
             for objective in read_body(event)["definition"]["objectives"]:
                 self._note_objective(objective["name"])
         elif event.kind == "rewards":
-            told = [
+            rewards = [
                 (row["id"], name, value, event.time)
                 for row in read_body(event)["rows"]
                 for name, value in row["values"].items()
             ]
-            for _, name, _, _ in told:
+            for _, name, _, _ in rewards:
                 self._note_objective(name)
-            self._insert(_REWARD, told)
+            self._insert(_REWARD, rewards)
 
     def _note_objective(self, name: str) -> None:
         if name not in self.objectives:
@@ -155,10 +155,10 @@ class _SortedLog:
                     self.kinds.setdefault(name, set()).add(type(value))
             head = (row["id"], event.seq, event.time, row["arm"], row["propensity"])
             allowed = row.get("allowed")
-            told = None if allowed is None else json.dumps(allowed)
-            made.append((*head, version, told, json.dumps(context), seen))
-        kept = self._insert(_DECISION, made)
-        self.repeated += len(made) - kept
+            listed = None if allowed is None else json.dumps(allowed)
+            made.append((*head, version, listed, json.dumps(context), seen))
+        inserted = self._insert(_DECISION, made)
+        self.repeated += len(made) - inserted
 
     def _insert(self, statement: str, rows: list[tuple[Any, ...]]) -> int:
         """Insert rows; returns how many were new."""
@@ -258,8 +258,8 @@ def _page(
     for place, (_, id, seq, time, arm, propensity, version, allowed, context) in enumerate(
         decisions
     ):
-        told = json.loads(allowed) if allowed is not None and not flat else allowed
-        head = (seq, round(time * 1e6), id, arm, propensity, version, told)
+        listed = json.loads(allowed) if allowed is not None and not flat else allowed
+        head = (seq, round(time * 1e6), id, arm, propensity, version, listed)
         for name, value in zip(schema, head, strict=False):
             columns[name][place] = value
         for name, value in json.loads(context).items():

@@ -196,7 +196,7 @@ WITH clock AS (
 ), gone AS (
     DELETE FROM lexbandit_log USING mark WHERE lexbandit_log.seq <= mark.seq
     RETURNING lexbandit_log.*
-), kept AS (
+), moved AS (
     INSERT INTO lexbandit_first_events SELECT * FROM gone WHERE kind IN ('begin', 'arm')
 )
 SELECT seq FROM mark
@@ -207,7 +207,7 @@ WITH clock AS (
     UPDATE lexbandit_clock SET seq = $1 WHERE seq = 0 RETURNING seq
 ), mark AS (
     UPDATE lexbandit_removed SET seq = $1 FROM clock
-), kept AS (
+), moved AS (
     INSERT INTO lexbandit_first_events
     SELECT batch.* FROM clock, unnest(
         $2::bigint[], $3::double precision[], $4::text[], $5::text[], $6::bytea[], $7::bigint[]
@@ -579,8 +579,8 @@ class PostgresChecker(PostgresReader):
             raise self._refused(f"{user} may not write to the tables of lexbandit.")
 
     def _refused(self, reason: str) -> StorageFailed:
-        told = f"PostgreSQL at {self._place}: {reason} Let the service's user own the database."
-        return StorageFailed(told, final=True)
+        message = f"PostgreSQL at {self._place}: {reason} Let the service's user own the database."
+        return StorageFailed(message, final=True)
 
 
 async def _as_it_is(connection: Any) -> None:

@@ -387,8 +387,8 @@ class SqliteStorage(Storage):
         def work() -> None:
             if self._seq:
                 raise not_next(str(self.path), Event(removed + 1, 0.0, "", "tick", b""))
-            kept = [_insertion([event], "first_events") for event in first]
-            self._write([*kept, *((sql, (removed,)) for sql in _BEGIN_AT)])
+            insertions = [_insertion([event], "first_events") for event in first]
+            self._write([*insertions, *((sql, (removed,)) for sql in _BEGIN_AT)])
             self._seq = removed
 
         await self._in(self._writing, work)
@@ -421,10 +421,10 @@ class SqliteStorage(Storage):
         def check() -> None:
             _check_structure(self._reader, self.path)
             in_order(self._reader.execute(_FIRST_EVENTS))
-            for point, seq, data, kept in self._reader.execute(
+            for point, seq, data, digest in self._reader.execute(
                 "SELECT point, seq, data, checksum FROM snapshots"
             ):
-                if _digest(data) != kept:
+                if _digest(data) != digest:
                     raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
 
         await self._read("all of it", check)
@@ -453,8 +453,8 @@ class SqliteStorage(Storage):
                 "ORDER BY seq DESC",
                 (point, definition),
             )
-            for seq, data, kept in rows:
-                if _digest(data) == kept:
+            for seq, data, digest in rows:
+                if _digest(data) == digest:
                     return Snapshot(seq, data)
                 log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
             return None

@@ -49,30 +49,11 @@ def mark_front(vectors: Array, front: Mask) -> int:
 def mark_front_of(work: Array, first: int, last: int, arms: int) -> int:
     """Set work[0, arm] to 1 where no arm dominates it by rows `first` to last−1, else to 0.
 
-    Returns how many are on the front, as `mark_front`. With two objectives each pair of arms is
-    compared once.
+    Returns how many are on the front, as `mark_front`.
     """
     size = 0
-    if last - first != 2:
-        for arm in range(arms):
-            alone = dominators(work, first, last, arms, arm) == 0
-            work[0, arm] = alone
-            size += alone
-        return size
     for arm in range(arms):
-        work[0, arm] = 1.0
-    for arm in range(arms):
-        x = work[first, arm]
-        y = work[first + 1, arm]
-        beaten = False
-        for rival in range(arm + 1, arms):
-            p = work[first, rival]
-            q = work[first + 1, rival]
-            above = (p >= x) & (q >= y)
-            below = (p <= x) & (q <= y)
-            beaten |= above & (not below)
-            work[0, rival] = 0.0 if below & (not above) else work[0, rival]
-        if beaten:
-            work[0, arm] = 0.0
-        size += work[0, arm] > 0.0
+        alone = dominators(work, first, last, arms, arm) == 0
+        work[0, arm] = alone
+        size += alone
     return size

@@ -19,6 +19,7 @@ PICTURES = ROOT / "docs" / "pictures"
 DRAWN = {
     "decides.py": ["early.svg", "tied.svg", "tolerance.svg"],
     "evidence.py": ["evidence.svg", "growth.svg"],
+    "rooms.py": ["rooms.svg"],
     "tradeoff.py": ["tradeoff.svg"],
     "waiting.py": ["waiting.svg"],
 }

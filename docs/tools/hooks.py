@@ -20,6 +20,7 @@ OUTSIDE = {
 }
 DECISIONS = "decisions/index.md"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
+SOURCE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+src/[^)]*\)")
 
 
 def title_of(page: Path) -> str:
@@ -80,7 +81,11 @@ def decisions(docs: Path) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Let links to folders and to files outside docs/ lead to their pages."""
+    """Let links to folders and to files outside docs/ lead to their pages.
+
+    The site has no source files: a link to one becomes its name.
+    """
+    markdown = SOURCE_LINK.sub(r"\1", markdown)
     outside = {made: source for source, made in OUTSIDE.items()}
     here = page.file.src_uri
     up = "../" * here.count("/")

@@ -10,16 +10,16 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
-from lexbandit.chooser.reward_sums import Difference, _student, average_interval
+from lexbandit.chooser.reward_sums import ArmDifference, _student, average_interval
 from lexbandit.chooser.summary import Mean, Summary, numbers
 from lexbandit.kernels import comparison as kernel
 
 Make = Callable[..., RecordingChooser]
 
 
-def told(value: float, low: float, high: float, **settings: Any) -> Difference:
+def told(value: float, low: float, high: float, **settings: Any) -> ArmDifference:
     given: dict[str, Any] = {"level": 0.95, "decisions": 100, "tried": 50, "modelled": 0.0}
-    return Difference(value, low, high, **{**given, **settings})
+    return ArmDifference(value, low, high, **{**given, **settings})
 
 
 def received(values: list[float]) -> list[float]:
@@ -30,7 +30,7 @@ def received(values: list[float]) -> list[float]:
     return [float(number) for number in sums[0]]
 
 
-def summary_of(against: dict[str, dict[str, Difference]], **settings: Any) -> Summary:
+def summary_of(against: dict[str, dict[str, ArmDifference]], **settings: Any) -> Summary:
     names = list(next(iter(against.values())))
     plays = {arm: len(against) - n for n, arm in enumerate(against)}
     received = dict.fromkeys(names, Mean(0.5, 0.4, 0.6, 100))
@@ -57,9 +57,9 @@ def test_comparisons_need_no_signs() -> None:
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    unknown = Difference(None, None, None, 0.95, 2000, 1, 0.99)
+    unknown = ArmDifference(None, None, None, 0.95, 2000, 1, 0.99)
     known = told(0.2, 0.1, 0.3, decisions=2000)
-    first = {"quality": Difference(None, None, None, 0.95, 1, 1, 0.0)}
+    first = {"quality": ArmDifference(None, None, None, 0.95, 1, 1, 0.0)}
     assert str(summary_of({"large": first})).endswith(
         "always large: cannot tell: it was tried 1 time in 1 decision; more decisions will tell"
     )

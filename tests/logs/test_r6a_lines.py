@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.logs.r6a_lines import Event, MalformedLine, check_whole, line_of, parse_line
+from lexbandit.logs.r6a_lines import MalformedLine, Visit, check_whole, line_of, parse_line
 
 SAMPLE = (
     "1241160900 109513 0 |user 2:0.000012 3:0.000000 4:0.000006 5:0.000023 6:0.999958 1:1.000000 "
@@ -18,7 +18,7 @@ pools = st.dictionaries(st.integers(0, 10**9), features, min_size=1, max_size=25
 
 def test_the_published_sample_is_read() -> None:
     event = parse_line(SAMPLE)
-    assert event == Event(
+    assert event == Visit(
         timestamp=1241160900,
         article=109513,
         click=0,
@@ -36,7 +36,7 @@ def test_a_written_line_is_read_back(
     data: st.DataObject,
 ) -> None:
     article = data.draw(st.sampled_from(sorted(pool)))
-    event = Event(timestamp, article, click, user, pool[article])
+    event = Visit(timestamp, article, click, user, pool[article])
     line = line_of(event, list(pool.items()))
     check_whole(line)
     assert parse_line(line) == event

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import r6a_reader
-from lexbandit.logs.r6a_lines import Event, features_of, line_of, parse_line
+from lexbandit.logs.r6a_lines import Visit, features_of, line_of, parse_line
 from lexbandit.logs.r6a_reader import SCHEMA, SHOWN, read_events
 from lexbandit.logs.r6a_synthetic import write_synthetic
 
@@ -23,7 +23,7 @@ POOL = [(109_490 + j, tuple(np.round(np.arange(1, 6) * (j + 1) / 100, 6))) for j
 def sample(n: int = 200) -> list[str]:
     random = np.random.default_rng(0)
     events = [
-        Event(1_241_160_900 + t, article, int(random.random() < 0.3), tuple(user), features)
+        Visit(1_241_160_900 + t, article, int(random.random() < 0.3), tuple(user), features)
         for t, user in enumerate(random.random((n, 5)).round(6).tolist())
         for article, features in [POOL[random.integers(len(POOL))]]
     ]

@@ -14,10 +14,10 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.engine import Engine
+from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
-from lexbandit.service.maintenance.erase import erase, of_ids, of_unit
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import make_storage
 from lexbandit.service.storage.sqlite import READ, READ_POINT

@@ -12,9 +12,8 @@ from lexbandit import checks
 from lexbandit.contexts import Contexts, Feature
 from lexbandit.errors import InvalidInput, UnknownName, counted, nearest
 from lexbandit.objectives import Objective
-from lexbandit.partitions import Exact
+from lexbandit.partitions import Exact, checked_sides
 from lexbandit.policies import REGISTRY, Policy, make_policy, settings_known, wraps
-from lexbandit.policies.cells.grid import checked_sides
 
 log = logging.getLogger("lexbandit")
 

@@ -43,7 +43,7 @@ _T = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class ArmDifference:
     """How much better the chooser did in one objective than always playing one arm would have.
 
     value      in the objective's own units; positive: the chooser was better. None: cannot tell
@@ -268,7 +268,7 @@ def _always(sums: Floats) -> Booleans:
 
 def differences(
     judged: Judged, arms: Sequence[str], objectives: Sequence[Objective], binary: Sequence[bool]
-) -> dict[str, dict[str, Difference]]:
+) -> dict[str, dict[str, ArmDifference]]:
     """Return the differences of each arm in each objective, in the objectives' own units.
 
     `binary` says of which objectives all rewards were 0 or 1.
@@ -299,10 +299,10 @@ def differences(
 
 def _difference(
     value: float, low: float, high: float, count: float, plays: float, modelled: float
-) -> Difference:
+) -> ArmDifference:
     if math.isnan(value):
-        return Difference(None, None, None, LEVEL, int(count), int(plays), modelled)
-    return Difference(value, low, high, LEVEL, int(count), int(plays), modelled)
+        return ArmDifference(None, None, None, LEVEL, int(count), int(plays), modelled)
+    return ArmDifference(value, low, high, LEVEL, int(count), int(plays), modelled)
 
 
 def _binary_noise(sums: Floats, objectives: Sequence[Objective], binary: Sequence[bool]) -> Floats:

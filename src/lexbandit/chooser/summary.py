@@ -11,7 +11,7 @@ from lexbandit._internal.svg import html_table, xml
 from lexbandit.checks import Floats
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.ledger import Ledger, Pending
-from lexbandit.chooser.reward_sums import Difference, Judged, average_interval, differences
+from lexbandit.chooser.reward_sums import ArmDifference, Judged, average_interval, differences
 from lexbandit.decisions import enumerated
 from lexbandit.errors import counted
 from lexbandit.kernels import comparison as kernel
@@ -77,7 +77,7 @@ class Summary:
     """
 
     received: dict[str, Mean]
-    against: dict[str, dict[str, Difference]]
+    against: dict[str, dict[str, ArmDifference]]
     plays: dict[str, int]
     decisions: int
     waiting: int
@@ -195,19 +195,19 @@ class Summary:
         line = ", ".join(f"{name} {_worse_or_better(one)}" for name, one in compared.items())
         return f"{line} [{'; '.join(notes)}]" if notes else line
 
-    def _cannot_tell(self, one: Difference) -> str:
+    def _cannot_tell(self, one: ArmDifference) -> str:
         tried = f"it was tried {counted(one.tried, 'time')} in {counted(one.decisions, 'decision')}"
         early = self.explore > 0.0 or one.decisions < _EARLY
         remedy = "more decisions will tell" if early else "explore=0.05 would tell"
         return f"cannot tell: {tried}; {remedy}"
 
 
-def _rewards(by_objective: dict[str, Difference]) -> int:
+def _rewards(by_objective: dict[str, ArmDifference]) -> int:
     """Return over how many decisions an arm is compared, in the objective with the most."""
     return max(one.decisions for one in by_objective.values())
 
 
-def _worse_or_better(one: Difference) -> str:
+def _worse_or_better(one: ArmDifference) -> str:
     """Return in words how always playing an arm would have been, so that no sign has to be read."""
     if one.value is None or one.low is None or one.high is None:
         return "unknown"

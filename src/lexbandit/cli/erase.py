@@ -40,7 +40,7 @@ def command(
     with needs("service"):
         from lexbandit.service.config.file import read_config  # noqa: PLC0415
         from lexbandit.service.engine.engine import Engine  # noqa: PLC0415
-        from lexbandit.service.maintenance.erase import erase, of_ids, of_unit  # noqa: PLC0415
+        from lexbandit.service.engine.erase import erase, of_ids, of_unit  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     if bool(ids) == (unit is not None):
         raise click.UsageError("name decisions either by --id or by --unit FEATURE=VALUE.")

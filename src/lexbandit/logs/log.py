@@ -30,7 +30,7 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 _CONTEXT, _REWARD = "context.", "reward."
 
 
-class Definition(NamedTuple):
+class LogDefinition(NamedTuple):
     """What a log needs to know of what decided: a chooser's, or a decision point's of a service."""
 
     objectives: Sequence[Objective]
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
 
     path: Path
     kept: Any
-    definition: Definition
+    definition: LogDefinition
 
 
 class Log:
@@ -327,7 +327,7 @@ class Part(NamedTuple):
         return learning.learn(chooser, self.log, self.start, self.stop, **how)
 
 
-def _given(what: str, value: Any, known: Definition | None) -> Any:
+def _given(what: str, value: Any, known: LogDefinition | None) -> Any:
     if value is not None:
         return value
     if known is None:
@@ -335,11 +335,11 @@ def _given(what: str, value: Any, known: Definition | None) -> Any:
     return getattr(known, what)
 
 
-def _definition(like: Any) -> Definition:
+def _definition(like: Any) -> LogDefinition:
     chooser = Chooser.load(like) if isinstance(like, str | Path) else like
     if not isinstance(chooser, Chooser):
         raise InvalidInput(f"like must be a Chooser or the path of a saved one, got {like!r}.")
-    return Definition(
+    return LogDefinition(
         chooser.objectives,
         chooser._arms.names,
         chooser.contexts.features,

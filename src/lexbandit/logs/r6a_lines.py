@@ -21,7 +21,7 @@ _CONSTANT = "1"
 _SHAPE = "timestamp article click |user six features |article six features ..."
 
 
-class Event(NamedTuple):
+class Visit(NamedTuple):
     """What is kept of one line: of visitor and displayed article, the five features that vary.
 
     `shown` is None if the displayed article is listed without features.
@@ -38,7 +38,7 @@ class MalformedLine(ValueError):
     """A line that is not as the format has it; the message says what was expected."""
 
 
-def parse_line(line: str) -> Event:
+def parse_line(line: str) -> Visit:
     """Return the event of one line.
 
     This is the plain reading: the fast one in `r6a_reader` hands over every line it cannot take.
@@ -59,7 +59,7 @@ def parse_line(line: str) -> Event:
         name, *features = section.split() or [""]
         if name == words[1]:
             shown = _features(f"article {name}", features) if features else None
-            return Event(timestamp, article, int(words[2]), user, shown)
+            return Visit(timestamp, article, int(words[2]), user, shown)
     raise MalformedLine(
         f"expected the displayed article {words[1]} among the {len(sections) - 1} of the pool"
     )
@@ -71,7 +71,7 @@ def check_whole(line: str) -> None:
     _features(f"'{name}' at its end", features)
 
 
-def line_of(event: Event, pool: Sequence[tuple[int, Sequence[float]]]) -> str:
+def line_of(event: Visit, pool: Sequence[tuple[int, Sequence[float]]]) -> str:
     """Return the line of an event with its pool, (article, features) each."""
     head = f"{event.timestamp} {event.article} {event.click}"
     return " ".join(

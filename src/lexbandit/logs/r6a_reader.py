@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.r6a_lines import FEATURES, Event, MalformedLine, check_whole, parse_line
+from lexbandit.logs.r6a_lines import FEATURES, MalformedLine, Visit, check_whole, parse_line
 from lexbandit.logs.tables import pl
 
 VERSION = 1  # of what a reader makes of a file; a change makes cached conversions stale
@@ -111,7 +111,7 @@ def _parse(lines: list[str], path: Path, first: int) -> pl.DataFrame:
     return _merged(table, others)
 
 
-def _merged(table: pl.DataFrame, others: dict[int, Event]) -> pl.DataFrame:
+def _merged(table: pl.DataFrame, others: dict[int, Visit]) -> pl.DataFrame:
     """Return the table with the given rows replaced."""
     rows = [
         (row, *event[:3], *event.user, *(event.shown or [None] * len(SHOWN)))

@@ -2,8 +2,17 @@
 
 from lexbandit.partitions.adaptive_tree import AdaptiveTree
 from lexbandit.partitions.base import Partition
-from lexbandit.partitions.mixed_grid import Exact, MixedGrid
+from lexbandit.partitions.mixed_grid import Exact, MixedGrid, Sides, checked_sides
 from lexbandit.partitions.single_cell import SingleCell
 from lexbandit.partitions.uniform_grid import UniformGrid
 
-__all__ = ["AdaptiveTree", "Exact", "MixedGrid", "Partition", "SingleCell", "UniformGrid"]
+__all__ = [
+    "AdaptiveTree",
+    "Exact",
+    "MixedGrid",
+    "Partition",
+    "Sides",
+    "SingleCell",
+    "UniformGrid",
+    "checked_sides",
+]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from lexbandit.checks import Booleans, Floats, Integers, positive, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import cells as kernel
 from lexbandit.partitions.base import Partition
+
+# One number for all dimensions, or one for each; None stands for the theory's m.
+Sides = int | Sequence[int | None] | None
 
 
 class Exact(int):
@@ -81,3 +85,17 @@ def sides_of(value: object) -> list[int]:
 def _side(j: int, side: object) -> int:
     number = whole(f"cells_per_side[{j}]", side, least=1, most=2**53)
     return Exact(number) if isinstance(side, Exact) else number
+
+
+def checked_sides(value: Any) -> Sides:
+    """Return cells_per_side: None, one whole number, or a list with one (or None) for each."""
+    if value is None or isinstance(value, str):
+        return None if value is None else whole("cells_per_side", value, least=1)
+    try:
+        listed = list(value)
+    except TypeError:
+        return whole("cells_per_side", value, least=1)
+    for j, side in enumerate(listed):
+        if side is not None:
+            whole(f"cells_per_side[{j}]", side, least=1)
+    return listed

@@ -9,8 +9,8 @@ from lexbandit.bounds import REGISTRY as BOUNDS
 from lexbandit.bounds import Bound
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.kernels.compile_notice import tell_of_compiling
+from lexbandit.partitions import checked_sides
 from lexbandit.policies.base import Policy
-from lexbandit.policies.cells.grid import checked_sides
 from lexbandit.registry import Registry
 
 REGISTRY: Registry[Policy] = Registry("policy", "lexbandit.policies")

@@ -157,6 +157,7 @@ async def serve(
         for definition in config.points.values():
             warm_up(definition)
         app = make_app(engine, config, no_auth=no_auth)
+        ending, now = _signals()  # before the first answer: who was answered may send one
         async with AsyncExitStack() as ends:
             try:
                 server = await ends.enter_async_context(
@@ -167,7 +168,6 @@ async def serve(
             app.metrics.connections = lambda: len(server.server_state.connections)
             if config.otel:
                 await ends.enter_async_context(_exporting(app))
-            ending, now = _signals()
             note_start(config)
             if read is not None:
                 again = Reloading(config, read, app.keys, tls)

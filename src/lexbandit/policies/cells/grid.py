@@ -1,30 +1,19 @@
 """The partitions and bounds that policies on cells are made with, for `register`."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from lexbandit.bounds import Bound, UCB1Bound, make_bound
-from lexbandit.checks import whole
 from lexbandit.errors import InvalidInput
-from lexbandit.partitions import AdaptiveTree, Exact, MixedGrid, Partition, SingleCell, UniformGrid
+from lexbandit.partitions import (
+    AdaptiveTree,
+    Exact,
+    MixedGrid,
+    Partition,
+    Sides,
+    SingleCell,
+    UniformGrid,
+)
 from lexbandit.smoothness import cells_per_side_for
-
-# One number for all dimensions, or one for each; None stands for the theory's m.
-Sides = int | Sequence[int | None] | None
-
-
-def checked_sides(value: Any) -> Sides:
-    """Return cells_per_side: None, one whole number, or a list with one (or None) for each."""
-    if value is None or isinstance(value, str):
-        return None if value is None else whole("cells_per_side", value, least=1)
-    try:
-        listed = list(value)
-    except TypeError:
-        return whole("cells_per_side", value, least=1)
-    for j, side in enumerate(listed):
-        if side is not None:
-            whole(f"cells_per_side[{j}]", side, least=1)
-    return listed
 
 
 def grid_for(

@@ -14,7 +14,7 @@ from lexbandit.objectives import Objective
 from lexbandit.policies.registry import REGISTRY, settings_known
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
-from lexbandit.service.http.schemas import arm_name
+from lexbandit.service.names import arm_name
 
 _KEYS = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
 _OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))

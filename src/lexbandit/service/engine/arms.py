@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.arms import prior_of
 from lexbandit.errors import InvalidInput, counted, unknown_name
-from lexbandit.service.http.schemas import arm_name
+from lexbandit.service.names import arm_name
 
 
 def check_added(

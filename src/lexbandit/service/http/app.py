@@ -7,13 +7,12 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from lexbandit.service import audit
-from lexbandit.service.dashboard.pages import Pages
 from lexbandit.service.engine.rows import LARGEST_BODY
 from lexbandit.service.http.access import Access
 from lexbandit.service.http.json_body import convert, decode, read, type_for
@@ -73,6 +72,16 @@ class Answered(NamedTuple):
     traceparent: str
 
 
+class PageHandler(Protocol):
+    """Answers requests for pages, which are not operations of the API."""
+
+    def has(self, request: Request) -> bool:
+        """Tell whether there is a page at a path."""
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer with a page."""
+
+
 class App:
     """Answers HTTP requests with what an engine says.
 
@@ -85,7 +94,7 @@ class App:
         engine: "Engine",
         access: Access,
         limits: Limits | None = None,
-        pages: Pages | None = None,
+        pages: PageHandler | None = None,
     ) -> None:
         self.engine = engine
         self.reading = 0

@@ -14,8 +14,9 @@ from lexbandit.service.engine.rows import LONGEST_ID
 from lexbandit.service.engine.text_limits import longest_text
 from lexbandit.service.http.operations import LINES, NEXT, Operation
 from lexbandit.service.http.problems import KINDS, MEDIA_TYPE, ProblemDetails
-from lexbandit.service.http.schemas import ARM_PATTERN, LONGEST_ARM, MOST_ROWS, NO_ARMS, Rewards
+from lexbandit.service.http.schemas import MOST_ROWS, Rewards
 from lexbandit.service.http.server import JSON
+from lexbandit.service.names import ARM_PATTERN, LONGEST_ARM, NO_ARMS
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.point import Point

@@ -1,1 +1,1 @@
-"""Work on a log beside the service: export, verify, copy, compact, erase."""
+"""Work on a log beside the service: export, verify, copy, compact."""

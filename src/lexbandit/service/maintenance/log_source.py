@@ -11,7 +11,7 @@ from typing import Any
 from lexbandit._internal.redaction import without_password
 from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.logs.log import Definition, Opened
+from lexbandit.logs.log import LogDefinition, Opened
 from lexbandit.service.events import CorruptLog, read_body
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
@@ -42,7 +42,7 @@ def opened(url: str, point: str | None) -> Opened:
     return Opened(path, folder, definition)
 
 
-async def _export(url: str, point: str | None, path: Path) -> Definition:
+async def _export(url: str, point: str | None, path: Path) -> LogDefinition:
     storage = make_storage(url, reading=True)
     await storage.open()
     try:
@@ -62,7 +62,7 @@ async def _export(url: str, point: str | None, path: Path) -> Definition:
         await storage.close()
 
 
-async def _definitions(storage: Storage) -> dict[str, Definition]:
+async def _definitions(storage: Storage) -> dict[str, LogDefinition]:
     """Return what every decision point of a log is, with all arms it ever had."""
     found: dict[str, dict[str, Any]] = {}
     arms: dict[str, list[str]] = {}
@@ -80,7 +80,7 @@ async def _definitions(storage: Storage) -> dict[str, Definition]:
             break
         seq = page[-1].seq
     return {
-        point: Definition(
+        point: LogDefinition(
             [objective_of(one) for one in plain["objectives"]],
             list(dict.fromkeys(arms[point])),
             [feature_of(one) for one in plain["context"]],

@@ -1,0 +1,82 @@
+"""docs/architecture.md is true: its walks, its rooms and its links; and names are unique."""
+
+import ast
+import importlib.util
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "lexbandit"
+
+
+def _load_tool() -> Any:
+    spec = importlib.util.spec_from_file_location("tool", ROOT / "docs/tools/architecture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tool = _load_tool()
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+LIMITS = {"replay": 7, "choose": 10, "request": 28, "restart": 73, "study": 42}
+"""The most files that a reader opens for a walk; a restart's contain those of a request."""
+
+# Only the pass with the JIT walks: without it the same subprocesses would run twice.
+pytestmark = pytest.mark.compiled
+
+
+def listed(walk: str) -> list[str]:
+    found = tool.lists(PAGE)
+    return [*found["request"], *found["restart"]] if walk == "restart" else found[walk]
+
+
+@pytest.mark.parametrize("walk", LIMITS)
+def test_a_walk_enters_no_file_that_its_list_does_not_name(walk: str) -> None:
+    entered = tool.trace(walk)
+    assert entered
+    assert not set(entered) - set(listed(walk)), "run: python docs/tools/architecture.py"
+
+
+@pytest.mark.parametrize(("walk", "most"), LIMITS.items())
+def test_a_walk_is_short(walk: str, most: int) -> None:
+    assert len(listed(walk)) <= most
+
+
+def test_the_lists_say_what_the_files_say() -> None:
+    for match in tool.LIST.finditer(PAGE):
+        files = tool.lists(PAGE)[match[2]]
+        assert match[3] == tool.rows(files), "run: python docs/tools/architecture.py"
+
+
+def test_every_room_has_a_sentence() -> None:
+    rooms = {path.parent.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("__init__.py")}
+    for room in rooms - {"."}:
+        assert f"`{room}/`" in PAGE, f"docs/architecture.md says nothing of {room}/"
+
+
+def test_links_of_the_page_lead_to_files() -> None:
+    for target in re.findall(r"\]\(([^)#]+)", PAGE):
+        assert (ROOT / "docs" / target).exists(), target
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    places = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(path.relative_to(SOURCE).as_posix())
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert not twice
+
+
+def test_modules_have_names_that_say_what_they_hold() -> None:
+    private = {"doors", "turns", "unheld", "texts", "places", "holder", "site", "wording"}
+    private |= {"making", "marking", "tallying", "conducting", "room", "kept", "told"}
+    names = {path.stem for path in SOURCE.rglob("*.py")}
+    assert not names & (private - {"holder"})  # bounds/holder.py is Hölder's bound, by its name

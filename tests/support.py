@@ -1,12 +1,13 @@
 """What several test files share."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import lexbandit
 from lexbandit.checks import Floats
+from lexbandit.kernels.cells import Cells, new_work
 from lexbandit.policies import REGISTRY, Policy
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.rounds import Rounds
@@ -32,11 +33,16 @@ OWN: dict[str, dict[str, Any]] = {
 }
 
 
-class Estimates(NamedTuple):
-    """What is known of arms in one context, as the lexicographic kernels read it."""
+def estimates(stats: Floats, indices: Floats) -> Cells:
+    """Return what is known of arms in one context, as the lexicographic kernels read it.
 
-    stats: Floats
-    indices: Floats
+    It is of the package's own type: a compiled kernel is kept on disk with the types of its
+    arguments, and other programs could not read one that names a type of the tests.
+    """
+    arms, channels = stats.shape[1:3]
+    plays, totals = np.zeros((1, arms)), np.zeros((1, 1 + channels))
+    unused = np.zeros((1, 1)), np.zeros(0)
+    return Cells(plays, totals, stats, indices, *unused, new_work(indices))
 
 
 def flat_means(contexts: np.ndarray) -> np.ndarray:

@@ -177,6 +177,7 @@ def _in_service(walk: Walk, *, restart: bool) -> None:
         if restart:
 
             def ready(_: str) -> None:
+                time.sleep(0.5)  # the start goes on for a moment after the first answer
                 walk.active = False
 
             walk.active = True

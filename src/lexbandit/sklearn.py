@@ -140,7 +140,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the exact probability with which `choose` plays each of `classes_`, row by row."""
-        return self.policy_.propensities_many(self._seen(X))
+        points = self._seen(X)  # refuses an estimator that is not fitted
+        return self.policy_.propensities_many(points)
 
     def choose(self, X: Any) -> tuple[np.ndarray, Floats]:
         """Return the arms to play, as the policy explores, and their exact probabilities."""

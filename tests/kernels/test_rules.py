@@ -12,11 +12,11 @@ import lexbandit
 from lexbandit.bounds import HolderBound, UCB1Bound
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import lexicographic, pareto
-from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH
+from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH, Cells
 from lexbandit.kernels.random import seeded
 from lexbandit.policies.cells.moc_mab import LexicographicRule
 from lexbandit.policies.cells.scalarized_ucb1 import credited
-from support import Estimates, make
+from support import estimates, make
 
 CONTEXT = [0.5, 0.5]
 rewards = st.lists(
@@ -211,21 +211,21 @@ def test_more_objectives_than_two() -> None:
         assert policy.explain(CONTEXT).arms[1].mean == (0.1, 0.2, 0.3)
 
 
-def cell(means: list[float], widths: list[float], second: list[float]) -> Estimates:
+def cell(means: list[float], widths: list[float], second: list[float]) -> Cells:
     """Statistics of one cell, in which objective 2 has indices and nothing else."""
     stats = np.zeros((1, len(means), 2, PLAIN_FIELDS))
     stats[0, :, 0, MEAN], stats[0, :, 0, WIDTH] = means, widths
-    return Estimates(stats, np.array([[np.add(means, widths), second]]))
+    return estimates(stats, np.array([[np.add(means, widths), second]]))
 
 
-def shares_of(known: Estimates, beta: float, margin: float) -> list[float]:
+def shares_of(known: Cells, beta: float, margin: float) -> list[float]:
     ceilings = np.full((1, known.stats.shape[1]), np.inf)
     return [
         float(p) for p in lexicographic.shares_of_two(known, 0, ceilings, 0, *limits(beta, margin))
     ]
 
 
-def floor_of(known: Estimates, beta: float, margin: float) -> float:
+def floor_of(known: Cells, beta: float, margin: float) -> float:
     return lexicographic.candidate_floor(known, 0, 0, *limits(beta, margin)[:3])
 
 

@@ -19,7 +19,7 @@ from lexbandit.policies.cells.staged_lex import EliminatingRule
 from lexbandit.policies.levels import levels_of
 from lexbandit.rounds import Rounds
 from naive import run
-from support import Estimates, as_lists
+from support import as_lists, estimates
 from twins.lexicographic import LexMoc, OnGrid, OnTree, StagedLex, Width, probabilities
 
 
@@ -127,7 +127,7 @@ def test_probabilities_follow_every_tie(data: Any, objectives: int, arms: int, l
     tolerances = data.draw(st.lists(steps, min_size=objectives, max_size=objectives))
     stats = np.zeros((1, arms, objectives, PLAIN_FIELDS))
     stats[0, :, :, MEAN], stats[0, :, :, WIDTH] = np.transpose(means), np.transpose(widths)
-    known = Estimates(stats, np.add(means, widths)[np.newaxis])
+    known = estimates(stats, np.add(means, widths)[np.newaxis])
     ceilings = np.full((1, arms), np.inf)
     limits = 0.5, np.array(tolerances), blur, lam
     shares = lexicographic.shares_of_many(known, 0, ceilings, 0, *limits)

@@ -8,7 +8,7 @@ import click
 
 from lexbandit._internal.redaction import without_password
 from lexbandit.cli.extras import needs, storage_words
-from lexbandit.cli.output import compile_notices
+from lexbandit.cli.notices import compile_notices
 
 if TYPE_CHECKING:
     from lexbandit.service.config.file import Config

@@ -12,7 +12,7 @@ from lexbandit.kernels import optimality
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.cells.grid import explanation_only, one_cell
 from lexbandit.policies.cells.random import UniformRule
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 from lexbandit.rounds import Rounds
 
 MeansFunction = Callable[[Floats], Any]

@@ -5,7 +5,7 @@ from typing import Any
 
 from lexbandit.policies.balls.base import BallPolicy
 from lexbandit.policies.explain import objective
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 class ContextualZoomingRule(BallPolicy):

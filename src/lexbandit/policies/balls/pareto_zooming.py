@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from lexbandit.policies.balls.base import BallPolicy
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 class ParetoZoomingRule(BallPolicy):

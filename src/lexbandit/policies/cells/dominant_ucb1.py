@@ -14,7 +14,7 @@ from lexbandit.kernels.ties import DOMINANT, best_arm, shares_of_best
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, one_cell, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @leaf

@@ -4,7 +4,7 @@ from lexbandit.bounds import Bound, make_bound
 from lexbandit.partitions import Partition
 from lexbandit.policies.cells.grid import tree
 from lexbandit.policies.cells.moc_mab import LexicographicRule
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 def anytime_bound(

@@ -14,7 +14,7 @@ from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.levels import Levels, describe, levels_of
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then β and λ.
 BETA, LAM = 0, 1

@@ -12,7 +12,7 @@ from lexbandit.kernels.pareto import mark_front_of
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, one_cell, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @leaf

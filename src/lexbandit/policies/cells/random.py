@@ -9,7 +9,7 @@ from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.random import RandomState, below
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, one_cell
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @leaf

@@ -33,7 +33,7 @@ from lexbandit.kernels.ties import best_arm, share_among_best
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import one_cell, paper_grid
 from lexbandit.policies.explain import likely, listed
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 Weights = Sequence[Sequence[float]]
 

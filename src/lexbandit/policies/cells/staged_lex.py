@@ -35,7 +35,7 @@ from lexbandit.kernels.jit import kernel
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, fine_grid
 from lexbandit.policies.explain import drawn, is_are, likely, listed, objective
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then λ.
 LAM = 0

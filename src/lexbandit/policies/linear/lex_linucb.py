@@ -16,7 +16,7 @@ from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.levels import Levels, describe, levels_of
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then these.
 EXPLORATION, THRESHOLD, POWER, LAM, START = 0, 1, 2, 3, 4

@@ -15,7 +15,7 @@ from lexbandit.kernels.ties import DOMINANT, ONLY_ROW, best_arm, shares_of_best
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @leaf

@@ -27,7 +27,7 @@ from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, optional_grid
 from lexbandit.policies.explain import likely, listed, one_of
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings.
 EPSILON, DECAY = 0, 1

@@ -10,7 +10,7 @@ from lexbandit.decisions import Level
 from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.linear.features import mixed_features
 from lexbandit.policies.linear.pooled import Looks, PooledPolicy
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 class CostSubsidyThompson(PooledPolicy):

@@ -11,7 +11,7 @@ from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.linear.features import mixed_features
 from lexbandit.policies.linear.pooled import Looks, PooledPolicy
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 class CostSubsidyUcb(PooledPolicy):

@@ -22,7 +22,7 @@ from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 EXPLORATIONS, LEFT = 0, 1
 

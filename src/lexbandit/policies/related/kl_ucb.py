@@ -3,7 +3,7 @@
 from lexbandit.bounds import KLUCBBound
 from lexbandit.policies.cells.dominant_ucb1 import DominantRule
 from lexbandit.policies.cells.grid import optional_grid
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 register(
     "kl-ucb",

@@ -17,7 +17,7 @@ from lexbandit.policies.base import Prior
 from lexbandit.policies.explain import drawn, likely, listed, one_of
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings: R·sqrt(K F), the norm U, D/δ, λ, the finest width 1/√T, and the scale of widths.
 NOISE, NORM, INTERVALS, LAM, FINEST, SCALE = 0, 1, 2, 3, 4, 5

@@ -17,7 +17,7 @@ from lexbandit.kernels.random import RandomState, beta
 from lexbandit.kernels.ties import draw_marked
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import optional_grid
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @kernel

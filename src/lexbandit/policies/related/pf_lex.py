@@ -15,7 +15,7 @@ from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import optional_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective, one_of
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 @leaf

@@ -9,7 +9,7 @@ from lexbandit.bounds import CentredBound
 from lexbandit.partitions import UniformGrid
 from lexbandit.policies.base import Policy
 from lexbandit.policies.cells.dominant_ucb1 import DominantRule
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 from lexbandit.policies.wrappers.phases import PhasedPolicy
 
 

@@ -12,7 +12,7 @@ from lexbandit.kernels import rivals as kernel
 from lexbandit.policies.explain import listed, objective
 from lexbandit.policies.linear.features import mixed_features
 from lexbandit.policies.linear.pooled import Looks, PooledPolicy
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 
 class WeightedThompson(PooledPolicy):

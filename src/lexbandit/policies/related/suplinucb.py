@@ -21,7 +21,7 @@ from lexbandit.policies.base import Prior
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 
 # The settings: α, and the width 1/√T from which on nothing is explored.
 ALPHA, FINEST = 0, 1

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lexbandit.policies.linear.features import mixed_features
-from lexbandit.policies.register import register
+from lexbandit.policies.registry import register
 from lexbandit.policies.related.sum_thompson import WeightedThompson
 
 

@@ -16,7 +16,7 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 4 minutes on 2 cores)
+reproduce: $(READY)  ## the paper's three experiments, beside its claims (about 3 minutes on 2 cores)
 	$(BIN)/lexbandit reproduce --out results
 
 demo: $(READY)  ## a decision service with simulated traffic, to watch in the browser

@@ -119,7 +119,7 @@ def write_keys(folder: Path, **keys: str) -> None:
 
 def soon(right: Callable[[], bool]) -> None:
     """Wait until something is so."""
-    for _ in range(1200):
+    for _ in range(3600):  # a service that has to compile takes a minute or more to start
         if right():
             return
         time.sleep(0.05)

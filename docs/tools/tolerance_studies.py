@@ -38,8 +38,8 @@ grid = {{ caution = ["1/4", "1/2", "1", "2", "4"] }}
 
 [[policies]]
 name = "lex-thompson"
-label = "lex-thompson (exploration)"
-grid = {{ exploration = ["0.3", "0.6", "1"] }}
+label = "lex-thompson (draw_width)"
+grid = {{ draw_width = ["0.3", "0.6", "1"] }}
 
 [[policies]]
 name = "cs-etc"

@@ -34,6 +34,20 @@ def test_a_fixed_fraction_is_a_number_too(tmp_path: Path) -> None:
     assert study.entries[0].parameters["scale"] == study.entries[0].scale == 0.125
 
 
+def test_a_former_name_of_a_parameter_is_taken_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = '[[policies]]\nname = "cs-ts"\n'
+    former = small(tmp_path, f"{SMALL}\n{own}exploration = 0.5\n")
+    assert "in policy 4: exploration of cs-ts is called draw_width now" in caplog.text
+    assert former.entries == small(tmp_path, f"{SMALL}\n{own}draw_width = 0.5\n").entries
+    grid = small(tmp_path, f"{SMALL}\n{own}grid = {{ exploration = [0.5] }}\n")
+    assert grid.entries[-1].label == "cs-ts@draw_width=0.5"
+    both = refused(tmp_path, f"{SMALL}\n{own}exploration = 0.5\ndraw_width = 0.5\n")
+    assert "line" in both
+    assert "one of the two" in both
+
+
 def test_the_paper_is_there_at_full_size() -> None:
     sizes = {}
     for name, path in packaged_studies().items():

@@ -86,10 +86,10 @@ def test_a_loaded_chooser_goes_on_identically(
 
 
 def test_settings_are_saved(make: Make, tmp_path: Path) -> None:
-    make(caution=2.0, exploration=0.5).save(tmp_path / "it")
+    make(caution=2.0, draw_width=0.5).save(tmp_path / "it")
     policy = RecordingChooser.load(tmp_path / "it").policy
     assert isinstance(policy, LexThompsonRule)
-    assert (policy.caution, policy.exploration) == (2.0, 0.5)
+    assert (policy.caution, policy.draw_width) == (2.0, 0.5)
 
 
 def test_ids_are_never_given_twice(make: Make, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.saving import arguments_of
 from support import make as make_policy
 
 Make = Callable[..., RecordingChooser]
@@ -49,7 +50,7 @@ def test_a_policy_with_other_tolerances_than_the_objectives_is_refused(
         ("contexts", "context"),
         ("horizn", "horizon"),
         ("cauton", "caution"),
-        ("exploraton", "exploration"),
+        ("drawwidth", "draw_width"),
     ],
 )
 def test_a_misspelt_argument_is_recognised(make: Make, misspelt: str, meant: str) -> None:
@@ -88,8 +89,8 @@ def test_a_wrapper_is_given_made(make: Make, name: str) -> None:
 
 
 def test_other_kinds_of_numbers_are_settings_too(make: Make) -> None:
-    chooser = make(caution=Decimal("0.25"), exploration=Fraction(1, 2))
-    plain = make(caution=0.25, exploration=0.5)
+    chooser = make(caution=Decimal("0.25"), draw_width=Fraction(1, 2))
+    plain = make(caution=0.25, draw_width=0.5)
     assert chooser.digest() == plain.digest()
     again = RecordingChooser.from_bytes(chooser.to_bytes())
     assert again.policy.caution == 0.25  # type: ignore[attr-defined]
@@ -161,3 +162,26 @@ def test_two_choosers_by_name_are_apart(make: Make) -> None:
     with pytest.raises(lb.InvalidInput, match="another chooser's already"):
         make(policy=one.policy)
     assert sum(other.summary().plays.values()) == 0
+
+
+def test_a_former_name_of_a_setting_is_taken_with_a_warning_at_its_line(make: Make) -> None:
+    with pytest.warns(DeprecationWarning, match="is called draw_width now") as told:
+        lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"], exploration=0.5)
+    assert [each.filename for each in told] == [__file__]
+    with pytest.warns(DeprecationWarning, match="exploration of lex-linucb is called width_factor"):
+        policy = lb.make_policy("lex-linucb", exploration=0.2, **SHAPE)
+    assert policy.width_factor == 0.2  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="draw_width"):
+        former = make(exploration=0.5)
+    assert former.digest() == make(draw_width=0.5).digest()
+    with pytest.raises(lb.InvalidInput, match=r"former name of draw_width: give .* one of the two"):
+        make(exploration=0.5, draw_width=0.5)
+    with pytest.raises(lb.UnknownName, match="unknown argument 'exploration'"):
+        make(policy="linucb", exploration=0.5)
+
+
+def test_a_file_with_a_former_name_of_a_setting_loads_without_a_word(make: Make) -> None:
+    now = make(draw_width=0.5)
+    values = arguments_of({**now._definition(), "settings": {"exploration": 0.5}}, None)
+    assert values["draw_width"] == 0.5
+    assert "exploration" not in values

@@ -211,7 +211,7 @@ def test_counts_must_agree_where_one_matrix_serves_all() -> None:
         ({"ridge": 0.0}, "ridge must be at least 0.001, got 0.0: at 0 the Gram .* singular"),
         ({"ridge": -1.0}, "ridge must be a finite number of at least 0"),
         ({"ridge": math.nan}, "ridge must be"),
-        ({"exploration": 0}, "exploration must be"),
+        ({"width_factor": 0}, "width_factor must be"),
         ({"threshold": 0}, "threshold must be"),
         ({"power": 0}, "power must be"),
         ({"power": 0.6}, "power must be .* at most 0.5"),
@@ -233,8 +233,8 @@ def test_delta_lies_between_0_and_1(name: str) -> None:
     for delta in (0, 1.0, 1.5, -0.1, math.nan, "x"):
         with pytest.raises(InvalidInput, match="delta must"):
             make(name, delta=delta)
-    with pytest.raises(UnknownName, match="exploration"):
-        make(name, exploration=0.1)
+    with pytest.raises(UnknownName, match="width_factor"):
+        make(name, width_factor=0.1)
 
 
 @pytest.mark.compiled

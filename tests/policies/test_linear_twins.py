@@ -59,9 +59,9 @@ def test_every_setting_counts(name: str, twin: Any) -> None:
     rounds = smooth_rounds(600, seed=8)
     policy = lexbandit.make_policy(
         name, arms=4, dimension=2, features="raw", seed=8,
-        ridge=2.0, exploration=0.3, scale=0.5, threshold=1.5, power=0.25,
+        ridge=2.0, width_factor=0.3, scale=0.5, threshold=1.5, power=0.25,
     )  # fmt: skip
-    slow = twin(4, 2, raw, seed=8, ridge=2.0, exploration=0.3 * 0.5, c=1.5, p=0.25)
+    slow = twin(4, 2, raw, seed=8, ridge=2.0, width_factor=0.3 * 0.5, c=1.5, p=0.25)
     same_arms(policy, slow, rounds)
 
 

@@ -207,7 +207,7 @@ def test_other_priors_are_not_merged() -> None:
             one.merge(other.state())
 
 
-@pytest.mark.parametrize("other", [{"caution": 2.0}, {"exploration": 1.0}, {"tolerance": 0.1}])
+@pytest.mark.parametrize("other", [{"caution": 2.0}, {"draw_width": 1.0}, {"tolerance": 0.1}])
 def test_other_settings_are_merged_and_loaded(other: dict[str, Any]) -> None:
     """They say how to choose, not what was seen."""
     policy, loaded = learned(stream(100)), make(**other)

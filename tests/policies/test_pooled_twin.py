@@ -149,7 +149,7 @@ def test_missing_rewards_and_masks(layout: str) -> None:
 
 def test_every_setting_counts() -> None:
     """Away from the defaults: a setting that were ignored would show."""
-    own = {"caution": 3.0, "exploration": 1.4, "tolerance": 0.15, "seed": 5}
+    own = {"caution": 3.0, "draw_width": 1.4, "tolerance": 0.15, "seed": 5}
     policy, twin = pair(3, 2, LAYOUTS["number"], **own)
     usual, _ = pair(3, 2, LAYOUTS["number"], tolerance=0.15, seed=5)
     for place in (pooled_rules.BENEFIT, pooled_rules.DRAWS):

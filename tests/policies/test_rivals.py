@@ -28,7 +28,7 @@ from twins.rivals import (
 
 NAMES = ["thompson", "sum-thompson", "cs-ts", "cs-ucb", "cs-etc", "pe-cs"]
 TOLERANCES = [0.05, 0.03, 0.0]
-EXPLORATION = {"thompson": 0.7, "sum-thompson": 1.3, "cs-ts": 0.8}
+DRAW_WIDTH = {"thompson": 0.7, "sum-thompson": 1.3, "cs-ts": 0.8}
 SCALE = {"cs-ucb": 0.5, "cs-etc": 0.3, "pe-cs": 0.4}
 HORIZON = 300
 
@@ -36,8 +36,8 @@ HORIZON = 300
 def made(name: str, *, objectives: int, seed: int, **others: Any) -> PooledPolicy:
     """Return a rival with settings that are not the defaults."""
     own: dict[str, Any] = {"scale": SCALE.get(name, 1.0), "horizon": HORIZON}
-    if name in EXPLORATION:
-        own["exploration"] = EXPLORATION[name]
+    if name in DRAW_WIDTH:
+        own["draw_width"] = DRAW_WIDTH[name]
     if name == "sum-thompson":
         own["price"] = [0.4, 0.2][: objectives - 1]
     policy = lexbandit.make_policy(
@@ -73,8 +73,8 @@ def arm_of_twin(policy: PooledPolicy, name: str, context: Any, allowed: list[int
     means, deviations = looks.means.tolist(), looks.deviations.tolist()
     dice = NormalDice(int(state["random"][1]) & MASK)
     dice.counter = int(state["random"][0])
-    if name in EXPLORATION:
-        drawn = [[EXPLORATION[name] * s for s in row] for row in deviations]
+    if name in DRAW_WIDTH:
+        drawn = [[DRAW_WIDTH[name] * s for s in row] for row in deviations]
         if name == "cs-ts":
             return cs_ts_arm(means, drawn, TOLERANCES, allowed, dice)
         prices = [0.4, 0.2] if name == "sum-thompson" else [0.0, 0.0]
@@ -127,8 +127,8 @@ def test_the_comparison_gets_to_every_branch_of_pe_cs() -> None:
 
 def test_thompson_is_the_sum_at_price_0() -> None:
     rounds = worlds(200, objectives=2, seed=0)
-    one = made("thompson", objectives=2, seed=1, exploration=1.0)
-    other = made("sum-thompson", objectives=2, seed=1, exploration=1.0, price=0.0)
+    one = made("thompson", objectives=2, seed=1, draw_width=1.0)
+    other = made("sum-thompson", objectives=2, seed=1, draw_width=1.0, price=0.0)
     np.testing.assert_array_equal(one.replay(rounds), other.replay(rounds))
 
 
@@ -244,5 +244,5 @@ def test_a_wrong_price_is_refused(price: Any) -> None:
 
 @pytest.mark.parametrize("name", ["thompson", "sum-thompson", "cs-ts"])
 def test_a_wrong_exploration_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match=r"exploration must be .* got 0"):
-        lexbandit.make_policy(name, arms=2, dimension=1, exploration=0)
+    with pytest.raises(InvalidInput, match=r"draw_width must be .* got 0"):
+        lexbandit.make_policy(name, arms=2, dimension=1, draw_width=0)

@@ -10,6 +10,7 @@ from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
 from lexbandit.errors import InvalidInput
 from lexbandit.service.config.file import SETTINGS, Config, read_config
+from lexbandit.service.definition import Definition
 
 HASH = "0" * 64
 POINT = """
@@ -222,6 +223,23 @@ def test_variables_that_others_set_are_left_alone(tmp_path: Path) -> None:
         "LEXBANDIT_DB_PORT_5432_TCP_PROTO": "tcp",
     }
     assert read(tmp_path, POINT, others).port == 8080
+
+
+def test_a_former_name_of_a_setting_is_taken_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    former = read(tmp_path, f"{POINT}[points.router.settings]\nexploration = 0.5\n")
+    assert "service.toml: in [points.router.settings]: exploration of lex-thompson" in caplog.text
+    now = read(tmp_path, f"{POINT}[points.router.settings]\ndraw_width = 0.5\n")
+    router = now.points["router"]
+    assert former.points["router"] == router
+    logged = {**router.plain(), "settings": {"exploration": 0.5}}
+    again = Definition.from_plain("router", router.arms, logged)
+    assert again.fingerprint == router.fingerprint
+    assert caplog.text.count("is called draw_width now") == 1
+    both = "exploration = 0.5\ndraw_width = 0.5"
+    with pytest.raises(InvalidInput, match=r"line \d+, .*settings: .*one of the two"):
+        read(tmp_path, f"{POINT}[points.router.settings]\n{both}\n")
 
 
 def test_points_that_are_no_tables_are_refused(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ class LexLinUcb(Linear):
         d: int = 2,
         *,
         ridge: float = 0.1,
-        exploration: float = 0.1,
+        width_factor: float = 0.1,
         c: float = 2.5,
         p: float = 1 / 3,
         tolerance: float = 0.0,
@@ -143,13 +143,13 @@ class LexLinUcb(Linear):
         shared: bool = True,
     ) -> None:
         super().__init__(K, D, phi, d, ridge, seed, shared)
-        self.exploration, self.c, self.p, self.start = exploration, c, p, start
+        self.width_factor, self.c, self.p, self.start = width_factor, c, p, start
         self.tolerance, self.lam = tolerance, lam
 
     def select(self, context: Vector) -> int:
         phi = self.phi(context)
         mean = self.means(phi)
-        w = self.widths(phi, self.exploration * math.sqrt(2 * math.log(1 + self.t)))
+        w = self.widths(phi, self.width_factor * math.sqrt(2 * math.log(1 + self.t)))
         U = [[m + u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
         L = [[m - u for m, u in zip(mean[i], w[i], strict=True)] for i in range(self.D)]
         tau = max(self.c * self.t**-self.p, self.tolerance if self.D > 1 else 0.0)

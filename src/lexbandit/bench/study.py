@@ -31,6 +31,7 @@ import importlib
 import importlib.util
 import inspect
 import itertools
+import logging
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -46,6 +47,9 @@ from lexbandit.bench.series import StudySeries, series_from
 from lexbandit.environments import make_environment
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.policies import make_policy
+from lexbandit.policies.registry import renamed
+
+log = logging.getLogger("lexbandit")
 
 _REGISTRIES: dict[str, Any] = {
     "policy": policies.REGISTRY,
@@ -393,8 +397,10 @@ class _StudyReader:
         shared = self._grid(table.get("grid", {}), "grid")
         seen: set[str] = set()
         used: set[str] = set()
-        for n, given in enumerate(listed):
-            policy = self._component("policy", self._table(given, "policies", n), "policies", n)
+        for n, one in enumerate(listed):
+            written = self._table(one, "policies", n)
+            policy = self._component("policy", written, "policies", n)
+            given = self._with_todays_names(policy, written, n)
             fixed = {
                 key: self._number(value, "policies", n, key)
                 for key, value in given.items()
@@ -439,6 +445,24 @@ class _StudyReader:
                 entry.policy.build(entry.parameters, trial)
             except (InvalidInput, TypeError) as error:
                 self._refuse(("policies", n), error)
+
+    def _with_todays_names(
+        self, policy: Component, given: Mapping[str, Any], n: int
+    ) -> Mapping[str, Any]:
+        """Return a policy's table with former names of its parameters replaced."""
+        if not policy.named:
+            return given
+
+        def tell(message: str) -> None:
+            log.warning("%s: in policy %d: %s", self.path, n + 1, message)
+
+        try:
+            now = renamed(policy.name, given, policy.inner, tell=tell)
+            if isinstance(now.get("grid"), dict):
+                now["grid"] = renamed(policy.name, now["grid"], policy.inner, tell=tell)
+        except InvalidInput as error:
+            self._refuse(("policies", n), error)
+        return now
 
     def _component(self, kind: str, given: Mapping[str, Any], *place: str | int) -> Component:
         if not isinstance(given.get("name"), str):

@@ -14,6 +14,7 @@ from lexbandit.errors import InvalidInput, UnknownName, counted, nearest
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact, checked_sides
 from lexbandit.policies import REGISTRY, Policy, make_policy, settings_known, wraps
+from lexbandit.policies.registry import renamed, warn_of_former
 
 log = logging.getLogger("lexbandit")
 
@@ -163,6 +164,7 @@ def settings_of(policy: str, given: Mapping[str, Any], own: Sequence[str]) -> di
                 f"{name} follows from the features of the context: leave it out; got "
                 f"{name}={given[name]!r}."
             )
+    given = renamed(policy, given, tell=warn_of_former(stacklevel=1))
     known = sorted(settings_known(policy) - {*own, "tolerance", "dimension", "layout"})
     for name in given:
         if name not in known:

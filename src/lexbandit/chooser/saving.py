@@ -33,6 +33,7 @@ from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
+from lexbandit.policies.registry import renamed
 
 FORMAT = "lexbandit.chooser"
 VERSION = 1
@@ -106,7 +107,7 @@ def arguments_of(definition: Mapping[str, Any], policy: Policy | None) -> dict[s
         "context": [feature_of(feature) for feature in definition["context"]],
         "policy": policy if policy is not None else name,
         **{key: definition[key] for key in ("explore", "wait", "keep", "horizon", "seed")},
-        **definition["settings"],
+        **(definition["settings"] if name is None else renamed(name, definition["settings"])),
     }
 
 

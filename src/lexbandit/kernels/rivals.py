@@ -36,7 +36,7 @@ WEIGHTED, CS_TS, CS_UCB, CS_ETC, PE_CS = 1, 2, 3, 4, 5
 
 # The settings of a rule, in one array: a factor of the draws' deviations, a factor of the bounds'
 # widths, T, and then the weights of the objectives.
-EXPLORATION, SCALE, HORIZON, WEIGHTS = 0, 1, 2, 3
+DRAW_WIDTH, SCALE, HORIZON, WEIGHTS = 0, 1, 2, 3
 
 # The verdicts of PE-CS on an arm that is compared with the best.
 _WORSE, _AS_GOOD, _OPEN = 0.0, 1.0, 2.0
@@ -108,7 +108,7 @@ def prepare(
         noise = math.sqrt(facts[i, NOISE])
         for arm in range(arms):
             deviation = deviations[i, arm]
-            spreads[i, arm] = settings[EXPLORATION] * deviation
+            spreads[i, arm] = settings[DRAW_WIDTH] * deviation
             reaches[i, arm] = means[i, arm]
             if rule >= CS_UCB:
                 reaches[i, arm] += radius_of(

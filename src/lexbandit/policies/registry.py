@@ -7,7 +7,8 @@ stands once, where it is used, with its default.
 """
 
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lexbandit import checks
@@ -138,6 +139,43 @@ def settings_known(name: str, inner: object = None) -> set[str]:
     return {*parameters_of(name, inner), *_COMMON}
 
 
+# Former names of parameters, each with those it may have today; a policy takes one of these.
+_FORMER = {"exploration": ("draw_width", "width_factor")}
+
+
+def renamed(
+    name: str,
+    given: Mapping[str, Any],
+    inner: object = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Return the parameters of a policy under today's names; `tell` hears of each former one."""
+    values = dict(given)
+    for former, names in _FORMER.items():
+        if former not in values:
+            continue
+        taken = parameters_of(name, inner)
+        now = next((each for each in names if each in taken), None)
+        if now is None or former in taken:
+            continue
+        if now in values:
+            raise InvalidInput(
+                f"{former} is the former name of {now}: give {name} one of the two, not both."
+            )
+        if tell is not None:
+            tell(
+                f"{former} of {name} is called {now} now; the former name goes in the next release."
+            )
+        values = {now if key == former else key: value for key, value in values.items()}
+    return values
+
+
+def warn_of_former(*, stacklevel: int) -> Callable[[str], None]:
+    """Return a `tell` that warns; with stacklevel 0 the line that calls the caller of `renamed`."""
+    return lambda message: warnings.warn(message, DeprecationWarning, stacklevel=4 + stacklevel)
+
+
 def make_policy(name: str, **parameters: Any) -> Policy:
     """Build the policy called `name`, e.g. `make_policy("moc-mab", arms=4, dimension=2, ...)`.
 
@@ -166,6 +204,9 @@ def make_policy(name: str, **parameters: Any) -> Policy:
     A policy that has no use for one of these ignores it. Other parameters are the policy's own.
     A wrapper, such as "doubling", takes the name of another `policy` and all that one takes.
     """
+    parameters = renamed(
+        name, parameters, parameters.get("policy"), tell=warn_of_former(stacklevel=0)
+    )
     taken = parameters_of(name, parameters.get("policy"))
     known = settings_known(name, parameters.get("policy"))
     for given in parameters:

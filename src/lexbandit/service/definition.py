@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.policy import DEFAULT
 from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.contexts import Feature
 from lexbandit.errors import unknown_name
 from lexbandit.objectives import Objective
+from lexbandit.policies.registry import renamed
 from lexbandit.service.events import point_name
 
 # How decisions are answered while the storage is down: by the first arm that is allowed, or by the
@@ -82,6 +84,7 @@ class Definition:
             arms=arms,
             **{
                 **plain,
+                "settings": renamed(plain["policy"] or DEFAULT, plain["settings"]),
                 "objectives": [objective_of(one) for one in plain["objectives"]],
                 "context": [feature_of(one) for one in plain["context"]],
             },

@@ -603,7 +603,7 @@ class LinearPolicy(Policy):
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy with the same arms, objectives, features and ridge.
 
-        Scale, exploration, tolerance and even the rule may differ. Anything that does not fit is
+        Scale, widths, tolerance and even the rule may differ. Anything that does not fit is
         refused, and nothing changes.
         """
         arrays = self._checked(state)

@@ -19,7 +19,7 @@ from lexbandit.policies.linear.features import any_features
 from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then these.
-EXPLORATION, THRESHOLD, POWER, LAM, START = 0, 1, 2, 3, 4
+WIDTH_FACTOR, THRESHOLD, POWER, LAM, START = 0, 1, 2, 3, 4
 
 
 @leaf
@@ -40,9 +40,9 @@ def threshold_at(models: Models) -> float:
 def look(
     models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: LinearWork
 ) -> None:
-    """Estimate with γ_t = exploration · sqrt(2 ln(1 + t)) of the coming round t."""
+    """Estimate with γ_t = width_factor · sqrt(2 ln(1 + t)) of the coming round t."""
     objectives = models.counts.shape[1]
-    gamma = models.settings[objectives + EXPLORATION]
+    gamma = models.settings[objectives + WIDTH_FACTOR]
     gamma *= math.sqrt(2.0 * math.log(models.clock[0] + 2.0))
     stages = models.counts.shape[0] // models.plays.shape[0]  # 1
     start = models.settings[objectives + START]
@@ -90,7 +90,7 @@ class LexLinearRule(LinearPolicy):
 
     At φ = φ(x) in round t, with θ and A of each arm's regression,
 
-        w_a = γ_t sqrt(φᵀA_a⁻¹φ),    γ_t = scale · exploration · sqrt(2 ln(1 + t))
+        w_a = γ_t sqrt(φᵀA_a⁻¹φ),    γ_t = scale · width_factor · sqrt(2 ln(1 + t))
         U^i_a = φᵀθ^i_a + w_a,       L^i_a = φᵀθ^i_a − w_a
         τ_t = max(threshold · t^(−power), the least tolerance of an objective before the last)
 
@@ -105,7 +105,7 @@ class LexLinearRule(LinearPolicy):
     never resolve. Known to within its tolerance, an arm is known well enough.
 
     A derivation of this project, in the way of LinUCB (Li et al., 2010) and MOC-MAB (Tekin and
-    Turğay, 2018). `exploration` = 0.1 is chosen for speed of learning and has no coverage: its
+    Turğay, 2018). `width_factor` = 0.1 is chosen for speed of learning and has no coverage: its
     intervals are narrower than the noise, so an arm that was unlucky early may never be tried again
     (docs/policies/lex-linucb.md). The theory's width (Abbasi-Yadkori et al., 2011, Theorem 2) is
     more than ten times as wide. The twin is in tests/twins/linear.py.
@@ -119,7 +119,7 @@ class LexLinearRule(LinearPolicy):
         *,
         objectives: int,
         ridge: float = 0.1,
-        exploration: float = 0.1,
+        width_factor: float = 0.1,
         threshold: float = 2.5,
         power: float = 1 / 3,
         start: int = 20,
@@ -128,14 +128,14 @@ class LexLinearRule(LinearPolicy):
         scale: float = 1.0,
         **linear: Any,
     ) -> None:
-        self.exploration = checks.positive("exploration", exploration)
+        self.width_factor = checks.positive("width_factor", width_factor)
         self.scale = checks.positive("scale", scale)
         self.threshold = checks.positive("threshold", threshold)
         self.power = checks.positive("power", power, most=0.5)
         self.lam = checks.at_least_zero("lam", lam)
         self.start = checks.whole("start", start, least=1)
         self.tolerances = checks.tolerances(tolerance, objectives)
-        width = self.scale * self.exploration
+        width = self.scale * self.width_factor
         own = [width, self.threshold, self.power, self.lam, self.start]
         super().__init__(
             objectives=objectives,

@@ -31,7 +31,7 @@ class LexThompsonRule(PooledPolicy):
     """Draw from the posterior, keep the arms within the tolerance of the best draw, level by level.
 
     With posterior mean m and deviation s of every arm in the context (`kernels.pooled`), and C the
-    allowed arms: for each objective but the last, draw z_a ~ N(m_a, (exploration · u_a s_a)²) for a
+    allowed arms: for each objective but the last, draw z_a ~ N(m_a, (draw_width · u_a s_a)²) for a
     in C, let h be the arm of the highest draw, and keep C ← {h} ∪ {a in C : m_a + κ w_a s_a ≥ z_h −
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
@@ -47,22 +47,22 @@ class LexThompsonRule(PooledPolicy):
     The band is the objective's tolerance. If that is 0, it is ½ σ t^(−1/3), which lets exact ties
     resolve, and draws are wider by w_a too.
 
-    A derivation of this project. With one objective and exploration 1 it is linear Thompson
+    A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
     et al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
     rule = kernel.LEX_THOMPSON
 
-    def __init__(self, *, caution: float, exploration: float, **parameters: Any) -> None:
+    def __init__(self, *, caution: float, draw_width: float, **parameters: Any) -> None:
         self.caution = checks.positive("caution", caution)
-        self.exploration = checks.positive("exploration", exploration)
+        self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.SETTINGS)
         settings[kernel.BENEFIT] = BENEFIT / self.caution
         settings[kernel.BINARY] = BINARY
         settings[kernel.FEW] = FEW
         settings[kernel.NEGLECT] = NEGLECT
-        settings[kernel.DRAWS] = self.exploration
+        settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
         super().__init__(settings=settings, **parameters)
 
@@ -121,7 +121,7 @@ def lex_thompson(
     features: Any = "mixed",
     layout: Any = (),
     caution: float = 1.0,
-    exploration: float = 0.6,
+    draw_width: float = 0.6,
     tolerance: Any = 0.0,
     seed: int = 0,
 ) -> LexThompsonRule:
@@ -131,7 +131,7 @@ def lex_thompson(
         objectives=objectives,
         features=pooled_features(features, layout=layout, dimension=dimension),
         caution=caution,
-        exploration=exploration,
+        draw_width=draw_width,
         tolerance=tolerance,
         seed=seed,
     )

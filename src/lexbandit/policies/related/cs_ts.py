@@ -20,7 +20,7 @@ class CostSubsidyThompson(PooledPolicy):
     AISTATS: draw z_a from every arm's posterior of the reward, and play the cheapest of the arms
     with z_a ≥ (1 − α) max z.
 
-    Adapted: the posterior is N(m_a, (exploration · s_a)²) of a pooled regression on features of the
+    Adapted: the posterior is N(m_a, (draw_width · s_a)²) of a pooled regression on features of the
     context (`kernels.pooled`), where the paper has Beta or normal posteriors without contexts;
     (1 − α) max z becomes max z − tolerance; the paper's costs are known, here the last objective is
     learned and its highest draw is played, with draws for every objective, in order, if there are
@@ -32,10 +32,10 @@ class CostSubsidyThompson(PooledPolicy):
 
     rule = kernel.CS_TS
 
-    def __init__(self, *, exploration: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
-        self.exploration = checks.positive("exploration", exploration)
+    def __init__(self, *, draw_width: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
+        self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.EXPLORATION] = self.exploration
+        settings[kernel.DRAW_WIDTH] = self.draw_width
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(

@@ -19,7 +19,7 @@ class WeightedThompson(PooledPolicy):
     """Draw every arm's weighted sum of objectives from the posterior, and play the highest.
 
     With posterior mean m and deviation s of every arm and objective in the context
-    (`kernels.pooled`): z_a ~ N(Σ_i w_i m_ia, exploration² Σ_i (w_i s_ia)²), play argmax z. Linear
+    (`kernels.pooled`): z_a ~ N(Σ_i w_i m_ia, draw_width² Σ_i (w_i s_ia)²), play argmax z. Linear
     Thompson sampling (Agrawal and Goyal, 2013, ICML) of the sum, with the noise learned and
     deviations not inflated by their factor sqrt(p ln t).
     """
@@ -27,12 +27,12 @@ class WeightedThompson(PooledPolicy):
     rule = kernel.WEIGHTED
 
     def __init__(
-        self, *, objectives: int, price: Any = 1.0, exploration: float = 1.0, **pooled: Any
+        self, *, objectives: int, price: Any = 1.0, draw_width: float = 1.0, **pooled: Any
     ) -> None:
         self.weights = weights_of(price, objectives)
-        self.exploration = checks.positive("exploration", exploration)
+        self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.EXPLORATION] = self.exploration
+        settings[kernel.DRAW_WIDTH] = self.draw_width
         super().__init__(
             objectives=objectives,
             tolerance=0.0,

@@ -10,8 +10,8 @@ from lexbandit.policies.related.sum_thompson import WeightedThompson
 class DominantThompson(WeightedThompson):
     """A weighted sum in which only the first objective has a weight."""
 
-    def __init__(self, *, exploration: float = 1.0, **pooled: Any) -> None:
-        super().__init__(price=0.0, exploration=exploration, **pooled)
+    def __init__(self, *, draw_width: float = 1.0, **pooled: Any) -> None:
+        super().__init__(price=0.0, draw_width=draw_width, **pooled)
 
 
 register(

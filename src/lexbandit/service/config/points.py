@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import logging
 import time
 from typing import Any
 
@@ -11,10 +12,12 @@ from lexbandit.chooser.saving import FEATURES
 from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
-from lexbandit.policies.registry import REGISTRY, settings_known
+from lexbandit.policies.registry import REGISTRY, renamed, settings_known
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import point_name
 from lexbandit.service.names import arm_name
+
+log = logging.getLogger("lexbandit.service")
 
 _KEYS = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
 _OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))
@@ -27,6 +30,7 @@ def read_point(file: TomlFile, name: str, table: Any) -> Definition:
     place = ("points", name)
     with file.at(*place):
         point_name(name)
+    table = _with_todays_names(file, place, table)
     _check_keys(file, place, table)
     objectives = [
         _objective(file, (*place, "objectives", n), one)
@@ -43,6 +47,20 @@ def read_point(file: TomlFile, name: str, table: Any) -> Definition:
         for arm in chooser.arms:
             arm_name(arm)
     return definition
+
+
+def _with_todays_names(file: TomlFile, place: Place, table: Any) -> Any:
+    """Return the table with the settings of its policy under the names that they have today."""
+    settings = table.get("settings") if isinstance(table, dict) else None
+    policy = (table.get("policy") or DEFAULT) if settings else None
+    if not isinstance(settings, dict) or policy not in REGISTRY.names():
+        return table
+
+    def tell(message: str) -> None:
+        log.warning("%s: in [%s.settings]: %s", file.path, ".".join(map(str, place)), message)
+
+    with file.at(*place, "settings"):
+        return {**table, "settings": renamed(str(policy), settings, tell=tell)}
 
 
 def _check_keys(file: TomlFile, place: Place, table: Any) -> None:

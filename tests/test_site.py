@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lexbandit.policies import REGISTRY
+
 ROOT = Path(__file__).parent.parent
 TOOLS = ROOT / "docs" / "tools"
 PICTURES = ROOT / "docs" / "pictures"
@@ -54,6 +56,10 @@ def test_the_site_builds_and_fetches_nothing(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stderr
     for page in ("index", "quick-start", "how-it-decides", "api", "faq", "contributing"):
         assert (site / f"{page}.html").is_file(), page
+    index = (site / "policies" / "index.html").read_text("utf-8")
+    for name in REGISTRY.names():
+        assert (site / "policies" / f"{name}.html").is_file(), name
+        assert f'href="{name}.html"' in index, name
     assert "Chooses among named arms" in (site / "api.html").read_text("utf-8")
     checked = check_offline(site)
     assert checked.returncode == 0, checked.stdout

@@ -1,11 +1,13 @@
-"""What the site adds to MkDocs: folders in the navigation, pages from outside docs/, their links.
+"""What the site adds to MkDocs: patterns in the navigation, further pages, and their links.
 
 A line of the navigation may be a pattern such as policies/*.md: every page that fits it and is not
 named elsewhere in the navigation is listed, so a new page is found by being there. On disk, links
-lead to files (../CONTRIBUTING.md); on the site, to the pages made of them.
+lead to files (../CONTRIBUTING.md); on the site, to the pages made of them. A policy without a page
+gets one from its docstrings; see `policies.py`.
 """
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,17 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+sys.path.insert(0, str(Path(__file__).parent))
+import policies
+
 # A file outside docs/, and the page it becomes.
 OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/tutorial.ipynb": "examples/tutorial.ipynb",
 }
 DECISIONS = "decisions/index.md"
+# In policies/index.md, where the rows of policies without a page of their own go.
+END_OF_TABLES = "<!-- policies without a page -->"
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 SOURCE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+src/[^)]*\)")
 
@@ -47,6 +54,8 @@ def expanded(item: Any, docs: Path, elsewhere: set[str]) -> list[Any]:
     if "*" not in value:
         return [{name: value}]
     pages = {page.relative_to(docs).as_posix() for page in docs.glob(value)}
+    if value == "policies/*.md":
+        pages |= {f"policies/{name}.md" for name in policies.without_page(docs)}
     found = sorted(pages - elsewhere, key=lambda page: (not page.endswith("index.md"), page))
     if value == "decisions/*.md" and DECISIONS not in found:
         found.insert(0, DECISIONS)
@@ -70,6 +79,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=(root / source).read_text("utf-8")))
     if files.get_file_from_path(DECISIONS) is None:
         files.append(File.generated(config, DECISIONS, content=decisions(Path(config.docs_dir))))
+    for name in policies.without_page(Path(config.docs_dir)):
+        made = File.generated(config, f"policies/{name}.md", content=policies.page(name))
+        files.append(made)
     return files
 
 
@@ -80,11 +92,14 @@ def decisions(docs: Path) -> str:
     return f"# Decisions\n\nWhy the code is as it is, about ten lines each.\n\n{rows}\n"
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Let links to folders and to files outside docs/ lead to their pages.
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
+    """Let links to folders and to files outside docs/ lead to their pages; complete the index.
 
     The site has no source files: a link to one becomes its name.
     """
+    if page.file.src_uri == "policies/index.md":
+        section = policies.index_section(policies.without_page(Path(config.docs_dir)))
+        markdown = markdown.replace(END_OF_TABLES, section + END_OF_TABLES)
     markdown = SOURCE_LINK.sub(r"\1", markdown)
     outside = {made: source for source, made in OUTSIDE.items()}
     here = page.file.src_uri

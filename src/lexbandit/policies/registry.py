@@ -63,6 +63,7 @@ def register(
         ]
     )
     build.__name__ = build.__qualname__ = name.replace("-", "_")
+    build.__module__ = rule.__module__
     build.__doc__ = description
     build.__signature__ = signature  # type: ignore[attr-defined]
     REGISTRY.register(name)(build)

@@ -144,7 +144,7 @@ def test_an_entry_point_is_found_by_name(
         (["reproduce", "4"], 2, "experiments are 1, 2 and 3, got '4'"),
         (["reproduce", "--runs", "0"], 2, "--runs"),
         (["run"], 2, "STUDY.toml"),
-        (["run", "none.toml"], 1, "cannot read the study none.toml: No such file"),
+        (["run", "none.toml"], 1, "cannot read none.toml: No such file"),
         (["report", "none"], 2, "does not exist"),
         (["reproduce", "3", "--r6a", "none.gz"], 1, "none.gz"),
     ],

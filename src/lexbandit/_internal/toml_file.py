@@ -1,4 +1,4 @@
-"""Read TOML files so that errors name the file, the line and the key; tomllib tells no line."""
+"""Read TOML files so that errors name the file, the line and the key."""
 
 import contextlib
 import re
@@ -40,13 +40,14 @@ class TomlFile:
         try:
             yield
         except InvalidInput as error:
-            meant = _meant(place, table or {}, str(error))
-            raise InvalidInput(f"{self._where(meant)}: {error}") from None
+            raise self.refusal(_meant(place, table or {}, str(error)), error) from None
 
-    def _where(self, place: Place) -> str:
+    def refusal(self, place: Place, error: object) -> InvalidInput:
+        """Return an error that names the file, the line and the key at a place."""
         line = line_of(self.text, place)
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-        return f"{self.path}{'' if line is None else f', line {line}'}, {key.removeprefix('.')}"
+        where = f"{self.path}{'' if line is None else f', line {line}'}, {key.removeprefix('.')}"
+        return InvalidInput(f"{where}: {error}")
 
     def only(self, place: Place, table: Any, known: Sequence[str]) -> None:
         """Refuse what is no table, and a key that nobody knows, with the nearest one suggested."""

@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from lexbandit import checks, environments, policies
-from lexbandit._internal.toml_file import line_of, table_of
+from lexbandit._internal.toml_file import TomlFile
 from lexbandit.bench.series import StudySeries, series_from
 from lexbandit.environments import make_environment
 from lexbandit.errors import InvalidInput, unknown_name
@@ -290,39 +290,31 @@ def packaged_studies() -> dict[str, Path]:
 
 def read_study(path: Path) -> Study:
     """Read and check a study file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{path} is not a text file in UTF-8.") from error
-    except OSError as error:
-        raise InvalidInput(f"cannot read the study {path}: {error.strerror}.") from error
-    return _StudyReader(path, text).study()
+    return _StudyReader(TomlFile(path)).study()
 
 
 class _StudyReader:
-    """Turns the text of one file into a study; knows which line a key stands on."""
+    """Turns a TOML file into a study; what it refuses has the line of its key."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        self.path = path
-        self.text = text
-        self.folder = path.resolve().parent
+    def __init__(self, file: TomlFile) -> None:
+        self.file = file
 
     def study(self) -> Study:
-        table = table_of(self.text, self.path)
+        table = self.file.table
         for key in table:
             if key not in _KEYS:
                 self._refuse((key,), unknown_name("key", key, _KEYS))
         for key in _REQUIRED:
             if key not in table:
-                raise InvalidInput(f"{self.path}: the key {key!r} is missing.")
+                raise InvalidInput(f"{self.file.path}: the key {key!r} is missing.")
         environment, parameters = self._environment(table)
-        with self._at("horizon"):
+        with self.file.at("horizon"):
             horizon = checks.whole("horizon", table["horizon"], least=1)
-        with self._at("runs"):
+        with self.file.at("runs"):
             runs = checks.whole("runs", table["runs"], least=1)
-        with self._at("seed"):
+        with self.file.at("seed"):
             seed = checks.whole("seed", table.get("seed", 0), least=0)
-        with self._at("paper"):
+        with self.file.at("paper"):
             paper = checks.whole("paper", table["paper"], least=1) if "paper" in table else None
         name = self._text(table, "name")
         if not name or not all(c.isalnum() or c in "-_" for c in name):
@@ -365,7 +357,7 @@ class _StudyReader:
                 known = ["name", *component.parameters()]
                 self._refuse(("environment", key), unknown_name("key", key, known))
             if key == "path" and isinstance(value, str):
-                path = self.folder / value
+                path = self.file.folder / value
                 if not path.is_file():
                     self._refuse(("environment", key), InvalidInput(f"there is no file {path}."))
                 parameters[key] = str(path)
@@ -374,7 +366,7 @@ class _StudyReader:
     def _tolerances(self, table: Mapping[str, Any], objectives: int) -> tuple[float, ...] | None:
         if "tolerances" not in table:
             return None
-        with self._at("tolerances"):
+        with self.file.at("tolerances"):
             return tuple(checks.tolerances(table["tolerances"], objectives).tolist())
 
     def _worlds_from(
@@ -382,7 +374,7 @@ class _StudyReader:
     ) -> int | None:
         if "worlds_from" not in table:
             return None
-        with self._at("worlds_from"):
+        with self.file.at("worlds_from"):
             if not environment.takes("world") or "world" in parameters:
                 raise InvalidInput(
                     f"worlds_from sets the parameter 'world' of {environment.name}, which "
@@ -468,7 +460,7 @@ class _StudyReader:
         if not isinstance(given.get("name"), str):
             self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
         try:
-            return find_component(kind, given["name"], self.folder, given.get("policy"))
+            return find_component(kind, given["name"], self.file.folder, given.get("policy"))
         except InvalidInput as error:
             self._refuse((*place, "name"), error)
 
@@ -496,7 +488,7 @@ class _StudyReader:
         return tuple(given)
 
     def _checkpoints(self, given: Any) -> int | tuple[int, ...]:
-        with self._at("checkpoints"):
+        with self.file.at("checkpoints"):
             if not isinstance(given, list):
                 return checks.whole("checkpoints", given, least=1)
             marks = [checks.whole(f"checkpoints[{j}]", t, least=1) for j, t in enumerate(given)]
@@ -516,24 +508,4 @@ class _StudyReader:
         return dict(given)
 
     def _refuse(self, place: tuple[str | int, ...], error: Exception) -> NoReturn:
-        line = line_of(self.text, place)
-        where = f"{self.path}, line {line}" if line else f"{self.path}"
-        raise InvalidInput(f"{where}: {error}") from error
-
-    def _at(self, key: str) -> "_Place":
-        return _Place(self, key)
-
-
-class _Place:
-    """Gives an error raised inside it the line of a key."""
-
-    def __init__(self, reader: _StudyReader, key: str) -> None:
-        self.reader = reader
-        self.key = key
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, InvalidInput):
-            self.reader._refuse((self.key,), error)
+        raise self.file.refusal(place, error) from error

@@ -7,8 +7,7 @@ import click
 
 from lexbandit.bench.comparison import compare
 from lexbandit.bench.summary import NOTABLE
-from lexbandit.cli import options
-from lexbandit.cli.output import Voice, print_json
+from lexbandit.cli.output import Voice, json_output, print_json
 
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -17,7 +16,7 @@ _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.argument("first", metavar="DIR", type=_FOLDER)
 @click.argument("second", metavar="DIR", type=_FOLDER)
 @click.option("--all", "everything", is_flag=True, help="Show equal rows as well.")
-@options.json_output
+@json_output
 def command(first: Path, second: Path, everything: bool, as_json: bool) -> None:
     """Compare what each policy reached in two results folders, in standard errors."""
     rows = compare(first, second)

@@ -150,7 +150,7 @@ class Traffic(threading.Thread):
         from lexbandit.client import Client  # noqa: PLC0415 - httpx is loaded for a demo only
 
         begin = time.monotonic()
-        made, told = 0, _EVERY
+        made, next_report = 0, _EVERY
         with Client(self._url, retries=0) as client:
             while not self._over.wait(0.05):
                 now = time.monotonic() - begin
@@ -162,9 +162,9 @@ class Traffic(threading.Thread):
                         self._ask(client, now)
                     made += behind  # on a slow machine there is less traffic, and no backlog
                     self._tell(client, now)
-                    if now >= told:
+                    if now >= next_report:
                         click.echo(standing(now, client.summary(POINT), self._rights))
-                        told += _EVERY
+                        next_report += _EVERY
                 except ServiceError as error:
                     if not self._over.wait(1.0):
                         click.echo(f"the service does not answer: {error}", err=True)

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from lexbandit.cli import options
 from lexbandit.cli.extras import needs
 from lexbandit.cli.log_options import LogOptions, log_options
-from lexbandit.cli.output import Voice, print_json, progress_bar, stages
+from lexbandit.cli.output import Voice, json_output, print_json, progress_bar, quiet, stages
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.differences import ESTIMATORS, INTERVALS
 from lexbandit.logs.evaluate import evaluate
@@ -81,8 +80,8 @@ def _kinds(text: str) -> set[str]:
     help="Write a page that needs nothing else, such as report.html.",
 )
 @log_options
-@options.quiet
-@options.json_output
+@quiet
+@json_output
 def command(
     source: LogOptions,
     candidates: tuple[str, ...],

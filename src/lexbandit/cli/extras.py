@@ -1,4 +1,4 @@
-"""What is said when an optional part of lexbandit is not installed."""
+"""Errors about what is not installed, or what a storage refuses, as one line for people."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,10 +13,15 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("lexbandit"):
-            raise
-        package = error.name.partition(".")[0]
-        raise InvalidInput(f"this needs the package {package!r}: {install(extra)}.") from None
+        raise missing(error, extra) from None
+
+
+def missing(error: ModuleNotFoundError, extra: str) -> Exception:
+    """Return the error that says how to install a missing package; one of our own as it is."""
+    if error.name is None or error.name.startswith("lexbandit"):
+        return error
+    package = error.name.partition(".")[0]
+    return InvalidInput(f"this needs the package {package!r}: {install(extra)}.")
 
 
 def install(extra: str) -> str:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import click
 
-from lexbandit.cli import options
 from lexbandit.cli.log_options import LogOptions, log_options
-from lexbandit.cli.output import Voice, print_json
+from lexbandit.cli.output import Voice, json_output, print_json, quiet
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
 
@@ -25,8 +24,8 @@ from lexbandit.logs.learning import WEIGHTS
     help="Learn as if arms had been drawn uniformly: by 1/propensity, or doubly robust.",
 )
 @log_options
-@options.quiet
-@options.json_output
+@quiet
+@json_output
 def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_json: bool) -> None:
     """Let a chooser learn from a log, and save it; --like says what it is.
 

@@ -3,15 +3,14 @@
 import click
 
 from lexbandit.bench.study import component_names, packaged_studies, read_study
-from lexbandit.cli import options
-from lexbandit.cli.output import Voice, print_json
+from lexbandit.cli.output import Voice, json_output, print_json
 
 KINDS = ("policies", "environments", "studies")
 
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
-@options.json_output
+@json_output
 def command(kind: str | None, as_json: bool) -> None:
     """Show the policies, environments and studies there are."""
     wanted = [kind] if kind else list(KINDS)

@@ -1,9 +1,7 @@
 """Options of the verbs that read a log, and the `Log` that they describe."""
 
-import functools
 import os
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ import click
 
 from lexbandit.chooser import Chooser
 from lexbandit.cli.extras import needs
+from lexbandit.cli.output import Verb, joined
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log
 from lexbandit.logs.sources import opener_of
@@ -113,15 +112,6 @@ class LogOptions(NamedTuple):
         return executor(self.cluster, os.cpu_count() or 1)
 
 
-def log_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def log_options(function: Verb) -> Verb:
     """Add the arguments of a verb that reads a log; the function is given them as `source`."""
-
-    @functools.wraps(function)
-    def verb(**given: Any) -> Any:
-        source = LogOptions(**{name: given.pop(name) for name in LogOptions._fields})
-        return function(source=source, **given)
-
-    wrapped: Callable[..., Any] = verb
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+    return joined(_OPTIONS, LogOptions, "source", function)

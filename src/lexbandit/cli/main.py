@@ -1,4 +1,4 @@
-"""`lexbandit`: finds the verb, and turns what goes wrong into one clear line and an exit status.
+"""`lexbandit`: find the verb, and turn an error into one line and an exit status.
 
 Exit status: 0 all well, 1 something failed, 2 the command was not understood, 130 stopped.
 """
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import click
 
 from lexbandit._internal.redaction import without_password
-from lexbandit.cli.extras import needs
+from lexbandit.cli.extras import missing
 from lexbandit.cli.verbs import EXTRA_OF, VERBS
 from lexbandit.errors import InvalidInput, unknown_name
 
@@ -38,8 +38,10 @@ class Verbs(click.Group):
             if ctx.resilient_parsing:  # a shell completes a line that is not written yet
                 return None
             raise click.UsageError(str(unknown_name("verb", cmd_name, VERBS)), ctx)
-        with needs(EXTRA_OF[cmd_name]):
+        try:
             found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
+        except ModuleNotFoundError as error:
+            raise missing(error, EXTRA_OF[cmd_name]) from None
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,5 +1,9 @@
-"""What is printed, and where: results to standard output, all else to standard error."""
+"""What is printed, and where: results to standard output, all else to standard error.
 
+The options that several verbs share are here too.
+"""
+
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +17,32 @@ from rich.text import Text
 
 from lexbandit.bench.results import as_json
 from lexbandit.bench.summary import AGREEMENTS
+
+Verb = Callable[..., Any]
+
+quiet = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+json_output = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON to standard output, and nothing else there."
+)
+
+
+def joined(
+    options: Sequence[Callable[[Verb], Verb]],
+    kind: Callable[..., Any],
+    name: str,
+    function: Verb,
+) -> Verb:
+    """Add options to a verb, which is given them as one argument: a named tuple of a kind."""
+
+    @functools.wraps(function)
+    def verb(**given: Any) -> Any:
+        values = {field: given.pop(field) for field in kind._fields}  # type: ignore[attr-defined]
+        return function(**{name: kind(**values)}, **given)
+
+    wrapped: Verb = verb
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
 
 
 class Voice:

@@ -5,15 +5,14 @@ from pathlib import Path
 import click
 
 from lexbandit.bench.summary import write_summary
-from lexbandit.cli import options
-from lexbandit.cli.output import Voice, print_json, show_claims
+from lexbandit.cli.output import Voice, json_output, print_json, quiet, show_claims
 from lexbandit.report import write_report
 
 
 @click.command("report")
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path, exists=True))
-@options.quiet
-@options.json_output
+@quiet
+@json_output
 def command(directory: Path, quiet: bool, as_json: bool) -> None:
     """Write DIR/summary.json, DIR/report.html and DIR/figures from the runs in DIR."""
     voice = Voice(quiet=quiet, as_json=as_json)

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import click
 
-from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
-from lexbandit.cli import options
-from lexbandit.cli.output import Voice, print_json, progress_bar, show_claims, stages
-from lexbandit.cli.run import Work, conduct_all
+from lexbandit.cli.output import Voice, progress_bar, show_claims, stages
+from lexbandit.cli.run import Work, conduct_all, work_options
 from lexbandit.logs import r6a as yahoo
 from lexbandit.logs.recording import Recording
 
@@ -25,35 +23,18 @@ EXPERIMENTS = ("1", "2", "3")
     metavar="PATH...",
     help="Yahoo! R6A files for Experiment 3, plain or gzip; without them its data are synthetic.",
 )
-@options.work
-def command(
-    experiments: tuple[str, ...],
-    r6a: tuple[str, ...],
-    runs: int | None,
-    horizon: int | None,
-    out: Path,
-    workers: int | None,
-    executor: str,
-    cluster: str | None,
-    report: bool,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+@work_options
+def command(experiments: tuple[str, ...], r6a: tuple[str, ...], work: Work) -> int:
     """Run the paper's experiments (by default all three) and compare with its claims."""
     numbers, paths = _sorted_out(experiments, r6a)
     if paths and "3" not in numbers:
         raise click.UsageError("--r6a is for Experiment 3: lexbandit reproduce 3 --r6a PATH...")
-    voice = Voice(quiet=quiet, as_json=as_json)
+    voice = Voice(quiet=work.quiet, as_json=work.as_json)
     studies = []
     for number in numbers:
         study = read_study(packaged_studies()[f"experiment-{number}"])
-        if number == "3" and paths:
-            study = _with_files(study, paths, voice)
-        studies.append(sized(study, runs=runs, horizon=horizon))
-    work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
+        studies.append(_with_files(study, paths, voice) if number == "3" and paths else study)
     summary, status = conduct_all(studies, work, voice)
-    if as_json:
-        print_json(summary)
     if summary:
         show_claims(summary, voice)
     return status

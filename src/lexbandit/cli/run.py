@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fnmatch import filter as matching
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.progress import Progress
@@ -14,12 +13,15 @@ from lexbandit.bench.executors import Conducted, conduct, make_executor
 from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
-from lexbandit.cli import options
 from lexbandit.cli.output import (
+    Verb,
     Voice,
     amount,
+    joined,
+    json_output,
     print_json,
     progress_bar,
+    quiet,
     show_against,
     show_claims,
     show_policies,
@@ -27,22 +29,58 @@ from lexbandit.cli.output import (
     show_tolerance,
 )
 
+_WORK = [
+    click.option("--runs", type=click.IntRange(min=1), help="Replications, not the study's."),
+    click.option("--horizon", type=click.IntRange(min=1), help="Rounds, not the study's."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=Path("results"),
+        show_default=True,
+        help="Results folder; finished runs found there are not done again.",
+    ),
+    click.option("--workers", type=click.IntRange(min=1), help="How many; by default all cores."),
+    click.option(
+        "--executor",
+        type=click.Choice(["threads", "processes"]),
+        default="threads",
+        show_default=True,
+        help="Where runs are played on this machine.",
+    ),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Play on a Dask cluster: its scheduler's address, or 'local' to start one here.",
+    ),
+    click.option(
+        "--report/--no-report", default=True, help="Whether to write the report and its figures."
+    ),
+]
+
+
+class Work(NamedTuple):
+    """How studies are run: at which size, where, and what is printed."""
+
+    runs: int | None
+    horizon: int | None
+    out: Path
+    workers: int | None
+    executor: str
+    cluster: str | None
+    report: bool
+    quiet: bool
+    as_json: bool
+
+
+def work_options(function: Verb) -> Verb:
+    """Add the options of a verb that runs studies; the function is given them as `work`."""
+    return joined([*_WORK, quiet, json_output], Work, "work", function)
+
 
 @click.command("run")
 @click.argument("studies", nargs=-1, required=True, metavar="STUDY.toml...")
-@options.work
-def command(
-    studies: tuple[str, ...],
-    runs: int | None,
-    horizon: int | None,
-    out: Path,
-    workers: int | None,
-    executor: str,
-    cluster: str | None,
-    report: bool,
-    quiet: bool,
-    as_json: bool,
-) -> int:
+@work_options
+def command(studies: tuple[str, ...], work: Work) -> int:
     """Run studies: each a TOML file, or a name that `lexbandit list studies` shows.
 
     A name may stand for several: 'growth-*'. All go into one folder with one report.
@@ -53,12 +91,9 @@ def command(
         for name in studies
         for path in ([packaged[known] for known in matching(packaged, name)] or [Path(name)])
     ]
-    found = [sized(read_study(path), runs=runs, horizon=horizon) for path in dict.fromkeys(paths)]
-    voice = Voice(quiet=quiet, as_json=as_json)
-    work = Work(out=out, workers=workers, executor=executor, cluster=cluster, report=report)
+    found = [read_study(path) for path in dict.fromkeys(paths)]
+    voice = Voice(quiet=work.quiet, as_json=work.as_json)
     summary, status = conduct_all(found, work, voice)
-    if as_json:
-        print_json(summary)
     if summary:
         for results in (summary["experiments"] | summary.get("studies", {})).values():
             show_policies(results, voice)
@@ -69,20 +104,9 @@ def command(
     return status
 
 
-@dataclass(frozen=True)
-class Work:
-    """Where and how runs are played."""
-
-    out: Path
-    workers: int | None
-    executor: str
-    cluster: str | None
-    report: bool = True
-
-
 @contextmanager
-def _runs_are_kept() -> Iterator[None]:
-    """Say with an error of the disk what it left."""
+def _noting_finished_runs() -> Iterator[None]:
+    """Add a note to an error of the disk: finished runs are still there."""
     try:
         yield
     except OSError as error:
@@ -90,14 +114,14 @@ def _runs_are_kept() -> Iterator[None]:
         raise
 
 
-@_runs_are_kept()
+@_noting_finished_runs()
 def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dict[str, Any], int]:
-    """Conduct studies, write summary and report; return the summary and the exit status."""
+    """Run studies, write summary and report; return the summary and the exit status."""
     executor = make_executor(work.executor, workers=work.workers, cluster=work.cluster)
     failed = 0
     finished = 0
     with progress_bar(voice) as bar:
-        for study in studies:
+        for study in (sized(study, runs=work.runs, horizon=work.horizon) for study in studies):
             task = bar.add_task(study.title, total=None)
             try:
                 conducted = conduct(
@@ -119,13 +143,16 @@ def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dic
             _say_outcome(conducted, bar, voice)
             failed += len(conducted.failures)
             finished += conducted.finished
-    if not finished:
+    summary: dict[str, Any] = {}
+    if finished:
+        summary = write_summary(work.out)
+    else:
         voice.error("no run was finished; there is nothing to summarize.")
-        return {}, 1
-    summary = write_summary(work.out)
-    if work.report:
+    if finished and work.report:
         voice.say(f"report: {_write_report(work.out)}")
-    return summary, 1 if failed else 0
+    if work.as_json:
+        print_json(summary)
+    return summary, 1 if failed or not finished else 0
 
 
 def _write_report(directory: Path) -> Path:

@@ -84,7 +84,7 @@ def command(
                 warm_up(definition)
         with storage_words():
             asyncio.run(check_storage(found.storage))
-        click.echo(f"{config} is fine: {_told(found)}.")
+        click.echo(f"{config} is fine: {_points_text(found)}.")
         if keyless:
             click.echo("There are no keys yet: it starts with --no-auth only.")
         _warn_of_single_arms(found)
@@ -116,7 +116,7 @@ def _warn_of_single_arms(config: "Config") -> None:
             )
 
 
-def _told(config: "Config") -> str:
+def _points_text(config: "Config") -> str:
     points = ", ".join(config.points)
     one = len(config.points) == 1
     return f"{len(config.points)} decision point{'' if one else 's'} ({points})"
@@ -129,7 +129,7 @@ def _welcome(url: str, config: "Config", engine: "Engine", no_auth: bool) -> Non
     found = "; ".join(found_in(one) for one in engine.points.values())
     key = "" if no_auth else ' -H "Authorization: Bearer $KEY"'
     click.echo(
-        f"lexbandit serves {_told(config)} at {url}\n"
+        f"lexbandit serves {_points_text(config)} at {url}\n"
         f"  dashboard  {url}/\n"
         f"  API        {url}/openapi.json\n"
         f"  try        curl {url}/v1/{point}{key}\n"

@@ -68,7 +68,7 @@ def test_the_trade_off_tints_what_is_below_the_paper(many: StudyResults) -> None
     ]
     assert [corner["x2"], corner["y2"]] == pytest.approx(least, rel=1e-4)
     assert "There: lex-linucb, lex-thompson." in figure.caption
-    placed = {row["name"] for row in _rows(figure, 0) if "side" in row}
+    placed = {row["text"] for row in _rows(figure, 0) if "side" in row}
     assert len(placed) == len(MANY)
 
 

@@ -1,4 +1,4 @@
-"""What panels are made from, and the arithmetic of placing it; no drawing here."""
+"""Panels of the report as Vega-Lite: lines, planes, maps and tables in colour, with their names."""
 
 import hashlib
 import json
@@ -72,7 +72,7 @@ class Axis:
 def pixels(
     limits: tuple[float, float], axis: Axis, size: float
 ) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """Return the way from a value to a pixel from the high end of an axis, and back."""
+    """Return functions from a value to pixels below the high end of an axis, and back."""
     forth, back = _bent(axis)
     low, high = forth(limits[0]), forth(limits[1])
     return (
@@ -94,7 +94,7 @@ def _bent(axis: Axis) -> tuple[Callable[[float], float], Callable[[float], float
 
 
 def limits_of(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
-    """Return the ends of the y axis: everything drawn, bands included, and a little air."""
+    """Return the ends of the y axis: all that is drawn, bands included, and a margin."""
     values = [
         value
         for line in lines
@@ -105,14 +105,14 @@ def limits_of(lines: Sequence[Line], kind: Kind) -> tuple[float, float]:
     low, high = min(values), max(values)
     if kind == "log":
         return max(low, high / 1e7) / 1.15, high * 1.3
-    # The lower end of a band may fall a hair below 0 in the first rounds: not worth an axis.
+    # A band that ends just below 0 in the first rounds does not move the axis below 0.
     low = 0.0 if low > -0.02 * high else low
     air = 0.04 * ((high - low) or 1.0)
     return (low if low == 0.0 else low - air), high + air
 
 
 def within(row: Row, low: float, high: float) -> Row:
-    """Return the row with its values kept inside the panel (cheaper than clipping in the SVG)."""
+    """Return the row with its values clipped to the panel: an SVG with clip paths is larger."""
     return row | {k: min(max(row[k], low), high) for k in ("y", "low", "high") if k in row}
 
 
@@ -123,7 +123,7 @@ def inside(rows: Sequence[Row], limits: tuple[float, float]) -> list[Row]:
 
 
 def padded(values: Sequence[float], axis: Axis) -> tuple[float, float]:
-    """Return the ends of an axis with all values and some air, even where there is only one."""
+    """Return the ends of an axis: all values and a margin, even if there is only one value."""
     forth, back = _bent(axis)
     low, high = forth(min(values)), forth(max(values))
     air = 0.07 * (high - low) or 1.0
@@ -131,6 +131,9 @@ def padded(values: Sequence[float], axis: Axis) -> tuple[float, float]:
 
 
 Box = tuple[float, float, float, float]
+Limits = tuple[tuple[float, float], tuple[float, float]]
+
+_LETTER = 5.7  # the width of a letter of a name, in pixels
 
 
 def apart(
@@ -139,31 +142,31 @@ def apart(
     size: tuple[float, float],
     drawn: Sequence[Box] = (),
 ) -> list[tuple[float, float, int]]:
-    """Return where names may begin, in pixels, and on which side of their points: 1 right, −1 left.
+    """Return where names begin, in pixels, and on which side of their points: 1 right, −1 left.
 
-    Each name is put at the nearest of many places around its point where it covers neither another
-    name nor a point nor what else is `drawn`; where there is none, at the one that covers fewest.
-    On the left of a point it begins at its right end.
+    Each name gets the nearest of many positions around its point at which it covers no other name,
+    no point and nothing else that is `drawn`; if all cover something, the one that covers least. A
+    name on the left of its point begins at its right end.
     """
     taken = [*((x - 7, y - 7, x + 7, y + 7) for x, y in points), *drawn]
     found = []
     for (x, y), width in zip(points, widths, strict=True):
         box, side = min(
-            _places(x, y, width), key=lambda position: _cost(position[0], (x, y), taken, size)
+            _candidates(x, y, width), key=lambda one: _cost(one[0], (x, y), taken, size)
         )
         taken.append(box)
         found.append((box[0] if side > 0 else box[2], (box[1] + box[3]) / 2, side))
     return found
 
 
-def _places(x: float, y: float, width: float) -> list[tuple[Box, int]]:
+def _candidates(x: float, y: float, width: float) -> list[tuple[Box, int]]:
     return [
         ((left, top - 7, left + width, top + 7), side)
         for step in (0.0, 8.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0, 80.0, 100.0, 120.0)
         for side in (1, -1)
-        for turn in (0.0, -1.0, 1.0, -0.5, 0.5, -2.0, 2.0)
+        for slope in (0.0, -1.0, 1.0, -0.5, 0.5, -2.0, 2.0)
         for left in (x + 10 + step if side > 0 else x - 10 - step - width,)
-        for top in (y + turn * step,)
+        for top in (y + slope * step,)
     ]
 
 
@@ -181,7 +184,7 @@ def _overlap(a: Box, b: Box) -> bool:
 
 
 def ticks(limits: tuple[float, float], axis: Axis) -> list[float]:
-    """Return where a logarithmic axis has ticks: at decades, or closer if those are few."""
+    """Return the ticks of a logarithmic axis: decades, or closer if there are few of them."""
     low, high = limits
     if axis.kind == "symlog":
         largest = max(abs(low), abs(high))
@@ -224,9 +227,9 @@ def scale_of(axis: Axis, limits: tuple[float, float], **given: Any) -> alt.Scale
 
 
 def data_of(rows: Iterable[Row], datasets: dict[str, list[Row]]) -> alt.NamedData:
-    """Keep rows for a chart, in the few digits that a picture can show; return their name.
+    """Add rows, rounded to what a picture can show, to the datasets; return a reference by name.
 
-    By name, since Altair would walk through every row of every layer to check it.
+    Altair would validate every row of every layer if the rows were given directly.
     """
     short = [{k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
     name = "rows-" + hashlib.sha256(json.dumps(short).encode()).hexdigest()[:12]
@@ -252,10 +255,9 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     low, high = limits_of(named, y.kind)
     names = [line.name for line in named]
     margin = 24 + 6.1 * max(len(name) for name in names)
-    colours = [line.look.colour for line in named]
     dashes = [list(line.look.dash) for line in named]
     widths = [line.look.width for line in named]
-    colour = alt.Color("name:N", legend=None, scale=alt.Scale(domain=names, range=colours))
+    colour, shape = _channels(named, legend=None)
     dash = alt.StrokeDash("name:N", legend=None, scale=alt.Scale(domain=names, range=dashes))
     width = alt.StrokeWidth(
         "name:N", legend=None, scale=alt.Scale(domain=names, range=widths, type="ordinal")
@@ -278,9 +280,7 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     layers.append(base.mark_line().encode(across, up, colour, dash, width))
     if any(line.marks for line in named):
         layers.append(
-            base.mark_point(filled=True, size=55, opacity=1).encode(
-                across, up, colour, _line_shape(named)
-            )
+            base.mark_point(filled=True, size=55, opacity=1).encode(across, up, colour, shape)
         )
     layers.append(_hover(base, across, up, x, y))
     layers += _end_labels(named, across, up, colour, y, (low, high), height, datasets)
@@ -296,7 +296,7 @@ def _faint_layers(
     limits: tuple[float, float],
     datasets: dict[str, list[Row]],
 ) -> list[alt.Chart]:
-    """Return thin grey lines, as far as they lie within the panel, that tell their names."""
+    """Return thin grey lines, as far as they lie within the panel, with tooltips."""
     rows = [row | {"name": line.name} for line in lines for row in inside(line.rows, limits)]
     if not rows:
         return []
@@ -308,7 +308,7 @@ def _faint_layers(
 
 
 def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.Chart:
-    """Return invisible points, large enough for a finger, that tell the numbers."""
+    """Return invisible points with tooltips, large enough for a finger."""
     first = alt.Tooltip("x:N", title=x.title)
     if x.kind != "ordinal":
         first = alt.Tooltip("x:Q", title=x.title, format=",")
@@ -360,7 +360,7 @@ def _end_labels(
 
 
 def _line_x(axis: Axis, margin: float, lines: Sequence[Line]) -> alt.X:
-    """Return the x channel, with room for the names at its right end."""
+    """Return the x channel, with a margin for the names at its right end."""
     across: list[Any] = [0, {"expr": f"width - {margin:.0f}"}]
     if axis.kind == "ordinal":
         return alt.X(
@@ -374,16 +374,6 @@ def _line_x(axis: Axis, margin: float, lines: Sequence[Line]) -> alt.X:
     limits = (0 if axis.kind == "linear" else min(ends), max(ends))
     marks = axis_of(axis, limits, grid=axis.kind == "log")
     return alt.X("x:Q", title=axis.title, scale=scale_of(axis, limits, range=across), axis=marks)
-
-
-def _line_shape(lines: Sequence[Line]) -> alt.Shape:
-    return alt.Shape(
-        "name:N",
-        legend=None,
-        scale=alt.Scale(
-            domain=[line.name for line in lines], range=[line.look.shape for line in lines]
-        ),
-    )
 
 
 _LABELLED_WIDTH, _LABELLED_HEIGHT = 680, 500
@@ -428,7 +418,9 @@ def labelled_panel(
         corner: Row = {"x": limits[0][0], "y": limits[1][0], "x2": below[0], "y2": below[1]}
         tint = alt.Chart(data_of([corner], datasets)).mark_rect(opacity=0.16, color="#009E73")
         layers.append(tint.encode(across, up, alt.X2("x2"), alt.Y2("y2")))
-    leaders, *names = _policy_names(lines, across, up, (x, y), limits, datasets)
+    best = [next(r for r in line.rows if r["best"]) | {"text": line.name} for line in lines]
+    size = (_LABELLED_WIDTH, _LABELLED_HEIGHT)
+    leaders, *names = _names_beside(best, across, up, (x, y), limits, size, datasets)
     layers += [leaders, *_paths(lines, across, up, colour, shape, (x, y), datasets), *names]
     chart = alt.layer(*layers, height=_LABELLED_HEIGHT)
     return ChartPanel(title, spec_of(chart, datasets), about, width=_LABELLED_WIDTH, wide=True)
@@ -468,47 +460,6 @@ def _paths(
         ],
     )
     return [joined, points]
-
-
-def _policy_names(
-    lines: Sequence[Line],
-    across: alt.X,
-    up: alt.Y,
-    axes: tuple[Axis, Axis],
-    limits: tuple[tuple[float, float], tuple[float, float]],
-    datasets: dict[str, list[Row]],
-) -> list[alt.Chart]:
-    """Return each policy's name beside its large mark, where there is room, and a leader to it."""
-    from_top, to_y = pixels(limits[1], axes[1], _LABELLED_HEIGHT)
-    from_right, to_x = pixels(limits[0], axes[0], _LABELLED_WIDTH)
-    marks = [(line.name, next(row for row in line.rows if row["best"])) for line in lines]
-    points = [(_LABELLED_WIDTH - from_right(row["x"]), from_top(row["y"])) for _, row in marks]
-    positions = apart(
-        points, [5.6 * len(name) for name, _ in marks], (_LABELLED_WIDTH, _LABELLED_HEIGHT)
-    )
-    rows: list[Row] = [
-        {"x": row["x"], "y": row["y"], "name": name, "side": side}
-        | {"at": to_x(_LABELLED_WIDTH - left), "up": to_y(top)}
-        for (name, row), (left, top, side) in zip(marks, positions, strict=True)
-    ]
-    kinds = {side: [row for row in rows if row["side"] == side] for side in (1, -1)}
-    leader = (
-        alt.Chart(data_of(rows, datasets))
-        .mark_rule(strokeWidth=0.7, opacity=0.6)
-        .encode(across, up, alt.X2("at"), alt.Y2("up"))
-    )
-    texts = [
-        alt.Chart(data_of(kind, datasets))
-        .mark_text(align="left" if side > 0 else "right", dx=2 * side, fontSize=11)
-        .encode(
-            alt.X("at:Q", title=axes[0].title),
-            alt.Y("up:Q", title=axes[1].title),
-            alt.Text("name:N"),
-        )
-        for side, kind in kinds.items()
-        if kind
-    ]
-    return [leader, *texts]
 
 
 def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side: int) -> ChartPanel:
@@ -587,10 +538,7 @@ def heat_panel(
     )
 
 
-Limits = tuple[tuple[float, float], tuple[float, float]]
-
 _SIZE, _SMALL = (480, 400), (190, 190)
-_LETTER = 5.7  # the width of a letter of a name, in pixels
 
 
 def frontier_panel(
@@ -637,7 +585,7 @@ def frontier_panel(
         ),
     ]
     if not small:
-        layers += _setting_names(rows, across, up, (x, y), limits, datasets)
+        layers += _names_beside(rows, across, up, (x, y), limits, size, datasets, framed=True)
     chart = alt.layer(*layers, height=size[1])
     return ChartPanel(title, spec_of(chart, datasets), about, width=size[0], square=small)
 
@@ -670,8 +618,8 @@ def legend_panel(lines: Sequence[Line]) -> ChartPanel:
         up,
         *_channels(lines, legend=None),
     )
-    texts = base.mark_text(align="left", dx=9, fontSize=11).encode(across, up, alt.Text("name:N"))
-    chart = alt.layer(marks, texts, height=_SMALL[1])
+    words = base.mark_text(align="left", dx=9, fontSize=11).encode(across, up, alt.Text("name:N"))
+    chart = alt.layer(marks, words, height=_SMALL[1])
     about = f"The marks: {', '.join(names)}."
     return ChartPanel("Policies", spec_of(chart, datasets), about, width=_SMALL[0], square=True)
 
@@ -707,27 +655,30 @@ def _obstacles(
     return drawn + [box for (_, start), (_, end) in joined for box in _along(start, end)]
 
 
-def _setting_names(
+def _names_beside(
     rows: Sequence[Row],
     across: alt.X,
     up: alt.Y,
     axes: tuple[Axis, Axis],
     limits: Limits,
+    size: tuple[int, int],
     datasets: dict[str, list[Row]],
+    *,
+    framed: bool = False,
 ) -> list[alt.Chart]:
-    """Return the texts of rows beside their points, where there is room, and leaders to them."""
-    width, height = _SIZE
+    """Return leaders, and the texts of rows beside their points, where nothing is covered.
+
+    Rows without a text only keep texts away. So do, if the panel is `framed`, its lines at 1, error
+    bars and joining lines.
+    """
+    width, height = size
     from_right, to_x = pixels(limits[0], axes[0], width)
     from_top, to_y = pixels(limits[1], axes[1], height)
     points = [(width - from_right(row["x"]), from_top(row["y"])) for row in rows]
-    drawn = _obstacles(rows, points, lambda x: width - from_right(x), from_top)
-    # Rows without a text take the position of their point only.
+    drawn = _obstacles(rows, points, lambda x: width - from_right(x), from_top) if framed else []
     order = sorted(range(len(rows)), key=lambda n: not rows[n]["text"])
     positions = apart(
-        [points[n] for n in order],
-        [_LETTER * len(rows[n]["text"]) for n in order],
-        (width, height),
-        drawn,
+        [points[n] for n in order], [_LETTER * len(rows[n]["text"]) for n in order], size, drawn
     )
     found: list[Row] = [
         {"x": rows[n]["x"], "y": rows[n]["y"], "text": rows[n]["text"], "side": side}
@@ -735,45 +686,39 @@ def _setting_names(
         for n, (begin, down, side) in zip(order, positions, strict=True)
         if rows[n]["text"]
     ]
-    leaders = (
-        alt.Chart(data_of(found, datasets))
-        .mark_rule(strokeWidth=0.7, opacity=0.6)
-        .encode(across, up, alt.X2("at"), alt.Y2("up"))
-    )
-    texts = [
-        alt.Chart(data_of([row for row in found if row["side"] == side], datasets))
-        .mark_text(align="left" if side > 0 else "right", dx=2 * side, fontSize=11)
-        .encode(
-            alt.X("at:Q", title=axes[0].title),
-            alt.Y("up:Q", title=axes[1].title),
-            alt.Text("text:N"),
-        )
-        for side in (1, -1)
-        if any(row["side"] == side for row in found)
-    ]
-    return [leaders, *texts]
+    leaders = alt.Chart(data_of(found, datasets)).mark_rule(strokeWidth=0.7, opacity=0.6)
+    layers = [leaders.encode(across, up, alt.X2("at"), alt.Y2("up"))]
+    beside = alt.X("at:Q", title=axes[0].title), alt.Y("up:Q", title=axes[1].title)
+    for side in (1, -1):
+        there = [row for row in found if row["side"] == side]
+        if there:
+            names = alt.Chart(data_of(there, datasets)).mark_text(
+                align="left" if side > 0 else "right", dx=2 * side, fontSize=11
+            )
+            layers.append(names.encode(*beside, alt.Text("text:N")))
+    return layers
 
 
-def spread(places: Sequence[float], *, gap: float, lowest: float, highest: float) -> list[float]:
-    """Return the places moved as little as needed to stand `gap` apart within the two ends.
+def spread(positions: Sequence[float], *, gap: float, lowest: float, highest: float) -> list[float]:
+    """Return the positions, moved as little as needed to be `gap` apart between two ends.
 
-    Neighbours that are too near form a group, and a group stands centred on its members.
+    Neighbours that are too near form a group, which is centred on its members.
     """
-    order = sorted(range(len(places)), key=lambda i: places[i])
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
     groups: list[list[int]] = []
     starts: list[float] = []
     for i in order:
         groups.append([i])
-        starts.append(min(max(places[i], lowest), highest))
+        starts.append(min(max(positions[i], lowest), highest))
         while len(groups) > 1 and starts[-2] + gap * len(groups[-2]) > starts[-1]:
             joining = groups.pop()
             groups[-1] += joining
             starts.pop()
             members = groups[-1]
-            middle = sum(places[j] for j in members) / len(members)
+            middle = sum(positions[j] for j in members) / len(members)
             start = middle - gap * (len(members) - 1) / 2
             starts[-1] = max(lowest, min(start, highest - gap * (len(members) - 1)))
-    moved = [0.0] * len(places)
+    moved = [0.0] * len(positions)
     for start, members in zip(starts, groups, strict=True):
         for offset, j in enumerate(members):
             moved[j] = start + gap * offset

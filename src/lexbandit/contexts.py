@@ -225,7 +225,7 @@ class Cycle(Feature):
         return FINE
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
-        """Write the places of many values at once, where they are plain finite numbers."""
+        """Write the positions of many values at once, where they are plain finite numbers."""
         array = np.asarray(values)
         if array.dtype.kind not in "iuf" or array.ndim != 1 or not np.isfinite(array).all():
             return super().write_many(values, points, at, smooth)
@@ -346,13 +346,13 @@ class Category(Feature):
         """Write the coordinates of many values at once, where all are known."""
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         try:
-            places = np.array([self._place[v] for v in listed], np.intp)  # type: ignore[attr-defined]
+            positions = np.array([self._place[v] for v in listed], np.intp)  # type: ignore[attr-defined]
         except (KeyError, TypeError):
             return super().write_many(listed, points, at, smooth)
         if smooth:
-            points[np.arange(len(places)), at + places] = 1.0
+            points[np.arange(len(positions)), at + positions] = 1.0
         else:
-            points[:, at] = (places + 0.5) / (len(self.values) + 1)
+            points[:, at] = (positions + 0.5) / (len(self.values) + 1)
         return {}
 
 
@@ -414,9 +414,9 @@ class Contexts:
         self._names = frozenset(names)
         sizes = [feature.size(smooth) for feature in features]
         starts = [sum(sizes[:n]) for n in range(len(sizes))]
-        self._places = list(zip(names, features, starts, strict=True))
+        self._columns = list(zip(names, features, starts, strict=True))
         self._writers = [
-            (name, feature.write, at, *feature.line) for name, feature, at in self._places
+            (name, feature.write, at, *feature.line) for name, feature, at in self._columns
         ]
         self.dimension = max(1, sum(sizes))  # no policy can do with none
         # What the coordinates are, for `make_policy`; one that is always 0 without features.
@@ -448,7 +448,7 @@ class Contexts:
     def _noted(self, values: Mapping[str, Any]) -> Notes:
         """Return what was outside its range, missing or unknown, of values that were taken."""
         notes = []
-        for name, feature, _ in self._places:
+        for name, feature, _ in self._columns:
             note = feature.write(values[name], [0.0] * self.dimension, 0, self.smooth)
             if note:
                 notes.append((name, NOTES[note], 1))
@@ -481,7 +481,7 @@ class Contexts:
         n = next(iter(lengths.values()), n or 0)
         points = np.zeros((n, self.dimension))
         notes = []
-        for name, feature, at in self._places:
+        for name, feature, at in self._columns:
             values = columns.get(name, [None] * n)
             counts = feature.write_many(values, points, at, self.smooth)
             notes += [(name, NOTES[note], count) for note, count in counts.items()]

@@ -235,8 +235,10 @@ class FromGymnasium(Environment):
         self._low = flat.low.astype(np.float64)
         self._span = np.maximum(flat.high.astype(np.float64) - self._low, 1e-300)
         space = getattr(env.unwrapped, "reward_space", None)
-        told = int(np.prod(space.shape)) if space is not None else 1
-        self.objectives = told if objectives is None else whole("objectives", objectives, least=1)
+        declared = int(np.prod(space.shape)) if space is not None else 1
+        self.objectives = (
+            declared if objectives is None else whole("objectives", objectives, least=1)
+        )
 
     def _blocks(
         self, left: int, block: int, contexts: np.random.Generator, rewards: np.random.Generator

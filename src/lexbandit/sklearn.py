@@ -82,8 +82,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares = None if rewards is None else _shares(rewards, len(labels), self.ranges)
         if first:
             self._begin(values, labels, classes, 1 if shares is None else shares.shape[1])
-        places = np.searchsorted(self.classes_, labels)
-        unknown = self.classes_[np.minimum(places, len(self.classes_) - 1)] != labels
+        positions = np.searchsorted(self.classes_, labels)
+        unknown = self.classes_[np.minimum(positions, len(self.classes_) - 1)] != labels
         if unknown.any():
             raise InvalidInput(
                 f"arm {labels[unknown].tolist()[0]!r} is not one of the arms "
@@ -95,10 +95,10 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if self.policy_.objectives > 1:
                 raise InvalidInput(f"{self.policy_.objectives} rewards are needed for each row.")
             every = np.tile(np.arange(count), len(points))
-            right = (every == np.repeat(places, count)).astype(np.float64)
+            right = (every == np.repeat(positions, count)).astype(np.float64)
             self.policy_.update_many(np.repeat(points, count, axis=0), every, right[:, np.newaxis])
         else:
-            self.policy_.update_many(points, places, shares)
+            self.policy_.update_many(points, positions, shares)
         return self
 
     def _begin(self, values: Floats, labels: Any, classes: Any, objectives: int) -> None:
@@ -126,8 +126,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> np.ndarray:
         """Return the arm of the best estimates for each row; arms as good go on to the next."""
         points = self._seen(X)
-        places = [self._best(self.policy_.explain(point).arms) for point in points]
-        return np.asarray(self.classes_[places])
+        positions = [self._best(self.policy_.explain(point).arms) for point in points]
+        return np.asarray(self.classes_[positions])
 
     def _best(self, arms: Any) -> int:
         """Return the arm that is best by the means, objective by objective."""
@@ -146,8 +146,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def choose(self, X: Any) -> tuple[np.ndarray, Floats]:
         """Return the arms to play, as the policy explores, and their exact probabilities."""
         points = self._seen(X)
-        places, propensities = self.policy_.select_many(points)
-        return np.asarray(self.classes_[places]), propensities
+        positions, propensities = self.policy_.select_many(points)
+        return np.asarray(self.classes_[positions]), propensities
 
 
 def _ends(ranges: Any, objectives: int) -> Floats:

@@ -27,8 +27,8 @@ def text(
     """Return words at a place; where they are shortened, a pointer on them shows them whole."""
     shown = words if longest is None else short(words, longest)
     whole = "" if shown == words else f"<title>{xml(words)}</title>"
-    told = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in style.items())
-    return f'<text x="{x}" y="{y}"{told}>{whole}{xml(shown + after)}</text>'
+    attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in style.items())
+    return f'<text x="{x}" y="{y}"{attributes}>{whole}{xml(shown + after)}</text>'
 
 
 def short(words: str, longest: int) -> str:

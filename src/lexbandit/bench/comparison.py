@@ -8,7 +8,7 @@ from lexbandit.bench.summary import summarize
 from lexbandit.errors import InvalidInput
 
 # What was reached, by study, policy, grid point and horizon.
-Places = dict[tuple[str, str, str, int], dict[str, Any]]
+FinalValues = dict[tuple[str, str, str, int], dict[str, Any]]
 
 
 def compare(first: Path, second: Path) -> list[dict[str, Any]]:
@@ -28,7 +28,7 @@ def compare(first: Path, second: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _difference(ours: Places, theirs: Places) -> str:
+def _difference(ours: FinalValues, theirs: FinalValues) -> str:
     """Return why two folders cannot be compared, and what to do."""
     names = [{place[0] for place in side} for side in (ours, theirs)]
     both = sorted(names[0] & names[1])
@@ -47,7 +47,7 @@ def _difference(ours: Places, theirs: Places) -> str:
     return f"{name} ran with other policies, or at other scales, in each."
 
 
-def _by_place(summary: dict[str, Any]) -> Places:
+def _by_place(summary: dict[str, Any]) -> FinalValues:
     studies = {f"experiment {key}": results for key, results in summary["experiments"].items()}
     studies |= summary.get("studies", {})
     return {

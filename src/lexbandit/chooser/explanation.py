@@ -36,9 +36,9 @@ class Estimate:
         length = self.high - self.low
         if length < 1e-4 * max(abs(self.low), abs(self.high)):
             return f"{self.value:.5g} (± {0.5 * length:.1g}){prior}"
-        places = 1 - math.floor(math.log10(length)) if length > 0.0 else 0
+        digits = 1 - math.floor(math.log10(length)) if length > 0.0 else 0
         value, low, high = (
-            f"{number:.{max(places, 0)}f}" if places <= 8 else f"{number:.3g}"
+            f"{number:.{max(digits, 0)}f}" if digits <= 8 else f"{number:.3g}"
             for number in (self.value, self.low, self.high)
         )
         return f"{value} ({low} to {high}){prior}"

@@ -214,11 +214,11 @@ def _worse_or_better(one: ArmDifference) -> str:
     if one.low == one.high == 0.0:
         return "the same, since it was always played"
     value, near, far = -one.value, -one.high, -one.low
-    texts = [_unsigned(text) for text in numbers(value, near, far)]
-    middle = f"{texts[0]} {_direction(value)}"
+    shown = [_unsigned(text) for text in numbers(value, near, far)]
+    middle = f"{shown[0]} {_direction(value)}"
     if near < 0.0 < far:
-        return f"{middle} ({texts[1]} worse to {texts[2]} better)"
-    ends = texts[1:] if abs(near) <= abs(far) else texts[:0:-1]
+        return f"{middle} ({shown[1]} worse to {shown[2]} better)"
+    ends = shown[1:] if abs(near) <= abs(far) else shown[:0:-1]
     return f"{middle} ({ends[0]} to {ends[1]})"
 
 

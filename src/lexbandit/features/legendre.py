@@ -58,7 +58,7 @@ class Legendre(FeatureMap):
         self.table = self._products()
 
     def _products(self) -> Floats:
-        """Return float[F, degree]: the places of a product's factors in a list of polynomials.
+        """Return float[F, degree]: the positions of a product's factors in a list of polynomials.
 
         The list has the polynomials of degree 0 to `degree` of x_1, then of x_2, and so on; place
         0 is the constant 1.
@@ -66,8 +66,8 @@ class Legendre(FeatureMap):
         rows = []
         for total in range(self.degree + 1):
             for chosen in combinations_with_replacement(range(self.dimension), total):
-                places = [j * (self.degree + 1) + chosen.count(j) for j in sorted(set(chosen))]
-                rows.append(places + [0] * (self.degree - len(places)))
+                positions = [j * (self.degree + 1) + chosen.count(j) for j in sorted(set(chosen))]
+                rows.append(positions + [0] * (self.degree - len(positions)))
         return np.array(rows, np.float64)
 
     def expectations(self) -> tuple[Floats, Floats]:

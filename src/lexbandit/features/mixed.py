@@ -60,14 +60,14 @@ class Mixed(FeatureMap):
         vectors: list[list[int]] = []
         at = 0
         for kind, size in self.layout:
-            places = list(range(at, at + size))
+            coordinates = list(range(at, at + size))
             at += size
             if kind == "number":
-                numbers += places
+                numbers += coordinates
             else:
-                (categories if kind == "category" else vectors).append(places)
+                (categories if kind == "category" else vectors).append(coordinates)
         single: list[list[Product]] = [[[]]]
-        single += [[[(j, _INDICATOR)] for j in places] for places in categories]
+        single += [[[(j, _INDICATOR)] for j in coordinates] for coordinates in categories]
         single += [[[(j, 1)] for j in numbers]] if numbers else []
         blocks = [(block, 1.0) for block in single]
         used = sum(len(block) for block in single)
@@ -75,9 +75,9 @@ class Mixed(FeatureMap):
             if block and used + len(block) <= MOST_FEATURES:
                 blocks.append((block, variance))
                 used += len(block)
-        for places in vectors:
+        for coordinates in vectors:
             # A uniform vector's share of the variance is as large as that of one number.
-            blocks.append(([[(j, 1)] for j in places], 1.0 / len(places)))
+            blocks.append(([[(j, 1)] for j in coordinates], 1.0 / len(coordinates)))
         return blocks
 
     @property
@@ -163,9 +163,11 @@ def _interactions(
 
     def powers(degree: int) -> list[Product]:
         chosen = combinations_with_replacement(numbers, degree)
-        return [[(j, places.count(j)) for j in sorted(set(places))] for places in chosen]
+        return [
+            [(j, coordinates.count(j)) for j in sorted(set(coordinates))] for coordinates in chosen
+        ]
 
-    indicators = [j for places in categories for j in places]
+    indicators = [j for coordinates in categories for j in coordinates]
     with_number: list[Product] = [[(c, _INDICATOR), (j, 1)] for c in indicators for j in numbers]
     pairs: list[Product] = [
         [(a, _INDICATOR), (b, _INDICATOR)]

@@ -446,7 +446,7 @@ class _StudyReader:
             return given
 
         def tell(message: str) -> None:
-            log.warning("%s: in policy %d: %s", self.path, n + 1, message)
+            log.warning("%s: in policy %d: %s", self.file.path, n + 1, message)
 
         try:
             now = renamed(policy.name, given, policy.inner, tell=tell)

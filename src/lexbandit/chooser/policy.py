@@ -30,10 +30,11 @@ def policy_for(
     horizon: int | None,
     seed: int,
     settings: Mapping[str, Any],
+    warn: bool = True,
 ) -> tuple[Policy, Contexts]:
     """Return the policy, made if a name was given, and the contexts as it sees them.
 
-    The default is docs/choosing-a-policy.md's.
+    The default is docs/choosing-a-policy.md's. `warn`: say of tolerances that have no effect.
     """
     if isinstance(policy, Policy):
         contexts = _contexts_of(policy, objectives, arms, context)
@@ -43,7 +44,7 @@ def policy_for(
     taken = REGISTRY.parameters(name)
     contexts = Contexts(context, smooth="features" in taken)
     shares = [objective.tolerance / objective.span for objective in objectives]
-    if "tolerance" not in taken:
+    if warn and "tolerance" not in taken:
         _warn_unread(f"the policy {name!r}", objectives)
     known: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
     planned = "horizon" in taken and taken["horizon"].default is Parameter.empty

@@ -7,7 +7,7 @@ caller gave and the log, and returns a `Candidate`, or None if what was given is
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log
 from lexbandit.logs.rows import Rows
+from lexbandit.logs.tables import pl
 from lexbandit.policies import REGISTRY
 
 # Probabilities of a row may miss 1 by rounding.
@@ -309,8 +310,8 @@ def row_until(log: Log, until: Any) -> int:
     """Return how many rows come before a share of the log, or before a time."""
     if isinstance(until, float | int) and not isinstance(until, bool) and 0 < until < 1:
         last = int(until * log.rows)
-    elif hasattr(until, "timestamp"):
-        last = log.row_at(until.timestamp())
+    elif isinstance(until, date):
+        last = log.row_at(_seconds(until.isoformat()))
     elif isinstance(until, str):
         last = log.row_at(_seconds(until))
     else:
@@ -344,7 +345,7 @@ class _Column(Candidate):
     def probabilities(self, rows: Rows) -> Floats:
         given = rows.table[self.extra[0]]
         if given.dtype.is_nested():
-            return np.array(given.to_list(), np.float64).reshape(len(rows), -1)
+            return self._listed(rows, given)
         names = given.cast(str).to_list()
         places = {arm: k for k, arm in enumerate(self._arms)}
         found = np.array([places.get(name, -1) for name in names])
@@ -356,6 +357,19 @@ class _Column(Candidate):
         shares = np.zeros((len(rows), len(self._arms)))
         shares[np.arange(len(rows)), found] = 1.0
         return shares
+
+    def _listed(self, rows: Rows, given: pl.Series) -> Floats:
+        """Return the probabilities of a column of lists."""
+        lists, count = given.to_list(), len(self._arms)
+        rows.refuse(
+            np.array([one is None or len(one) != count or None in one for one in lists]),
+            self.extra[0],
+            lambda row: (
+                f"a list with a probability for each of {count} arms ({', '.join(self._arms)}) is "
+                f"wanted, got {lists[row]}."
+            ),
+        )
+        return checks.numbers(f"column {self.extra[0]!r}", lists)
 
 
 @kind

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from lexbandit.checks import Floats, Integers
+from lexbandit.errors import counted
 from lexbandit.logs.rows import Rows
 from lexbandit.objectives import Objective
 
@@ -38,13 +40,18 @@ class ArmOverview:
 
 @dataclass(frozen=True)
 class RewardOverview:
-    """One objective in a log: rows with a reward, too young to have one, and without one."""
+    """One objective in a log: rows with a reward, too young to have one, and without one.
+
+    mean     of the rewards, in the objective's own units
+    outside  rewards outside of the declared range: each counts as the nearer end of it
+    """
 
     objective: str
     rewards: int
     immature: int
     missing: int
     mean: float
+    outside: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,21 @@ class Description:
             else "The propensities do not agree with how often the arms were played: the mean "
             "weight of an arm should be 1. Estimates from this log would be wrong."
         )
-        return "\n".join([f"{self.rows:,} rows{when}", *table(arms), "", *table(rewards), said])
+        rows = counted(self.rows, "row")
+        clipped = [outside_words(one.outside, one.objective) for one in self.objectives]
+        clipped = [words for words in clipped if words]
+        return "\n".join([f"{rows}{when}", *table(arms), "", *table(rewards), *clipped, said])
+
+
+def outside_words(count: int, objective: str) -> str:
+    """Say that rewards lie outside of the declared range; "" if none does."""
+    if not count:
+        return ""
+    lie, take = ("lies", "counts") if count == 1 else ("lie", "count")
+    return (
+        f"{counted(count, 'reward')} of {objective} {lie} outside of its range and {take} as the "
+        "nearer end of it. Declare a wider range if such values are right."
+    )
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -100,7 +121,10 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _date(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # no date: a count of another kind
+        return f"{seconds:g}"
 
 
 def described(
@@ -114,6 +138,7 @@ def described(
     count, young = 0, 0
     sums = np.zeros((5, len(arms)))  # rows that allowed it, plays, Σp, Σ1/p, Σ1/p²
     seen, totals = np.zeros(len(objectives), np.int64), np.zeros(len(objectives))
+    outside = np.zeros(len(objectives), np.int64)
     for rows in batches:
         count += len(rows)
         weights = 1.0 / rows.propensities
@@ -122,6 +147,7 @@ def described(
             sums[field] += np.bincount(rows.arms, values, minlength=len(arms))
         seen += (~np.isnan(rows.rewards)).sum(axis=0)
         totals += np.nansum(rows.rewards, axis=0)
+        outside += outside_of(rows.rewards, objectives)
         if wait is not None and times is not None and rows.times is not None:
             young += int((rows.times > times[1] - wait).sum())
     return Description(
@@ -135,10 +161,17 @@ def described(
                 young,
                 count - young - int(seen[i]),
                 float(totals[i] / seen[i]) if seen[i] else math.nan,
+                int(outside[i]),
             )
             for i, objective in enumerate(objectives)
         ),
     )
+
+
+def outside_of(rewards: Floats, objectives: Sequence[Objective]) -> Integers:
+    """Return how many rewards[n, D] of each objective lie outside of its range, int64[D]."""
+    ranges = np.array([objective.range for objective in objectives])
+    return np.asarray(((rewards < ranges[:, 0]) | (rewards > ranges[:, 1])).sum(axis=0))
 
 
 def _arm(arm: str, rows: int, sums: list[float]) -> ArmOverview:

@@ -26,7 +26,8 @@ from lexbandit.kernels import estimation as kernel
 from lexbandit.logs.sums import Sums
 
 # A verdict is refused beyond these: probability on arms that were never played; the least effective
-# rows; and the least mean weight, which must be below it by so many standard errors.
+# rows; and the least mean weight, or its inverse, beyond which it must lie by so many standard
+# errors.
 MOST_UNSUPPORTED = 0.01
 LEAST_EFFECTIVE = 10.0
 LEAST_MEAN, CERTAIN = 0.9, 4.0
@@ -84,8 +85,10 @@ class Diagnostics:
     sentences: tuple[str, ...]
 
 
-def diagnose(sums: Sums, arms: Sequence[str]) -> Diagnostics:
-    """Return the diagnostics of a log's sums; `arms` are the names of the arms."""
+def diagnose(
+    sums: Sums, arms: Sequence[str], objectives: Sequence[str] | None = None
+) -> Diagnostics:
+    """Return the diagnostics of a log's sums, with the names of the arms and the objectives."""
     if sums.arms.shape[1] != len(arms):
         raise InvalidInput(f"the sums have {sums.arms.shape[1]} arms, got {len(arms)} names.")
     totals = sums.arms.sum(axis=0)
@@ -113,6 +116,7 @@ def diagnose(sums: Sums, arms: Sequence[str]) -> Diagnostics:
         unsupported <= MOST_UNSUPPORTED
         and effective >= min(LEAST_EFFECTIVE, rows)
         and mean + CERTAIN * error >= LEAST_MEAN
+        and mean - CERTAIN * error <= 1.0 / LEAST_MEAN
     )
     sentences = (
         _effective_words(effective, rows),
@@ -121,7 +125,7 @@ def diagnose(sums: Sums, arms: Sequence[str]) -> Diagnostics:
         _tail_words(heaviness, largest / total if total > 0.0 else 0.0),
         _support_words(unsupported, missing),
         _calibration_words(calibration, shares),
-        *_missing_words(absent),
+        *_missing_words(absent, objectives or [f"objective {i + 1}" for i in range(len(absent))]),
     )
     return Diagnostics(
         rows=round(rows),
@@ -276,10 +280,10 @@ def _calibration_words(calibration: float, shares: tuple[ArmShare, ...]) -> str:
     return f"{beginning}: it had no chance in part of the rows, or its propensities are wrong."
 
 
-def _missing_words(absent: tuple[float, ...]) -> tuple[str, ...]:
+def _missing_words(absent: tuple[float, ...], objectives: Sequence[str]) -> tuple[str, ...]:
     return tuple(
-        f"Rewards of objective {i + 1} are missing more often for some arms than for others "
+        f"Rewards of {name} are missing more often for some arms than for others "
         f"(p = {p:.1g}): what is compared are rows with a reward, which may differ by arm."
-        for i, p in enumerate(absent)
+        for name, p in zip(objectives, absent, strict=True)
         if p < SUSPICIOUS
     )

@@ -47,7 +47,8 @@ class Difference:
 
     objective   its name
     difference  the estimate
-    low, high   the ends of the interval
+    low, high   the ends of the interval; NaN if they contradict each other, as they do where the
+                logged propensities are wrong
     level       1 − alpha: how often it covers the true difference, at least
     estimator   "dr" unless asked otherwise
     interval    "anytime" (holds on logs of a learning policy and at every look), "asymptotic" or
@@ -139,6 +140,8 @@ def differences(
         groups = None if units is None else units[:, i]
         levels = _levels(alpha, last=i == count - 1, count=count)
         ends = _ends(one, blocks, groups, sums, levels, estimator, interval, least_propensity)
+        if ends.low > ends.high:  # it cannot be as assumed
+            ends = _Ends(*[math.nan] * 4)
         candidate, baseline = one.values(estimator) if one.rows else (math.nan, math.nan)
         value = min(max(candidate - baseline, ends.low), ends.high) if one.rows else math.nan
         found.append(

@@ -23,6 +23,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats
+from lexbandit.errors import InvalidInput
 
 # The settings of Switch-DR, DR with optimistic shrinkage and clipped IPS, unless told otherwise.
 THRESHOLD, SHRINKAGE, CLIP = 10.0, 100.0, 10.0
@@ -34,6 +35,8 @@ def _arrays(
     """Return rewards, weights, predictions for the played arm, and the model's value of a row."""
     given = checks.floats("probabilities", probabilities, (None, None))
     rows, arms = given.shape
+    if not rows:
+        raise InvalidInput("probabilities has no rows: there is nothing to estimate from.")
     values = checks.floats("reward", reward, (rows,))
     chances = checks.floats("propensity", propensity, (rows,))
     played = checks.arms_of(action, rounds=rows, arms_known=arms)

@@ -11,6 +11,7 @@ a model that learned from the rows of other units.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from lexbandit.logs import (
     replay,  # noqa: F401  (it adds kinds of candidates)
 )
 from lexbandit.logs.candidates import Candidate, candidate_of, checked
+from lexbandit.logs.description import outside_of, outside_words
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
 from lexbandit.logs.differences import Estimator, Interval, check_interval, differences
 from lexbandit.logs.evaluation import Evaluation, Segment
@@ -106,7 +108,11 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     """Return what follows from the sums of a log."""
     log, policy = work.log, work.candidate
     total = merge(found.total)
-    diagnostics = diagnose(total, policy.arms or log.arms)
+    names = [objective.name for objective in log.objectives]
+    diagnostics = diagnose(total, policy.arms or log.arms, names)
+    told = zip(found.outside.tolist(), names, strict=True)
+    clipped = [words for count, name in told if (words := outside_words(count, name))]
+    diagnostics = replace(diagnostics, sentences=(*diagnostics.sentences, *clipped))
     _refuse_no_overlap(diagnostics, policy)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
     each = differences(total, log.objectives, units=found.units, **settings)
@@ -165,12 +171,13 @@ class _Summed(NamedTuple):
     """Sums of blocks: of all rows, and of each segment of each split, with its rows.
 
     `units` has the sums of groups of units over all blocks, float[groups, D, fields], if they are
-    asked for.
+    asked for. `outside` has the number of rewards outside of each objective's range, int64[D].
     """
 
     total: list[Sums]
     segments: tuple[dict[int, tuple[int, list[Sums]]], ...]
     units: Floats | None
+    outside: Integers
 
     @classmethod
     def none(cls, work: _Work) -> "_Summed":
@@ -178,11 +185,13 @@ class _Summed(NamedTuple):
         units = None
         if work.by_unit:
             units = np.zeros((bootstrap.GROUPS, len(work.log.objectives), FIELDS))
-        return cls([], tuple({} for _ in work.splits), units)
+        outside = np.zeros(len(work.log.objectives), np.int64)
+        return cls([], tuple({} for _ in work.splits), units, outside)
 
     def add(self, other: "_Summed") -> None:
         """Add the sums of other blocks."""
         self.total.extend(other.total)
+        np.add(self.outside, other.outside, out=self.outside)
         for mine, theirs in zip(self.segments, other.segments, strict=True):
             for n, (rows, parts) in theirs.items():
                 before, kept = mine.get(n, (0, []))
@@ -283,6 +292,7 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
 
     found = _Summed.none(work)
     found.total.append(sum_block(start, **arrays))
+    np.add(found.outside, outside_of(rows.rewards, work.log.objectives), out=found.outside)
     for split, segments in zip(work.splits, found.segments, strict=True):
         places = split.of(rows)
         for n in np.unique(places[places >= 0]).tolist():

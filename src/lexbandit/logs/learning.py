@@ -29,6 +29,8 @@ WEIGHTS = ("propensity", "doubly-robust")
 
 # Blocks of rows that one task learns.
 _BLOCKS = 16
+# A row is learned at most so often, weighed by 1/propensity.
+_MOST_COPIES = 10_000
 
 
 class Readable(Protocol):
@@ -84,7 +86,7 @@ class _Lesson(NamedTuple):
 
     def policy(self) -> tuple[Policy, Contexts]:
         """Return a policy that knows nothing, and the contexts as it sees them."""
-        return policy_for(**self.definition)
+        return policy_for(**self.definition, warn=False)
 
     def batches(self, start: int, stop: int) -> Iterator[Rows]:
         features = [feature.name for feature in self.definition["context"]]
@@ -249,6 +251,12 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
         counts = len(log.arms) if rows.allowed is None else rows.allowed.sum(axis=1)
         if lesson.weigh == "propensity":
             weights = 1.0 / (counts * rows.propensities)
+            rows.refuse(
+                weights > _MOST_COPIES,
+                rows.columns.propensity,
+                f"with so small a propensity the row would be learned more than {_MOST_COPIES:,} "
+                "times: leave it out, or learn with weigh='doubly-robust'.",
+            )
             copies = np.floor(weights + _uniform(rows, 0)).astype(np.int64)
         elif lesson.weigh == "doubly-robust":
             arms, shares = _pseudo(rows, shares, model, log.contexts)

@@ -28,6 +28,8 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
+# Numbers above this, in the year 5138, are no times in seconds.
+_SECONDS = 1e11
 
 
 class LogDefinition(NamedTuple):
@@ -104,6 +106,7 @@ class Log:
         features = known.context if context is None and known is not None else context
         self.contexts = Contexts(list(features or ()))
         refuse_shared_names(self.objectives, self.contexts.names)
+        said = wait
         wait = known.wait if wait is None and known is not None else wait
         self.wait = None if wait is None else checks.positive("wait", wait)
         self.adaptive = adaptive
@@ -119,6 +122,11 @@ class Log:
             "group": group,
         }
         self.columns = self._named(roles, dict(columns or {}))
+        if said is not None and self.columns.time is None:
+            raise InvalidInput(
+                f"wait={said!r} needs a column of times, to tell which rows are too young for "
+                "their rewards; name it: Log(..., time=...)."
+            )
 
     def __repr__(self) -> str:
         order = ", then ".join(objective.name for objective in self.objectives)
@@ -229,6 +237,12 @@ class Log:
         """Return the rewards that count: none of rows too young, defaults of the others."""
         if self.wait is None or rows.times is None or self.span is None:
             return rows.rewards
+        if self.span[1] > _SECONDS:
+            raise InvalidInput(
+                f"column {self.columns.time!r}: the times go up to {self.span[1]:g}, far beyond "
+                "today in seconds, and wait is in seconds. If these are milliseconds, divide the "
+                "column by 1,000, or make it one of dates."
+            )
         young = rows.times > self.span[1] - self.wait
         rewards = np.where(young[:, np.newaxis], np.nan, rows.rewards)
         for i, objective in enumerate(self.objectives):

@@ -1,5 +1,6 @@
 """Rows of a log as arrays, checked: a bad row is refused with its place and its column."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.contexts import Contexts
+from lexbandit.contexts import Category, Contexts, Cycle, Feature, Flag, Number
 from lexbandit.errors import InvalidInput, nearest
 from lexbandit.logs.tables import pl
 from lexbandit.objectives import Objective
@@ -16,8 +17,12 @@ from lexbandit.objectives import Objective
 # Sums of probabilities may exceed 1 by rounding.
 _CERTAIN = 1.0 + 1e-9
 
-# How errors of the contexts begin.
+# A smaller probability would make weights whose squares are infinite.
+_LEAST = 1e-60
+
+# How errors of the contexts begin, and how they name a feature.
 _ROW = re.compile(r"row (\d+): ")
+_FEATURE = re.compile(r"context feature '([^']*)'")
 
 Place = Callable[[int], str]
 # What is wrong with a row: the same for all, or by its place among the rows.
@@ -76,7 +81,7 @@ class Rows:
         for feature in contexts.features:
             column = self.columns.features.get(feature.name)
             if column is not None:
-                given[feature.name] = _values(self.table[column])
+                given[feature.name] = _values(self._feature(feature, self.table[column]))
         try:
             return contexts.encode_many(given, len(self.arms))[0]
         except InvalidInput as error:
@@ -84,7 +89,43 @@ class Rows:
             if found is None:
                 raise
             place = self.place(self.start + int(found[1]))
-            raise type(error)(f"{place}: {str(error)[found.end() :]}") from None
+            named = _FEATURE.search(str(error))
+            column = None if named is None else self.columns.features.get(named[1])
+            where = "" if column is None else f", column {column!r}"
+            said = str(error).removeprefix(f"row {found[1]}: ")
+            raise type(error)(f"{place}{where}: {said}") from None
+
+    def _feature(self, feature: Feature, column: pl.Series) -> pl.Series:
+        """Return the values of a feature in their own type, where a file has another one.
+
+        A file of text does not say whether 1 is a category, a flag or a number.
+        """
+        if isinstance(feature, Category):
+            return texts_of(column, feature.values)
+        if isinstance(feature, Flag):
+            flags = flags_of(column)
+            self.refuse(
+                (flags.is_null() & column.is_not_null()).to_numpy(),
+                column.name,
+                lambda row: (
+                    f"context feature {feature.name!r} must be True or False, or 1 or 0, got "
+                    f"{column[row]!r}."
+                ),
+            )
+            return flags
+        if isinstance(feature, Number | Cycle) and column.dtype == pl.String:
+            return self.numbers_of(column, f"context feature {feature.name!r}")
+        return column
+
+    def numbers_of(self, column: pl.Series, what: str) -> pl.Series:
+        """Return texts as numbers; the first that is none is refused."""
+        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+        self.refuse(
+            (numbers.is_null() & column.is_not_null()).to_numpy(),
+            column.name,
+            lambda row: f"{what} must be numbers, got {column[row]!r}.",
+        )
+        return numbers
 
     def contexts(self) -> pl.DataFrame:
         """Return the features, a column each, under their own names."""
@@ -103,8 +144,6 @@ class Rows:
 
 def _values(column: pl.Series) -> Any:
     """Return a feature's values as `Contexts` reads them; null is None or NaN."""
-    if isinstance(column.dtype, pl.Categorical | pl.Enum):
-        column = column.cast(pl.String)
     if column.dtype.is_nested():
         return column.to_list()
     if column.dtype == pl.Boolean and column.null_count():
@@ -152,7 +191,7 @@ def _listed(arms: Sequence[str], mask: Booleans) -> str:
 
 def _arms(rows: Rows, arms: Sequence[str]) -> Integers:
     column = rows.columns.arm
-    given = rows.table[column].cast(pl.String)
+    given = texts_of(rows.table[column], arms)
     codes = given.cast(pl.Enum(arms), strict=False).to_physical()
     unknown = codes.is_null().to_numpy()
     rows.refuse(
@@ -168,19 +207,56 @@ def _arms(rows: Rows, arms: Sequence[str]) -> Integers:
     return codes.cast(pl.Int64).to_numpy()
 
 
+def texts_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
+    """Return a column of names, of arms or values of a category, as texts.
+
+    1.0 is "1", since a column of whole numbers and null is one of fractions elsewhere; and true is
+    "True", if one of the known names is that.
+    """
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        exact = (whole.cast(column.dtype) == column).fill_null(False)
+        texts = whole.cast(pl.String).zip_with(exact, column.cast(pl.String))
+        return texts.zip_with(column.is_not_nan(), pl.Series([None], dtype=pl.String))
+    texts = column.cast(pl.String)
+    if column.dtype == pl.Boolean and {"True", "False"} & set(known):
+        return texts.str.to_titlecase()
+    return texts
+
+
+def flags_of(column: pl.Series) -> pl.Series:
+    """Return a column of 0 and 1, or of texts "true" and "false", as flags; else null."""
+    if column.dtype.is_numeric():
+        return (column == 1).zip_with(column.is_in([0, 1]), pl.Series([None], dtype=pl.Boolean))
+    if column.dtype == pl.String:
+        values = {"true": True, "false": False, "1": True, "0": False}
+        return column.str.to_lowercase().replace_strict(
+            values, default=None, return_dtype=pl.Boolean
+        )
+    return column
+
+
 def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
     """Return bool[n, K]; null allows all. A text is a list in JSON, as CSV files have it."""
     given = rows.table[column]
     if given.dtype == pl.Null or given.null_count() == len(given):
         return None
+    if isinstance(given.dtype, pl.Array):
+        given = given.arr.to_list()
     if given.dtype == pl.String:
         try:
             given = given.str.json_decode(pl.List(pl.String))
         except pl.exceptions.PolarsError:
-            raise InvalidInput(
-                f"{rows.place(rows.start)}, column {column!r}: the arms that are allowed must be a "
-                f'list, or in a text a list in JSON such as ["{arms[0]}"], got {given[0]!r}.'
-            ) from None
+            texts = given.to_list()
+            rows.refuse(
+                np.array([not _is_list(text) for text in texts]),
+                column,
+                lambda row: (
+                    "the arms that are allowed must be a list, or in a text a list in JSON such as "
+                    f'["{arms[0]}"], got {texts[row]!r}.'
+                ),
+            )
+            given = pl.Series([None if text is None else json.loads(text) for text in texts])
     if not isinstance(given.dtype, pl.List):
         raise InvalidInput(
             f"column {column!r} must hold lists of arms, or null where all are allowed; it has the "
@@ -204,17 +280,22 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
     return None if mask.all() else mask
 
 
+def _is_list(text: str | None) -> bool:
+    """Tell whether a text is a list of texts in JSON, or null."""
+    try:
+        found = None if text is None else json.loads(text)
+    except ValueError:
+        return False
+    return found is None or (isinstance(found, list) and all(isinstance(one, str) for one in found))
+
+
 def _numbers(rows: Rows, column: str, what: str) -> Floats:
     """Return a column of numbers; null is NaN."""
     given = rows.table[column]
     if given.dtype == pl.Null:
         return np.full(len(given), np.nan)
     if given.dtype == pl.String:  # of a file of text, in which one value may be no number
-        rows.refuse(
-            (given.cast(pl.Float64, strict=False).is_null() & given.is_not_null()).to_numpy(),
-            column,
-            lambda row: f"{what} must be numbers, got {given[row]!r}.",
-        )
+        given = rows.numbers_of(given, what)
     if not (given.dtype.is_numeric() or given.dtype == pl.Boolean):
         raise InvalidInput(
             f"{rows.place(rows.start)}, column {column!r}: {what} must be numbers, got "
@@ -256,29 +337,38 @@ def check_propensities(rows: Rows) -> None:
             "at most 1: log the probability that the arm had when it was chosen."
         ),
     )
+    rows.refuse(
+        given < _LEAST,
+        column,
+        lambda row: (
+            f"the propensity is {given[row]:g}, too small for what has happened; log the "
+            "probability that the arm had when it was chosen, or leave the row out."
+        ),
+    )
 
 
 def _rewards(rows: Rows, objectives: Sequence[Objective]) -> Floats:
     values = np.full((rows.table.height, len(objectives)), np.nan)
     for i, objective in enumerate(objectives):
         column = rows.columns.rewards[objective.name]
-        if column is None:
-            continue
-        values[:, i] = _numbers(rows, column, f"rewards of {objective.name}")
-        given, (low, high) = values[:, i], objective.range
-        rows.refuse(
-            np.isinf(given),
-            column,
-            "a reward must be a finite number.",
-        )
-        if objective.outside == "refuse":
-            rows.refuse(
-                (given < low) | (given > high),
-                column,
-                f"the reward lies outside the range from {low:g} to {high:g}; widen the range, or "
-                'declare the objective with outside="clip".',
-            )
+        if column is not None:
+            values[:, i] = _rewards_of(rows, column, objective)
     return values
+
+
+def _rewards_of(rows: Rows, column: str, objective: Objective) -> Floats:
+    given, (low, high) = _numbers(rows, column, f"rewards of {objective.name}"), objective.range
+    rows.refuse(np.isinf(given), column, "a reward must be a finite number.")
+    if objective.outside == "refuse":
+        rows.refuse(
+            (given < low) | (given > high),
+            column,
+            lambda row: (
+                f"the reward {given[row]:g} lies outside the range from {low:g} to {high:g}; widen "
+                'the range, or declare the objective with outside="clip".'
+            ),
+        )
+    return given
 
 
 def _times(rows: Rows, column: str) -> Floats:
@@ -289,9 +379,16 @@ def _times(rows: Rows, column: str) -> Floats:
 
 def times_of(given: pl.Series) -> Floats:
     """Return a column of times in seconds; NaN for what is none."""
+    if given.dtype == pl.Null:
+        return np.full(len(given), np.nan)
     if given.dtype == pl.String:
-        given = given.str.to_datetime(strict=False)
-    if given.dtype.is_temporal():
+        try:
+            given = given.str.to_datetime(strict=False)
+        except pl.exceptions.PolarsError:  # no format fits the first of them
+            return np.full(len(given), np.nan)
+    if given.dtype == pl.Duration:
+        seconds = given.dt.total_microseconds().cast(pl.Float64) / 1e6
+    elif given.dtype in (pl.Date, pl.Datetime):
         seconds = given.cast(pl.Datetime("us")).to_physical().cast(pl.Float64) / 1e6
     elif given.dtype.is_numeric():
         seconds = given.cast(pl.Float64)

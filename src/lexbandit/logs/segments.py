@@ -8,12 +8,13 @@ import numpy as np
 
 from lexbandit.checks import Integers
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number
-from lexbandit.logs.rows import Columns, Rows
+from lexbandit.logs.rows import Columns, Rows, flags_of, texts_of
 from lexbandit.logs.tables import pl
 
 # A category with more values is not looked at value by value.
 _MOST_VALUES = 20
 _QUARTERS = (0.25, 0.5, 0.75)
+_FLAGS = ("true", "false")
 
 
 class Split(NamedTuple):
@@ -32,8 +33,12 @@ class Split(NamedTuple):
     def of(self, rows: Rows) -> Integers:
         """Return the segment of each row, int64[n]."""
         given = rows.table[self.column]
+        if self.values == _FLAGS:
+            given = flags_of(given)
         if self.values:
-            codes = given.cast(pl.String).cast(pl.Enum(self.values), strict=False).to_physical()
+            codes = (
+                texts_of(given, self.values).cast(pl.Enum(self.values), strict=False).to_physical()
+            )
             return codes.cast(pl.Int64).fill_null(-1).to_numpy()
         numbers = given.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
         found = np.searchsorted(np.array(self.edges), numbers, side="left").astype(np.int64)
@@ -53,11 +58,11 @@ def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -
         if isinstance(feature, Category):
             found += _by_values(feature.name, column, feature.values)
         elif isinstance(feature, Flag):
-            found += _by_values(feature.name, column, ("true", "false"))
+            found += _by_values(feature.name, column, _FLAGS)
         elif isinstance(feature, Number | Cycle):
             found += _by_quarters(feature.name, column, first[column])
     if columns.group is not None:
-        groups = first[columns.group].cast(pl.String).drop_nulls().unique().sort()
+        groups = texts_of(first[columns.group], ()).drop_nulls().unique().sort()
         found += _by_values("group", columns.group, groups.to_list())
     return tuple(found)
 

@@ -7,9 +7,10 @@ process or machine reads its own part.
 import glob
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from lexbandit.chooser.frames import columns_of, plain
 from lexbandit.errors import InvalidInput
@@ -19,6 +20,7 @@ from lexbandit.logs.tables import pl
 GROUP = "lexbandit.logs"
 
 _ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
+_PACKED = ".gz"  # after the ending of a file of text
 # Rows that are read at once.
 _BATCH = 65_536
 
@@ -63,36 +65,47 @@ class TableSource:
         return f"row {row}"
 
 
+class _File(NamedTuple):
+    """One file: its rows, its columns, and those of them that hold nothing but null."""
+
+    path: str
+    rows: int
+    schema: pl.Schema
+    empty: tuple[str, ...]
+
+
 class FileSource:
-    """Parquet, CSV or JSON-lines files, one after the other."""
+    """Parquet, CSV or JSON-lines files, one after the other.
+
+    Their columns may differ in order and in type, such as whole numbers in one file and fractions
+    in the next. A column that a file lacks, or in which it has no value, is null there.
+    """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = tuple(map(str, paths))
-        self._counts: tuple[int, ...] | None = None
 
     def schema(self) -> pl.Schema:
         """Return the names and types of the columns."""
-        schema: pl.Schema = self._read(lambda: self._scan(self.paths).collect_schema())
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> pl.Schema:
+        schema: pl.Schema = self._read(lambda: self._scan().collect_schema())
         return schema
 
     def rows(self) -> int:
         """Return how many rows there are in all files."""
-        return sum(self.counts())
+        return sum(file.rows for file in self._files)
 
-    def counts(self) -> tuple[int, ...]:
-        """Return how many rows each file has."""
-        if self._counts is None:
-            self._counts = tuple(
-                self._read(lambda path=path: self._scan([path]).select(pl.len()).collect().item())
-                for path in self.paths
-            )
-        return self._counts
+    @cached_property
+    def _files(self) -> tuple[_File, ...]:
+        return tuple(self._read(lambda path=path: _file(path)) for path in self.paths)
 
     def tables(self, start: int, stop: int, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the rows in batches; no more than a few of them are in memory."""
         if start >= stop:
             return
-        chosen = self._scan(self.paths).select(columns).slice(start, stop - start)
+        chosen = self._scan().select(columns).slice(start, stop - start)
         batches = self._read(lambda: chosen.collect_batches(chunk_size=_BATCH, maintain_order=True))
         while True:
             table = self._read(lambda: next(batches, None))
@@ -102,19 +115,23 @@ class FileSource:
 
     def place(self, row: int) -> str:
         """Return "log.parquet, row 17": rows are counted from 0 in each file."""
-        for path, count in zip(self.paths, self.counts(), strict=True):
-            if row < count:
-                return f"{path}, row {row}"
-            row -= count
+        for file in self._files:
+            if row < file.rows:
+                return f"{file.path}, row {row}"
+            row -= file.rows
         return f"row {row}"
 
-    def _scan(self, paths: Sequence[str]) -> pl.LazyFrame:
-        ending = _ending(paths[0])
-        if ending == ".parquet":
-            return pl.scan_parquet(list(paths))
-        if ending == ".csv":
-            return pl.scan_csv(list(paths), infer_schema_length=None, try_parse_dates=True)
-        return pl.scan_ndjson(list(paths), infer_schema_length=None)
+    def _scan(self) -> pl.LazyFrame:
+        """Return the rows of all files as one table, to be read later."""
+        files = [file for file in self._files if file.rows] or list(self._files)
+        first = files[0]
+        if all((file.schema, file.empty) == (first.schema, first.empty) for file in files):
+            return _scan([file.path for file in files])
+        tables = [
+            _scan([file.path]).with_columns(pl.lit(None).alias(name) for name in file.empty)
+            for file in files
+        ]
+        return pl.concat(tables, how="diagonal_relaxed")
 
     def _read(self, work: Any) -> Any:
         """Do what reads the files; what is wrong with one is told in a line."""
@@ -123,6 +140,30 @@ class FileSource:
         except (pl.exceptions.PolarsError, OSError) as error:
             said = str(error).strip().partition("\n")[0]
             raise InvalidInput(f"{', '.join(self.paths[:3])} cannot be read: {said}") from error
+
+
+def _file(path: str) -> _File:
+    """Count the rows of a file and find its columns."""
+    table = _scan([path])
+    schema = table.collect_schema()
+    # Without a value, a file of text has no type: what Polars takes it for would win over others'.
+    texts = [name for name, kind in schema.items() if kind == pl.String]
+    asked = [] if _ending(path) == ".parquet" else texts
+    counts = table.select(pl.len().alias(""), pl.col(asked).null_count()).collect(
+        engine="streaming"
+    )
+    rows, *nulls = counts.row(0)
+    empty = tuple(name for name, count in zip(asked, nulls, strict=True) if count == rows)
+    return _File(path, rows, schema, empty if rows else ())
+
+
+def _scan(paths: Sequence[str]) -> pl.LazyFrame:
+    ending = _ending(paths[0])
+    if ending == ".parquet":
+        return pl.scan_parquet(list(paths))
+    if ending == ".csv":
+        return pl.scan_csv(list(paths), infer_schema_length=None, try_parse_dates=True)
+    return pl.scan_ndjson(list(paths), infer_schema_length=None)
 
 
 def source_of(given: Any) -> Source:
@@ -175,11 +216,13 @@ def _files(given: Sequence[Any]) -> list[Path]:
 
 
 def _ending(path: Any) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in _ENDINGS:
+    name = str(path).lower()
+    ending = Path(name.removesuffix(_PACKED)).suffix
+    if ending not in _ENDINGS or (ending == ".parquet" and name.endswith(_PACKED)):
         raise InvalidInput(
-            f"{path} must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}: that is its format; "
-            "the log of a service is named by its storage, such as sqlite:decisions.db."
+            f"{path} must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}, files of text also "
+            f"in {_PACKED} after that: that is its format; the log of a service is named by its "
+            "storage, such as sqlite:decisions.db."
         )
     return ending
 

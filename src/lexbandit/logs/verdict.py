@@ -57,6 +57,9 @@ from lexbandit.logs.differences import Difference
 from lexbandit.logs.sequences import rows_needed
 from lexbandit.objectives import Objective
 
+# A value of `explore` is said if it needs at most this share of the rows of those before it.
+_FEWER = 0.8
+
 Kind = Literal["better", "as good", "worse", "cannot tell"]
 
 
@@ -133,6 +136,15 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
             "so the candidate plays arms where they had no chance. Log with `explore`"
         )
+    elif diagnostics.mean_weight > 1.0 and diagnostics.effective_rows >= 10.0:
+        return Verdict(
+            "cannot tell",
+            "cannot tell",
+            None,
+            f"Cannot tell: the weights of the rows have a mean of {diagnostics.mean_weight:.2f} "
+            "instead of 1, so the logged propensities are too small. Log the probability that each "
+            "arm had when it was chosen.",
+        )
     else:
         why = (
             f"{diagnostics.rows:,} rows say as much about the candidate as "
@@ -175,11 +187,17 @@ def _undecided(
     """
     line = objective.tolerance if ahead else -objective.tolerance
     gap = found.difference - line
-    needed = _needed(found, objective, gap) if math.isfinite(gap) else {}
+    contradiction = math.isnan(found.low)
+    needed = _needed(found, objective, gap) if math.isfinite(gap) and not contradiction else {}
     why = f"{found.objective} ({_ends(found)}) may be "
     why += f"{'better' if ahead else 'worse'} by more than its tolerance of {objective.tolerance:g}"
     if worse is not None:
         why = f"{worse.objective} is worse ({_ends(worse)}), but {why}"
+    if contradiction:
+        why = (
+            f"the ends of the interval of {found.objective} contradict each other, so the logged "
+            "propensities are wrong, or a value lies outside of what was declared"
+        )
     if not found.rows:
         why = f"no row has a reward in {found.objective}"
     before = "".join(f"; {words}" for words in passed) if worse is None else ""
@@ -212,11 +230,14 @@ def _needed(found: Difference, objective: Objective, gap: float) -> dict[float |
 
 
 def _needed_words(needed: dict[float | None, int], rows: int) -> str:
-    words = [
-        f"about {count:,} rows"
-        + (f" logged as these {rows:,} were" if explore is None else f" with explore = {explore:g}")
-        for explore, count in needed.items()
-    ]
+    words: list[str] = []
+    fewest = math.inf
+    for explore, count in needed.items():
+        if count > _FEWER * fewest:
+            continue
+        fewest = count
+        how = f"logged as these {rows:,} were" if explore is None else f"with explore = {explore:g}"
+        words.append(f"about {count:,} rows {how}")
     if not words:
         return ""
     return f" If the difference is as estimated, {', or '.join(words)}, would decide."

@@ -1,0 +1,307 @@
+"""Logs as people have them: files that differ, odd types, nulls, values that cannot be right."""
+
+import gzip
+import json
+import logging
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import lexbandit as lb
+from lexbandit.errors import InvalidInput
+from logs.made import ARMS, OBJECTIVES, chooser, frame, log_of
+
+N = 300
+NUMBERS = {arm: n for n, arm in enumerate(ARMS, start=1)}
+
+
+def rewards(log: lb.Log) -> np.ndarray:
+    return np.concatenate([rows.rewards for rows in log.batches()])
+
+
+def played(log: lb.Log) -> list[str]:
+    return [log.arms[k] for rows in log.batches() for k in rows.arms.tolist()]
+
+
+def with_null(table: pl.DataFrame, column: str, row: int = 17) -> pl.DataFrame:
+    value = pl.when(pl.int_range(pl.len()) == row).then(None).otherwise(pl.col(column))
+    return table.with_columns(value.alias(column))
+
+
+def refused(table: Any, **settings: Any) -> str:
+    with pytest.raises(InvalidInput) as error:
+        lb.evaluate(log_of(table, **settings), "always:medium")
+    return str(error.value)
+
+
+def write(table: pl.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        table.write_parquet(path)
+    elif path.suffix == ".csv":
+        table.write_csv(path)
+    else:
+        table.write_ndjson(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_packed_files(tmp_path: Path, ending: str) -> None:
+    write(frame(N), tmp_path / f"log.{ending}")
+    packed = tmp_path / f"log.{ending}.gz"
+    packed.write_bytes(gzip.compress((tmp_path / f"log.{ending}").read_bytes()))
+    np.testing.assert_array_equal(rewards(log_of(packed)), rewards(log_of(frame(N))))
+    packed.rename(tmp_path / "log.parquet.gz")
+    with pytest.raises(InvalidInput, match=r"log\.parquet\.gz must end in .parquet, .csv"):
+        log_of(tmp_path / "log.parquet.gz")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda part: part.with_columns(pl.col("quality").cast(pl.Int64)),
+        lambda part: part.select(reversed(part.columns)),
+        lambda part: part.with_columns(pl.lit(None).alias("cost")),
+        lambda part: part.drop("cost"),
+        lambda part: part.with_columns(pl.lit("x").alias("note")),
+    ],
+    ids=["whole numbers", "order", "no value", "no column", "a further column"],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_files_of_one_log_may_differ(
+    tmp_path: Path, ending: str, change: Callable[[pl.DataFrame], pl.DataFrame], first: bool
+) -> None:
+    """The newest day has no rewards yet, an export had whole numbers only, and the like."""
+    parts = [frame(N)[:100], frame(N)[:0], frame(N)[100:]]
+    changed = 0 if first else 2
+    parts[changed] = change(parts[changed])
+    for n, part in enumerate(parts):
+        write(part, tmp_path / f"part-{n}.{ending}")
+    log = log_of(str(tmp_path / f"part-*.{ending}"))
+    assert len(log) == N
+    expected = frame(N).select("quality", "cost").to_numpy().copy()
+    if "cost" not in parts[changed].columns or parts[changed]["cost"].null_count():
+        expected[slice(0, 100) if first else slice(100, N), 1] = np.nan
+    np.testing.assert_array_equal(rewards(log), expected)
+    assert log.span == (0.0, 60.0 * (N - 1))
+
+
+def test_a_row_of_a_file_that_lacks_a_column_is_named(tmp_path: Path) -> None:
+    frame(N)[:100].write_parquet(tmp_path / "0.parquet")
+    frame(N)[100:].drop("propensity").write_parquet(tmp_path / "1.parquet")
+    said = refused(str(tmp_path / "*.parquet"))
+    assert "1.parquet, row 0, column 'propensity': the propensity is missing" in said
+
+
+def test_arms_as_numbers_and_as_truth_values() -> None:
+    names = ["1", "2", "3"]
+    numbers = frame(N).with_columns(pl.col("arm").replace_strict(NUMBERS))
+    expected = numbers["arm"].cast(pl.String).to_list()
+    for kind in (pl.Int8, pl.UInt64, pl.Float32, pl.Float64, pl.String, pl.Categorical):
+        given = numbers.with_columns(pl.col("arm").cast(pl.String).cast(kind))
+        assert played(log_of(given, arms=names)) == expected
+    half = with_null(numbers, "arm").to_pandas()  # whole numbers and a gap: fractions there
+    with pytest.raises(InvalidInput, match="row 17, column 'arm': no arm is given"):
+        log_of(half, arms=names).describe()
+    flags = frame(N, arm=[n % 2 == 0 for n in range(N)])
+    for no, yes in (("False", "True"), ("false", "true")):
+        assert played(log_of(flags, arms=[no, yes])) == [yes, no] * (N // 2)
+    with pytest.raises(InvalidInput, match=r"row 0, column 'arm': unknown arm '1\.5'"):
+        log_of(frame(N, arm=[1.5] * N), arms=names).describe()
+
+
+def test_categories_and_flags_in_the_types_of_files(tmp_path: Path) -> None:
+    """A file of text has whole numbers for the categories "1" and "2", and 0 and 1 for flags."""
+    context = [lb.Category("zone", ["1", "2"]), lb.Flag("vip")]
+    zones, vips = [1 + n % 2 for n in range(N)], [n % 3 == 0 for n in range(N)]
+    own = frame(N, zone=list(map(str, zones)), vip=vips)
+    expected = lb.evaluate(log_of(own, context=context), "always:medium")
+    assert [segment.rows for segment in expected.segments] == [150, 150, 100, 200]
+    kinds: list[dict[str, Any]] = [
+        {"zone": zones, "vip": [int(vip) for vip in vips]},
+        {"zone": list(map(float, zones)), "vip": [str(vip) for vip in vips]},
+    ]
+    frame(N, **kinds[0]).write_csv(tmp_path / "log.csv")
+    for given in (*(frame(N, **kind) for kind in kinds), tmp_path / "log.csv"):
+        assert lb.evaluate(log_of(given, context=context), "always:medium") == expected
+    assert (
+        "row 4, column 'vip': context feature 'vip' must be True or False, or 1 or 0, got 2"
+        in refused(frame(N, zone=zones, vip=[int(n == 4) * 2 for n in range(N)]), context=context)
+    )
+    said = refused(
+        frame(N, zone=[3] * N, vip=vips),
+        context=[lb.Category("zone", ["1", "2"], outside="refuse")],
+    )
+    assert "row 0, column 'zone'" in said
+
+
+def test_a_text_among_the_numbers_of_a_feature_is_named(tmp_path: Path) -> None:
+    texts = [str(n) for n in range(N)]
+    texts[123] = "n/a"
+    frame(N, tokens=texts).write_csv(tmp_path / "log.csv")
+    said = refused(tmp_path / "log.csv")
+    assert "row 123, column 'tokens': context feature 'tokens' must be numbers, got 'n/a'" in said
+    texts[123] = "123"
+    assert lb.evaluate(log_of(frame(N, tokens=texts)), "always:medium").rows == N
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("arm", "no arm is given"),
+        ("propensity", "the propensity is missing"),
+        ("tokens", "context feature 'tokens' is missing"),
+        ("time", "the time is missing"),
+        ("id", "the id is missing"),
+    ],
+)
+def test_a_null_is_refused_with_its_row_and_column(column: str, words: str) -> None:
+    table = with_null(frame(N), column)
+    for given in (table, table.to_pandas(), table.to_arrow()):
+        assert f"row 17, column {column!r}: {words}" in refused(given)
+    nothing = frame(N).with_columns(pl.lit(None).alias(column))
+    assert f"row 0, column {column!r}: {words}" in refused(nothing)
+
+
+@pytest.mark.parametrize("column", ["quality", "cost", "task"])
+def test_nulls_that_a_log_may_have(column: str) -> None:
+    whole = lb.evaluate(log_of(frame(N)), "always:medium")
+    for table in (with_null(frame(N), column), frame(N).with_columns(pl.lit(None).alias(column))):
+        report = lb.evaluate(log_of(table), "always:medium")
+        missing = table[column].null_count() if column != "task" else 0
+        assert whole["quality"].rows - report["quality"].rows == missing * (column == "quality")
+        assert whole["cost"].rows - report["cost"].rows == missing * (column == "cost")
+        json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_the_row_of_allowed_arms_that_are_no_list() -> None:
+    lists = [json.dumps(ARMS)] * N
+    lists[201] = "small medium"
+    said = refused(frame(N, allowed=lists))
+    assert "row 201, column 'allowed'" in said
+    assert "got 'small medium'" in said
+    arrays = pl.Series([ARMS] * N, dtype=pl.Array(pl.String, 3))
+    for given in (arrays, pl.Series([ARMS] * N, dtype=pl.List(pl.Categorical))):
+        assert all(rows.allowed is None for rows in log_of(frame(N, allowed=given)).batches())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["noon"] * N, "row 0, column 'time': the time is missing, or is none that can be read"),
+        ([None] * N, "row 0, column 'time': the time is missing"),
+        ([datetime(2026, 1, 1).time()] * N, "column 'time' must hold times.*the type Time"),
+    ],
+)
+def test_times_that_are_none(given: list[Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        log_of(frame(N, time=given)).describe()
+
+
+def test_times_of_other_kinds() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    kinds = {
+        "durations": [timedelta(seconds=60 * n) for n in range(N)],
+        "aware": [start + timedelta(seconds=60 * n) for n in range(N)],
+        "dates": [date(2026, 1, 1)] * N,
+        "texts": [f"{start + timedelta(seconds=60 * n):%Y-%m-%dT%H:%M:%SZ}" for n in range(N)],
+    }
+    spans = {name: log_of(frame(N, time=given)).span for name, given in kinds.items()}
+    assert spans["durations"] == (0.0, 60.0 * (N - 1))
+    assert spans["aware"] == spans["texts"]
+    assert spans["dates"] == (start.timestamp(), start.timestamp())
+    milliseconds = frame(N, time=1.7e12 + 60_000.0 * np.arange(N))
+    assert "1.7e+12 to" in str(log_of(milliseconds).describe())
+    with pytest.raises(InvalidInput, match=r"column 'time': .* milliseconds, divide .* by 1,000"):
+        log_of(milliseconds, wait=60.0).describe()
+
+
+def test_a_waiting_time_needs_times() -> None:
+    with pytest.raises(InvalidInput, match=r"wait=60 needs a column of times"):
+        log_of(frame(N).drop("time"), wait=60)
+    assert lb.Log(frame(N).drop("time"), like=chooser(wait=60.0)).wait == 60.0
+
+
+def test_one_row_and_few() -> None:
+    assert str(log_of(frame(1)).describe()).startswith("1 row, 1970-01-01")
+    with pytest.raises(InvalidInput, match="every row played"):
+        lb.evaluate(log_of(frame(1)), "always:medium")
+    few = frame(3, arm=["small", "medium", "large"])
+    report = lb.evaluate(log_of(few), "always:medium")
+    assert report.verdict == "cannot tell"
+    json.dumps(report.to_dict(), allow_nan=False)
+    assert report.svg().startswith("<svg")
+
+
+def test_rewards_outside_of_their_range_are_counted() -> None:
+    costs = frame(N)["cost"].to_numpy() * 10
+    beyond = int((costs > 0.2).sum())
+    log = log_of(frame(N, cost=costs))
+    said = f"{beyond:,} rewards of cost lie outside of its range and count as the nearer end"
+    assert [one.outside for one in log.describe().objectives] == [0, beyond]
+    assert said in str(log.describe())
+    assert said in str(lb.evaluate(log, "always:medium"))
+    inside = log_of(frame(N, cost=costs / 100))
+    assert "outside" not in str(lb.evaluate(inside, "always:medium"))
+    assert "outside" not in str(inside.describe())
+    strict = [OBJECTIVES[0], lb.Objective("cost", goal="min", range=(0, 0.2), outside="refuse")]
+    first = int(np.argmax(costs > 0.2))
+    said = refused(frame(N, cost=costs), objectives=strict)
+    assert f"row {first}, column 'cost': the reward {costs[first]:g} lies outside" in said
+
+
+def test_a_propensity_that_is_next_to_nothing() -> None:
+    tiny = frame(N)["propensity"].to_numpy().copy()
+    tiny[9] = 1e-300
+    assert "row 9, column 'propensity': the propensity is 1e-300, too small" in refused(
+        frame(N, propensity=tiny)
+    )
+    tiny[9] = 1e-6
+    with pytest.raises(
+        InvalidInput, match=r"row 9, column 'propensity': .* more than 10,000 times"
+    ):
+        chooser().learn(log_of(frame(N, propensity=tiny)), weigh="propensity")
+    assert lb.evaluate(log_of(frame(N, propensity=tiny)), "always:medium").rows == N
+
+
+def test_propensities_that_are_too_small_refuse_a_verdict() -> None:
+    wrong = frame(2_000)["propensity"] / 2
+    report = lb.evaluate(log_of(frame(2_000, propensity=wrong)), "always:medium")
+    assert report.verdict == "cannot tell"
+    assert "instead of 1, so the logged propensities are too small" in report.decision.sentence
+    for one in report.differences.values():
+        assert np.isnan(one.low) or one.low <= one.high
+
+
+@pytest.mark.parametrize("given", [None, [0.5, 0.5], [0.5, 0.5, None]])
+def test_a_column_of_probabilities_with_a_bad_row(given: Any) -> None:
+    lists = [[0.2, 0.3, 0.5]] * N
+    lists[211] = given
+    with pytest.raises(InvalidInput, match="row 211, column 'x': a list with a probability for"):
+        lb.evaluate(log_of(frame(N, x=pl.Series(lists, dtype=pl.List(pl.Float64)))), "column:x")
+
+
+def test_a_policy_without_tolerances_warns_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "lexbandit"):
+        lb.evaluate(log_of(frame(N)), "random", train_until=0.5)
+    assert caplog.text.count("does not read the objectives' tolerances") == 1
+
+
+def test_a_log_of_an_export_with_categories_that_look_like_numbers(tmp_path: Path) -> None:
+    """What is written as text is read as what it was."""
+    context = [lb.Category("zone", ["1", "2"])]
+    table = frame(N, zone=[str(1 + n % 2) for n in range(N)])
+    names = {"zone": "context.zone", "quality": "reward.quality", "cost": "reward.cost"}
+    table.rename(names).write_csv(tmp_path / "decisions.csv")
+    points = [
+        np.concatenate([rows.points(log.contexts) for rows in log.batches()])
+        for log in (
+            log_of(tmp_path / "decisions.csv", context=context),
+            log_of(table, context=context),
+        )
+    ]
+    np.testing.assert_array_equal(points[0], points[1])

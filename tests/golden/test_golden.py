@@ -2,7 +2,7 @@
 
 A failure means that decisions changed. If that is meant, record anew with `golden.record` and say
 so in the changelog; a change of a policy that a study may use needs a new SEMANTICS in
-bench/run.py too. A new policy has no digests until somebody records them.
+bench/run.py too. A new policy needs digests: `python -m golden.record NAME` in the folder tests.
 """
 
 from pathlib import Path
@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from golden.runs import FOLDER, digests_of, file_of, recorded, study_digests
+from lexbandit.policies import REGISTRY
 
 POLICIES = [
     name for file in (FOLDER / "policies.json", FOLDER / "pooled.json") for name in recorded(file)
 ]
 
 pytestmark = pytest.mark.compiled
+
+
+def test_every_policy_has_digests() -> None:
+    assert set(POLICIES) == set(REGISTRY.names())
 
 
 @pytest.mark.parametrize("name", POLICIES)

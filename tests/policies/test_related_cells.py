@@ -1,4 +1,4 @@
-"""PF-LEX, Pareto Thompson sampling, Annealing Pareto and Epoch-Greedy against their plain twins."""
+"""Rules of the related literature on cells, from PF-LEX to Epoch-Greedy, and their twins."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,15 @@ from lexbandit.errors import InvalidInput
 from lexbandit.rounds import Rounds
 from naive import Dice, run
 from support import as_lists, assert_same_state, step
-from twins.related_cells import AnnealingPareto, EpochGreedy, InCells, ParetoTs, PfLex
+from twins.related_cells import (
+    AnnealingPareto,
+    EpochGreedy,
+    InCells,
+    LexElimIn,
+    ParetoTs,
+    PfLex,
+    WeightedIndices,
+)
 
 ROUNDS = 1500
 
@@ -64,6 +72,83 @@ def test_pf_lex_plays_its_twins_arms(
     arms_of("pf-lex", twin, rounds_of(D, arms=arms, seed=seed), m, seed, **own)
     if scale == 0.1:  # the identity would say little if the later objectives never decided
         assert sum(instance.committed for instance in twin.instances.values()) > ROUNDS / 10
+
+
+@every_size
+@every_seed
+@pytest.mark.parametrize(("lam", "scale"), [(0.0, 0.1), (1.0, 0.05), (0.5, 1.0)])
+def test_lex_elim_plays_its_twins_arms(
+    D: int, arms: int, m: int, seed: int, lam: float, scale: float
+) -> None:
+    own = {"lam": lam, "delta": 0.05, "scale": scale}
+    twin = in_cells(lambda dice: LexElimIn(arms, D, dice, **own), m, seed)
+    arms_of("lex-elim", twin, rounds_of(D, arms=arms, seed=seed), m, seed, **own)
+    if scale < 1.0 and D > 1:  # the identity would say little if no arm were ever ruled out
+        assert all(len(instance.active) < arms for instance in twin.instances.values())
+
+
+def test_lex_elim_finds_the_optimal_arm_of_its_paper() -> None:
+    """The ten arms of their experiment; one is optimal, and three objectives are needed to tell."""
+    a = np.arange(1, 11) / 10
+    means = np.stack(
+        [
+            1 - np.abs(a[:, None] - [0.3, 0.6, 0.9]).min(axis=1),
+            1 - 2 * np.abs(a[:, None] - [0.5, 0.8]).min(axis=1),
+            1 - 2 * np.abs(a - 0.5),
+        ],
+        axis=1,
+    ).round(12)
+    random = np.random.default_rng(0)
+    n = 40_000
+    outcomes = means + np.sqrt(0.1) * random.standard_normal((n, 10, 3))
+    policy = lexbandit.make_policy(
+        "lex-elim", arms=10, dimension=1, objectives=3, R=np.sqrt(0.1), delta=0.01, lam=1.0
+    )
+    arms = policy.replay(Rounds(np.full((n, 1), 0.5), outcomes))
+    assert set(arms[-n // 4 :].tolist()) == {5}
+    assert policy.explain([0.5]).reason == "Arm 5: the only arm that is not ruled out."
+
+
+def test_lex_elim_goes_on_from_its_state_and_refuses_another_set() -> None:
+    rounds = rounds_of(2, arms=4, seed=3)
+    own = {"arms": 4, "dimension": 2, "scale": 0.1}
+    policy = lexbandit.make_policy("lex-elim", **own)
+    policy.replay(rounds[:800])
+    state = policy.state()
+    assert state["counts"][0, :, 2].any()
+    loaded = lexbandit.make_policy("lex-elim", **own)
+    loaded.load_state(state)
+    np.testing.assert_array_equal(loaded.replay(rounds[800:]), policy.replay(rounds[800:]))
+    state["counts"][0, 0, 2] = 2
+    with pytest.raises(InvalidInput, match="which arms are out"):
+        loaded.load_state(state)
+
+
+@every_size
+@every_seed
+@pytest.mark.parametrize("name", ["cs-ucb1-shared", "s-ucb1-shared"])
+def test_weighted_indices_play_their_twins_arms(
+    D: int, arms: int, m: int, seed: int, name: str
+) -> None:
+    weights = np.random.default_rng(seed).random((D + 1, D)).tolist()
+    own: dict[str, Any] = {"weights": weights, "scale": 0.2}
+    cells = m if name.startswith("c") else 1
+    twin = in_cells(lambda dice: WeightedIndices(arms, D, dice, **own), cells, seed)
+    arms_of(name, twin, rounds_of(D, arms=arms, seed=seed), m, seed, **own)
+
+
+def test_weighted_indices_learn_every_weight_vector_from_every_round() -> None:
+    """Unlike cs-ucb1, whose instances keep statistics of their own."""
+    policy = lexbandit.make_policy("s-ucb1-shared", arms=2, dimension=1, scale=0.001)
+    for _ in range(20):
+        policy.update([0.5], 0, [1.0, 0.0])
+        policy.update([0.5], 1, [0.0, 1.0])
+    # [1, 0] plays arm 0, [0, 1] arm 1, and [½, ½] finds both alike.
+    shares = [report.propensity for report in policy.explain([0.5]).arms]
+    np.testing.assert_allclose(shares, [0.5, 0.5])
+    policy.update([0.5], 0, [1.0, 0.5])
+    shares = [report.propensity for report in policy.explain([0.5]).arms]
+    np.testing.assert_allclose(shares, [2 / 3, 1 / 3])
 
 
 @every_size

@@ -199,8 +199,21 @@ class LinUcb(Linear):
         return self.dice.one_of([a for a in range(self.K) if p[a] == max(p)])
 
 
+def shortened(phi: Any) -> Any:
+    """Return the map φ/√F, of norm at most 1 if every feature lies in [−1, 1]."""
+
+    def of(context: Vector) -> list[float]:
+        features = phi(context)
+        return [f / math.sqrt(len(features)) for f in features]
+
+    return of
+
+
 class SupLinUcb:
-    """Algorithm 2 of Chu et al. (2011), to the letter: the stage that chose is remembered."""
+    """Algorithm 2 of Chu et al. (2011), to the letter: the stage that chose is remembered.
+
+    Contexts have norm at most 1, and w = (α + 1) s as in Lemma 1.
+    """
 
     def __init__(
         self,
@@ -214,10 +227,11 @@ class SupLinUcb:
         scale: float = 1.0,
         seed: int = 0,
     ) -> None:
+        phi = shortened(phi)
         self.K, self.T, self.phi = K, T, phi
         self.S = max(1, math.ceil(math.log(T)))
         self.stages = [Linear(K, D, phi, d, 1.0, seed) for _ in range(self.S)]
-        self.alpha = scale * math.sqrt(math.log(2 * T * K / delta) / 2)
+        self.alpha = scale * (1 + math.sqrt(math.log(2 * T * K / delta) / 2))
         self.dice = Dice(seed)
         self.chosen_at: int | None = None
 
@@ -263,7 +277,7 @@ class Mtlo(Linear):
         scale: float = 1.0,
         seed: int = 0,
     ) -> None:
-        super().__init__(K, D, phi, d, 1.0, seed)
+        super().__init__(K, D, shortened(phi), d, 1.0, seed)
         self.T, self.lam, self.R, self.U, self.delta, self.scale = T, lam, R, U, delta, scale
         self.d = K * len(phi([0.0] * d))
 

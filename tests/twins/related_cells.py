@@ -1,4 +1,4 @@
-"""Plain twins of PF-LEX, Pareto Thompson sampling, Annealing Pareto and Epoch-Greedy.
+"""Plain twins of rules of the related literature on cells, from PF-LEX to Epoch-Greedy.
 
 Written from the papers' definitions, with no numpy and nothing of lexbandit.
 """
@@ -81,6 +81,63 @@ class PfLex:
             left = [a for a in left if a in chained]
         self.committed += 1
         return self.dice.one_of(self.highest(left, self.D - 1))
+
+    def update(self, arm: int, rewards: Vector) -> None:
+        self.seen.add(arm, rewards)
+
+
+class LexElimIn:
+    """Algorithm 2 of Xue, Wan, Lu and Zhang (2026), with 1 + n in the logarithm of c."""
+
+    def __init__(
+        self, K: int, D: int, dice: Dice, *, lam: float, delta: float, scale: float = 1.0
+    ) -> None:
+        self.K, self.D, self.dice = K, D, dice
+        self.lam, self.delta, self.scale = lam, delta, scale
+        self.seen = Means(K, D)
+        self.active = list(range(K))
+
+    def c(self, a: int) -> float:
+        n = self.seen.N[a]
+        if n == 0:
+            return math.inf
+        return self.scale * math.sqrt(4 / n * math.log(6 * self.K * self.D * (1 + n) / self.delta))
+
+    def select(self) -> int:
+        """Choose a_t of A_t, then let A_{t+1} be what the filters leave."""
+        widest = max(self.c(a) for a in self.active)
+        chosen = self.dice.one_of([a for a in self.active if self.c(a) == widest])
+        if widest < math.inf:
+            for i in range(self.D):
+                best = max(self.seen.mean(a, i) for a in self.active)
+                limit = (2 + 4 * sum(self.lam**k for k in range(1, i + 1))) * widest
+                self.active = [a for a in self.active if best - self.seen.mean(a, i) <= limit]
+        return chosen
+
+    def update(self, arm: int, rewards: Vector) -> None:
+        self.seen.add(arm, rewards)
+
+
+class WeightedIndices:
+    """Section II of Tekin and Turğay (2018): a random weight, the weighted sum of the indices."""
+
+    def __init__(
+        self, K: int, D: int, dice: Dice, *, weights: list[list[float]], scale: float = 1.0
+    ) -> None:
+        self.K, self.D, self.dice, self.weights, self.scale = K, D, dice, weights, scale
+        self.seen = Means(K, D)
+
+    def index(self, a: int, weight: Vector) -> float:
+        N, n = self.seen.N[a], sum(self.seen.N)
+        if N == 0:
+            return math.inf
+        u = self.scale * math.sqrt(2 * math.log(n) / N)
+        return sum(weight[i] * (self.seen.mean(a, i) + u) for i in range(self.D))
+
+    def select(self) -> int:
+        weight = self.weights[self.dice.below(len(self.weights))]
+        best = max(self.index(a, weight) for a in range(self.K))
+        return self.dice.one_of([a for a in range(self.K) if self.index(a, weight) == best])
 
     def update(self, arm: int, rewards: Vector) -> None:
         self.seen.add(arm, rewards)

@@ -81,6 +81,11 @@ class FeatureMap(ABC):
         """
         return np.zeros(self.count)
 
+    @property
+    def squared_norm(self) -> float:
+        """A bound on ‖φ(x)‖²: F, since features lie in [−1, 1]; maps with a better one bring it."""
+        return float(self.count)
+
     @abstractmethod
     def parameters(self) -> tuple[float, ...]:
         """Return the numbers that, with dimension and count, define the map."""

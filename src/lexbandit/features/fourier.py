@@ -28,6 +28,11 @@ class Fourier(FeatureMap):
         self.table = np.empty((self.count, dimension + 1))
         kernel.draw_fourier(seeded(self.seed), 1.0 / self.lengthscale, self.table)
 
+    @property
+    def squared_norm(self) -> float:
+        """2: each of F features is at most √(2/F)."""
+        return 2.0
+
     def parameters(self) -> tuple[float, ...]:
         """Return the lengthscale and the seed."""
         return self.lengthscale, float(self.seed)

@@ -139,6 +139,19 @@ def default_weights(objectives: int) -> Floats:
     return np.vstack([alone[:1], np.full((1, objectives), 1 / objectives), alone[1:]])
 
 
+def checked_weights(weights: Weights | None, objectives: int) -> Floats:
+    """Return the weight vectors as float[S, D], the paper's if none are given."""
+    if weights is None:
+        return default_weights(objectives)
+    values = checks.floats("weights", weights, (None, objectives))
+    checks.refuse_first(
+        "weights", values, ~((values >= 0) & (values <= 1e100)), "weights are at least 0"
+    )
+    if not values.any(axis=1).all() or not len(values):
+        raise InvalidInput("weights need at least one row, and a weight above 0 in each.")
+    return values
+
+
 class ScalarizedRule(CellPolicy):
     """Scalarized UCB1 in every cell (Drugan and Nowé, 2013).
 
@@ -150,14 +163,7 @@ class ScalarizedRule(CellPolicy):
     _rule = cell_rule(choose=choose, shares=shares, learn=learn)
 
     def __init__(self, *, objectives: int, weights: Weights | None = None, **cells: Any) -> None:
-        if weights is None:
-            self.weights = default_weights(objectives)
-        else:
-            self.weights = checks.floats("weights", weights, (None, objectives))
-            wrong = ~((self.weights >= 0) & (self.weights <= 1e100))
-            checks.refuse_first("weights", self.weights, wrong, "weights are at least 0")
-            if not self.weights.any(axis=1).all() or not len(self.weights):
-                raise InvalidInput("weights need at least one row, and a weight above 0 in each.")
+        self.weights = checked_weights(weights, objectives)
         super().__init__(
             objectives=objectives,
             extra_channels=len(self.weights),

@@ -131,9 +131,11 @@ class MtloRule(LinearPolicy):
 
     The paper has one θ for arms that differ in their features; here each arm has its own, which is
     the paper's setting with the context put into the arm's own block, so d = K F. U bounds the norm
-    of all θ together (`norm`), and features are to have ‖φ‖ ≤ 1. Where the paper leaves open which
-    wide arm is played, it is the widest. An arm never observed has an infinite width; with rewards
-    missing, w_a is the largest of the objectives. The twin is in tests/twins/linear.py.
+    of all θ together (`norm`). The proof needs ‖φ‖ ≤ 1: features are divided by a bound c on their
+    norm, which is the same as a `ridge` of c² with the features as they are, the default. Where the
+    paper leaves open which wide arm is played, it is the widest. An arm never observed has an
+    infinite width; with rewards missing, w_a is the largest of the objectives. The twin is in
+    tests/twins/linear.py.
     """
 
     _rule = linear_rule(look=look, pick=pick, shares=shares)
@@ -149,7 +151,7 @@ class MtloRule(LinearPolicy):
         norm: float = 1.0,
         delta: float | None = None,
         scale: float = 1.0,
-        ridge: float = 1.0,
+        ridge: float | None = None,
         **linear: Any,
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
@@ -163,7 +165,7 @@ class MtloRule(LinearPolicy):
         super().__init__(
             arms=arms,
             objectives=objectives,
-            ridge=ridge,
+            ridge=linear["features"].squared_norm if ridge is None else ridge,
             settings=[noise, self.norm, objectives / self.delta, self.lam, finest, self.scale],
             ranked=objectives,
             **linear,

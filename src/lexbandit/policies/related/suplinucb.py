@@ -23,8 +23,8 @@ from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
 from lexbandit.policies.registry import register
 
-# The settings: α, and the width 1/√T from which on nothing is explored.
-ALPHA, FINEST = 0, 1
+# The settings: α + 1, and the width 1/√T from which on nothing is explored.
+FACTOR, FINEST = 0, 1
 
 
 @kernel
@@ -43,7 +43,7 @@ def walk(
         ranking[0, 0, arm] = ceilings[row, arm]
     stage = 0
     while True:
-        estimate(models, features, t, models.settings[ALPHA], 1.0, stages, stage, work)
+        estimate(models, features, t, models.settings[FACTOR], 1.0, stages, stage, work)
         widest = 0.0
         top = -math.inf
         for arm in range(arms):
@@ -101,7 +101,7 @@ def model_for(models: Models, features: Array, t: int, arm: int, work: LinearWor
         row = arm * stages + stage
         if models.counts[row, 0] == 0.0:
             return int(row)
-        width = models.settings[ALPHA]
+        width = models.settings[FACTOR]
         width *= spread(models.inverses, row, DOMINANT, features, t, work.vector)
         if width <= models.settings[FINEST]:
             return -1
@@ -115,11 +115,15 @@ class SupLinUCBRule(LinearPolicy):
 
     Chu, Li, Reyzin and Schapire (2011), "Contextual bandits with linear payoff functions", AISTATS:
     SupLinUCB with BaseLinUCB. From stage s = 1 on, with all arms left at first and the stage's own
-    regressions, w_a = α sqrt(φᵀA_a⁻¹φ), α = sqrt(½ ln(2TK/δ)) times `scale`:
+    regressions, w_a = (α + 1) sqrt(φᵀA_a⁻¹φ), α = sqrt(½ ln(2TK/δ)), times `scale`:
 
         all w_a ≤ 1/√T:   play the highest φᵀθ_a + w_a, store nothing
         all w_a ≤ 2^(−s): keep the arms with φᵀθ_a + w_a ≥ the highest − 2^(1−s), go to stage s + 1
         otherwise:        play an arm with w_a > 2^(−s), store the round in stage s
+
+    The factor is that of their Lemma 1; their algorithm is printed with α alone. The lemma needs
+    ‖φ‖ ≤ 1: features are divided by a bound c on their norm, which is the same as a `ridge` of c²
+    with the features as they are, the default.
 
     Where the paper leaves open which wide arm is played, it is the widest. The paper has one θ for
     contexts that differ by arm; here the context is the same for all arms and each has its own θ,
@@ -141,7 +145,7 @@ class SupLinUCBRule(LinearPolicy):
         horizon: int,
         delta: float | None = None,
         scale: float = 1.0,
-        ridge: float = 1.0,
+        ridge: float | None = None,
         **linear: Any,
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
@@ -150,7 +154,7 @@ class SupLinUCBRule(LinearPolicy):
         self.arms = arms
         super().__init__(
             arms=arms,
-            ridge=ridge,
+            ridge=linear["features"].squared_norm if ridge is None else ridge,
             settings=[self.multiplier, 1.0 / math.sqrt(self.horizon)],
             ranked=1,
             stages=max(1, math.ceil(math.log(self.horizon))),
@@ -159,13 +163,14 @@ class SupLinUCBRule(LinearPolicy):
 
     @property
     def multiplier(self) -> float:
-        """The paper's α: what sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
-        return self.scale * math.sqrt(0.5 * math.log(2.0 * self.horizon * self.arms / self.delta))
+        """α + 1: what sqrt(φᵀA⁻¹φ) is multiplied by; it grows with the number of arms."""
+        intervals = 2.0 * self.horizon * self.arms / self.delta
+        return self.scale * (1.0 + math.sqrt(0.5 * math.log(intervals)))
 
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm; returns its number. All widths grow with the number of arms."""
         number = super().add_arm(prior)
-        self._memory.models.settings[ALPHA] = self.multiplier
+        self._memory.models.settings[FACTOR] = self.multiplier
         return number
 
     def _reason(

@@ -283,3 +283,30 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert seen[-1] == (N, N)
     assert seen == sorted(seen)
+
+
+def test_a_chooser_that_learned_is_judged_with_a_doubt() -> None:
+    """It may have learned from these rows; one that has not, or later rows, leave no doubt."""
+    log, fresh, learned = log_of(frame(2_000)), chooser(), chooser()
+    learned.learn(log)
+    assert "has learned before" not in str(lb.evaluate(log, fresh))
+    for candidate in (learned, {"chooser": learned, "tolerance": {"quality": 0.1}}):
+        told = str(lb.evaluate(log, candidate, against=learned))
+        assert told.count("If it was from these rows, the verdict is too good") == 1
+    assert "has learned before" not in str(lb.evaluate(log, "lex-thompson", train_until=0.5))
+
+
+def test_an_interval_beyond_the_picture_has_an_arrow() -> None:
+    report = lb.evaluate(log_of(frame(2_000)), "always:medium")
+    assert report.decision.sentence.split(" (")[0] in report.svg()
+    bare = report.svg(heading=False)
+    assert "right of 0 the candidate is better" not in bare
+    reach = [max(abs(one.low), abs(one.high)) for one in report.differences.values()]
+    cut = sum(
+        (s[name].low < -5 * most) + (s[name].high > 5 * most)
+        for s in report.segments
+        for name, most in zip(report.differences, reach, strict=True)
+    )
+    assert bare.count("<polygon") >= cut
+    short = lb.evaluate(log_of(frame(2_000), context=[]), "always:medium")
+    assert "<polygon" not in short.svg()

@@ -22,6 +22,11 @@ from lexbandit.logs.rows import Rows
 from lexbandit.logs.tables import pl
 from lexbandit.policies import REGISTRY
 
+_SAME_ROWS = (
+    "The candidate has learned before. If it was from these rows, the verdict is too good: evaluate"
+    " it on later rows, or a policy by name with train_until."
+)
+
 # Probabilities of a row may miss 1 by rounding.
 _ROUNDING = 1e-6
 
@@ -35,6 +40,7 @@ class Candidate(ABC):
     extra     the columns of the table that it reads besides
     learns    whether it goes on learning from the log, so its rows must come in order
     arms      the names of its arms, if they are not those of the log
+    doubt     what a reader should know of it, a sentence
     """
 
     name: str
@@ -43,6 +49,7 @@ class Candidate(ABC):
     extra: tuple[str, ...] = ()
     learns: bool = False
     arms: tuple[str, ...] = ()
+    doubt: str = ""
 
     @abstractmethod
     def probabilities(self, rows: Rows) -> Floats | None:
@@ -229,10 +236,19 @@ def frozen(asked: Asked) -> Candidate | None:
     """Read a live chooser, or the path of a saved one."""
     given, log = asked.given, asked.log
     if isinstance(given, Chooser):
-        return _Frozen(_copy(given), log, repr(given))
+        return _as_it_stands(given, _copy(given), log, repr(given))
     if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".lexbandit")):
-        return _Frozen(Chooser.load(given), log, str(given))
+        chooser = Chooser.load(given)
+        return _as_it_stands(chooser, chooser, log, str(given))
     return None
+
+
+def _as_it_stands(chooser: Chooser, copy: Chooser, log: Log, name: str) -> Candidate:
+    """Return a copy of a chooser as a candidate; it may have learned from the rows of the log."""
+    made = _Frozen(copy, log, name)
+    if any(chooser._ledger.plays):
+        made.doubt = _SAME_ROWS
+    return made
 
 
 @kind
@@ -249,7 +265,7 @@ def tolerant(asked: Asked) -> Candidate | None:
     tolerances = dict(given.get("tolerance", {}))
     made = with_tolerances(chooser, tolerances)
     said = ", ".join(f"{name} {value:g}" for name, value in tolerances.items())
-    return _Frozen(made, log, f"tolerance of {said}")
+    return _as_it_stands(chooser, made, log, f"tolerance of {said}")
 
 
 def with_tolerances(chooser: Chooser, tolerances: Mapping[str, float]) -> Chooser:

@@ -112,7 +112,9 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     diagnostics = diagnose(total, policy.arms or log.arms, names)
     told = zip(found.outside.tolist(), names, strict=True)
     clipped = [words for count, name in told if (words := outside_words(count, name))]
-    diagnostics = replace(diagnostics, sentences=(*diagnostics.sentences, *clipped))
+    doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
+    said = (*diagnostics.sentences, *clipped, *dict.fromkeys(doubts))
+    diagnostics = replace(diagnostics, sentences=said)
     _refuse_no_overlap(diagnostics, policy)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
     each = differences(total, log.objectives, units=found.units, **settings)

@@ -156,8 +156,8 @@ class Evaluation:
         )
         return found
 
-    def svg(self) -> str:
-        """Return a picture, as the text of an SVG file.
+    def svg(self, *, heading: bool = True) -> str:
+        """Return a picture, as the text of an SVG file; `heading`: with the verdict above it.
 
         For each objective the interval of the difference, with the tolerance as a band, and those
         of the segments below it; then what the weights are worth.
@@ -179,7 +179,9 @@ class Evaluation:
         weights = self.diagnostics
         return drawn(
             self.decision.sentence,
-            f"{self.candidate} less {self.against}; right of 0 the candidate is better",
+            f"{self.candidate} less {self.against}; right of 0 the candidate is better"
+            if heading
+            else "",
             panels,
             {
                 "rows": self.rows,

@@ -34,15 +34,15 @@ class Panel(NamedTuple):
 def drawn(
     sentence: str, about: str, panels: Sequence[Panel], bars: Mapping[str, float], note: str
 ) -> str:
-    """Return the picture, as the text of an SVG file.
+    """Return the picture, as the text of an SVG file; without a heading if `about` is empty.
 
     `bars` are numbers of rows, drawn to one scale below the panels, with a `note` beside them.
     """
     labels = [strip.label for strip in panels[0].strips]
     left = 24 + _LETTER * max(wide(short(label, _LONGEST_LABEL)) for label in labels)
     width = left + (_PANEL + _GAP) * len(panels)
-    words = textwrap.wrap(printable(sentence), (width - 20) // _IN_WORDS)
-    top = 12 + _LINE * (len(words) + 1)
+    words = textwrap.wrap(printable(sentence), (width - 20) // _IN_WORDS) if about else []
+    top = 12 + _LINE * (len(words) + 1) if about else 0
     bottom = top + 44 + _ROW * len(labels)
     legend = bottom + 24
     below = legend + 16 + _LINE
@@ -54,7 +54,9 @@ def drawn(
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(words)]
-    parts.append(text(10, _LINE * (len(words) + 1), about, (width - 20) // _IN_WORDS, fill=_OPEN))
+    if about:
+        y, longest = _LINE * (len(words) + 1), (width - 20) // _IN_WORDS
+        parts.append(text(10, y, about, longest, fill=_OPEN))
     for n, label in enumerate(labels):
         weight = "bold" if n == 0 else "normal"
         parts.append(text(10, _y(top, n) + 4, label, _LONGEST_LABEL, font_weight=weight))
@@ -94,6 +96,8 @@ def _panel(panel: Panel, x: int, top: int) -> list[str]:
         colour = _BETTER if strip.low > 0.0 else _WORSE if strip.high < -panel.tolerance else _OPEN
         ends = across(strip.low), across(strip.value), across(strip.high)
         parts.append(interval(*ends, y, colour, thick=n == 0))
+        parts += [_arrow(x - 2, y, -6, colour)] * (strip.low < -reach)
+        parts += [_arrow(x + _PANEL + 2, y, 6, colour)] * (strip.high > reach)
     return [
         *parts,
         f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="{_GREY}"/>',
@@ -101,6 +105,12 @@ def _panel(panel: Panel, x: int, top: int) -> list[str]:
         text(zero, bottom + 13, "0", fill=_OPEN, text_anchor="middle"),
         text(x + _PANEL, bottom + 13, f"{reach:g}", fill=_OPEN, text_anchor="end"),
     ]
+
+
+def _arrow(x: float, y: float, length: float, colour: str) -> str:
+    """Return the point of an arrow: the interval goes on beyond the panel."""
+    points = f"{x:.1f},{y - 4} {x + length:.1f},{y} {x:.1f},{y + 4}"
+    return f'<polygon points="{points}" fill="{colour}" fill-opacity="0.6"/>'
 
 
 def _reach(panel: Panel) -> float:

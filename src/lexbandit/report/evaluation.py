@@ -14,6 +14,8 @@ _CLASSES = {"better": "yes", "as good": "yes", "worse": "no", "cannot tell": "op
 _STYLE = (
     ".open{font-weight:600}.picture{overflow-x:auto;background:#fff;border-radius:6px;padding:8px}"
     ".picture svg{display:block;max-width:none}"
+    "@media screen and (prefers-color-scheme:dark){.picture{background:none;padding:0}"
+    ".picture svg{filter:invert(.9) hue-rotate(180deg)}.picture svg>rect:first-of-type{fill:none}}"
     "ul.words{max-width:76ch;padding-left:20px}"
 )
 
@@ -109,9 +111,9 @@ def _section(one: Evaluation, place: int) -> str:
         f"<section id='candidate-{place}'><h2>{escape(one.candidate)}: "
         f"<span class={_CLASSES[one.decision.kind]}>{escape(one.verdict)}</span></h2>"
         f"<p>{escape(one.decision.sentence)}</p>{_table(head, lines)}"
-        f"<p class=note>Positive differences are better. Estimator: {escape(found.estimator)}; "
-        f"intervals of {found.level:.0%}.</p>"
-        f"<figure><div class=picture tabindex=0>{one.svg()}</div></figure>"
+        "<p class=note>Positive differences are better: right of 0 in the picture. "
+        f"Estimator: {escape(found.estimator)}; intervals of {found.level:.0%}.</p>"
+        f"<figure><div class=picture tabindex=0>{one.svg(heading=False)}</div></figure>"
         f"<h3>What the log can tell of it</h3><ul class=words>{words}</ul>"
         f"{_segments(one)}</section>"
     )

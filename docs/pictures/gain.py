@@ -63,7 +63,10 @@ def sentence(found: dict[str, Outcome]) -> str:
         if name != OURS and other > quality - 0.002 and price < cost
     ]
     hindsight = (
-        f" About as good for less, as hindsight shows: {' and '.join(rivals)}." if rivals else ""
+        f" Those who had known it beforehand would have paid less for about the same quality: "
+        f"{' and '.join(rivals)}."
+        if rivals
+        else ""
     )
     return (
         f"Against always asking the best model it saves {1 - cost / dear:.0%} of the cost and "

@@ -185,3 +185,15 @@ def test_a_file_with_a_former_name_of_a_setting_loads_without_a_word(make: Make)
     values = arguments_of({**now._definition(), "settings": {"exploration": 0.5}}, None)
     assert values["draw_width"] == 0.5
     assert "exploration" not in values
+
+
+def test_other_tolerances_are_one_for_each_objective(make: Make) -> None:
+    chooser = make()
+    chooser.set_tolerances([0.1, 0.0])
+    assert [objective.tolerance for objective in chooser.objectives] == [0.1, 0.0]
+    for wrong in ([0.1], [0.1, 0.0, 0.0], 0.1, None, "ab"):
+        with pytest.raises(lb.InvalidInput, match=r"one tolerance for each objective \(quality"):
+            chooser.set_tolerances(wrong)  # type: ignore[arg-type]
+    with pytest.raises(lb.InvalidInput, match="tolerance of objective 'quality' must be"):
+        chooser.set_tolerances([-1.0, 0.0])
+    assert [objective.tolerance for objective in chooser.objectives] == [0.1, 0.0]

@@ -98,3 +98,9 @@ def test_a_strange_arm_is_refused_but_an_old_one_can_be_retired(tmp_path: Path) 
             assert s.state == state
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", [" small", "small ", "small\n", "\tsmall"])
+def test_a_space_at_an_end_of_a_name_is_the_reason(name: str) -> None:
+    with pytest.raises(InvalidInput, match=r"a space at an end: .* from 'small', so leave"):
+        arm_name(name)

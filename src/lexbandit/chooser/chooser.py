@@ -354,8 +354,15 @@ class Chooser:
 
         Nothing that was learned depends on them.
         """
+        given = checks.listed(tolerances)
+        if given is None or len(given) != len(self.objectives):
+            names = ", ".join(objective.name for objective in self.objectives)
+            raise InvalidInput(
+                f"set_tolerances takes a list with one tolerance for each objective ({names}), got "
+                f"{tolerances!r}."
+            )
         with self._lock:
-            pairs = zip(self.objectives, tolerances, strict=True)
+            pairs = zip(self.objectives, given, strict=True)
             self.objectives = tuple(replace(one, tolerance=value) for one, value in pairs)
             self._ledger.objectives = self.objectives
             shares = self.policy.read_tolerances

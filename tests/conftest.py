@@ -1,14 +1,44 @@
 """Settings for the whole suite."""
 
 import os
+from typing import Any
 
 import numba
 import pytest
 from hypothesis import settings
 
+from support import policy_in
+
 # The first example may compile a kernel, so a single example has no deadline; seeds are fixed.
 settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("lexbandit")
+
+
+# Files whose tests run for every policy; the policy's name is part of a test's parameters.
+_OF_EVERY_POLICY = (
+    "tests/chooser/test_every_policy.py",
+    "tests/chooser/test_in_parts.py",
+    "tests/contracts/test_policies.py",
+    "tests/contracts/test_policies_in_bulk.py",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let tests of a file share a worker with --dist loadfile, and so tests of a policy.
+
+    Two workers would set up the same fixtures, and compile the same kernels at the same time.
+    """
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class ByFileAndPolicy(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            return policy_in(test) or file if file in _OF_EVERY_POLICY else file
+
+    return ByFileAndPolicy(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,5 +1,6 @@
 """What several test files share."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,18 @@ def estimates(stats: Floats, indices: Floats) -> Cells:
     plays, totals = np.zeros((1, arms)), np.zeros((1, 1 + channels))
     unused = np.zeros((1, 1)), np.zeros(0)
     return Cells(plays, totals, stats, indices, *unused, new_work(indices))
+
+
+def policy_in(test: str) -> str | None:
+    """Return the policy among the parameters of a test such as test_one[plain-moc-mab]."""
+    given = f"-{test.partition('[')[2].removesuffix(']')}-"
+    found = [name for name in REGISTRY.names() if f"-{name}-" in given]
+    return max(found, key=len, default=None)
+
+
+def says(text: object, *parts: str) -> bool:
+    """Tell whether a text has these parts in this order, whatever the words between them."""
+    return re.search(".*".join(map(re.escape, parts)), str(text), re.DOTALL) is not None
 
 
 def flat_means(contexts: np.ndarray) -> np.ndarray:

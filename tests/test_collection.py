@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support import policy_in
+
 ROOT = Path(__file__).parents[1]
 
 # A plugin of one process: its clock is four months ahead and a fraction of a second off.
@@ -43,3 +45,17 @@ def test_names_of_tests_depend_neither_on_the_clock_nor_on_the_hash_seed(tmp_pat
     other = _collected(tmp_path, "2", "-p", "other_clock")
     assert len(one) > 1000
     assert one == other
+
+
+@pytest.mark.parametrize(
+    ("test", "policy"),
+    [
+        ("test_one[plain-moc-mab]", "moc-mab"),
+        ("test_one[cs-ucb1-0.1]", "cs-ucb1"),
+        ("test_one[lex-thompson]", "lex-thompson"),
+        ("test_one[3]", None),
+        ("test_one", None),
+    ],
+)
+def test_the_policy_of_a_test_is_found_in_its_parameters(test: str, policy: str | None) -> None:
+    assert policy_in(test) == policy

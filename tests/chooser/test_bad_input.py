@@ -13,6 +13,7 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
+from support import says
 
 Make = Callable[..., RecordingChooser]
 
@@ -213,9 +214,7 @@ def test_a_value_of_a_category_is_a_text(make: Make, wrong: Any, shown: str) -> 
     chooser = make(context=[lb.Category("t", ["1", "red"])])
     with pytest.raises(lb.UnknownName) as caught:
         chooser.choose({"t": wrong})
-    assert str(caught.value) == (
-        f"unknown value of context feature 't': {shown}; a text is needed. Known: '1', 'red'."
-    )
+    assert says(caught.value, "context feature 't'", shown, "text is needed", "'1', 'red'")
 
 
 def test_a_long_value_is_not_echoed_whole(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""A study: what a TOML file says, checked. A wrong key or value is refused with its line.
+"""Read and check studies, which are TOML files. An error names the line of the key.
 
 name = "experiment-1"                    seeds derive from it
 title = "Experiment 1: synthetic data"
@@ -63,7 +63,7 @@ PROBLEM = ("arms", "dimension", "objectives", "horizon", "seed")
 
 @dataclass(frozen=True)
 class Component:
-    """A policy or environment that can be built anywhere: `source` travels with a user's file.
+    """A policy or environment that any machine can build: `source` is the text of a user's file.
 
     `inner` is the name of the policy that a wrapper wraps.
     """
@@ -86,7 +86,7 @@ class Component:
         return f"{name}({self.inner})" if self.inner else name
 
     def identity(self) -> dict[str, str | None]:
-        """Return what tells it from any other: for a user's file, what the file says."""
+        """Return what identifies it: its name, and a hash of a user's file."""
         digest = hashlib.sha256(self.source.encode()).hexdigest() if self.source else None
         return {"kind": self.kind, "name": self.name, "source": digest}
 
@@ -184,7 +184,7 @@ def _builder(component: Component) -> Callable[..., Any]:
 
 @lru_cache(maxsize=256)
 def _module(file: str, source: str) -> types.ModuleType:
-    """Run a user's file as a module; its folder can be imported from, as for a script."""
+    """Run a user's file as a module; like a script it can import from its folder."""
     folder = str(Path(file).parent)
     if folder not in sys.path:
         sys.path.append(folder)
@@ -286,6 +286,11 @@ def packaged_studies() -> dict[str, Path]:
     installed = Path(__file__).parents[1] / "studies"
     folder = installed if installed.is_dir() else Path(__file__).parents[3] / "studies"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def descriptions() -> dict[str, str]:
+    """Return what the studies that come with lexbandit are about; they are not checked."""
+    return {n: str(TomlFile(path).table.get("about", "")) for n, path in packaged_studies().items()}
 
 
 def read_study(path: Path) -> Study:
@@ -427,9 +432,9 @@ class _StudyReader:
         return label
 
     def _try(self, entry: Entry, problem: dict[str, Any], n: int) -> None:
-        """Build the policy once, so that a wrong value is met now and not in every run."""
+        """Build the policy once, to refuse a wrong value now and not in every run."""
         if entry.policy.named:
-            # As few context features as the policy can be shown.
+            # The smallest dimension that has all visible features.
             visible = entry.parameters.get("visible", ())
             numbers = [j for j in visible if isinstance(j, int)] if entry.policy.inner else []
             trial = {"arms": 2, "dimension": max(numbers, default=0) + 1, **problem}

@@ -1,8 +1,8 @@
-"""`lexbandit list`: what there is, with one line of explanation each."""
+"""`lexbandit list`: policies, environments and studies, with a line on each."""
 
 import click
 
-from lexbandit.bench.study import component_names, packaged_studies, read_study
+from lexbandit.bench.study import component_names, descriptions
 from lexbandit.cli.output import Voice, json_output, print_json
 
 KINDS = ("policies", "environments", "studies")
@@ -25,5 +25,5 @@ def command(kind: str | None, as_json: bool) -> None:
 
 def _known(kind: str) -> dict[str, str]:
     if kind == "studies":
-        return {name: read_study(path).about for name, path in packaged_studies().items()}
+        return descriptions()
     return component_names({"policies": "policy", "environments": "environment"}[kind])

@@ -31,7 +31,7 @@ def test_means_and_intervals_are_the_summary_s(entries: dict[str, Any], name: st
         assert curve.reward.mean[-1].tolist() == pytest.approx(entry["reward"])
         assert curve.pareto_regret.mean[-1, 0] == pytest.approx(entry["pareto_regret"])
         # Four runs: 3.1824 standard errors.
-        half = [3.1824 * error for error in entry["standard_error"]["regret"]]
+        half = [3.18245 * error for error in entry["standard_error"]["regret"]]
         assert curve.regret.half[-1].tolist() == pytest.approx(half)
 
 

@@ -1,13 +1,12 @@
 """Sums of a chooser's rewards: their averages, and what always playing one arm would have given.
 
 The sums of comparisons are those of `kernels.comparison`, in shares of the objectives' ranges. They
-are added to when a reward comes, before the policy learns it, and follow from decisions, rewards
-and the policy's state alone, so a log that is taken again leads to the same sums.
+grow when a reward comes, before the policy learns it, and depend on decisions, rewards and the
+policy's state only: replaying a log gives the same sums.
 
-Of the rewards in their own units, distances from an origin are summed, and not values: the squares
-of 1.7e9 ± 10 have no digits left for the 10. The origin is the first reward. It is one of those
-whose variance is asked for, so the square of its distance from their mean is at most n times that
-variance: with n = 10⁶ of them ten of sixteen digits remain, whatever the values are.
+Rewards in their own units are summed as distances from the first reward, not as values: the squares
+of 1.7e9 ± 10 have no digits left for the 10. The squared distance of the first reward from the mean
+is at most n times the variance, so with n = 10⁶ rewards ten of sixteen digits remain.
 """
 
 import math
@@ -18,28 +17,25 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandit import checks
+from lexbandit._internal.student import student_quantile
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
 from lexbandit.policies import Policy
 
 LEVEL = 0.95
-# Half of an interval: so many standard errors, and so many deviations of the model. An arm is left
-# when it looks bad, so what the model believes of it has been looked at many times: an interval
-# that holds at all of these times together has sqrt(2 ln 20) = 2.45 deviations and more (Robbins,
-# 1970). 2.6 is chosen by measured coverage (docs/decisions/0020-comparisons-are-doubly-robust.md).
+# Half of an interval in standard errors and in deviations of the model. An arm is given up when it
+# looks bad, so its estimate has been inspected many times; an interval that holds at all of these
+# times has at least sqrt(2 ln 20) = 2.45 deviations (Robbins, 1970). 2.6 is chosen by measured
+# coverage (docs/decisions/0020-comparisons-are-doubly-robust.md).
 _ERRORS, _DEVIATIONS = 1.959964, 2.6
 # For rounding, half an interval is at least this share of the range.
 _ROUNDING = 1e-6
-# An arm's noise counts as if so many of its plays had the average noise of all arms.
+# The weight, in plays, of the average noise of all arms in the noise of each.
 _POOLED = 30.0
 # Without a model's deviations: the least plays of an arm, and the largest share of decisions in
 # which it may have had no chance, measured to within so many standard errors.
 _LEAST_PLAYS, _LARGEST_SHARE, _CERTAIN = 30, 0.05, 3.0
-# Of Student's t distribution with 1, 2, … degrees of freedom, the quantile of 97.5 %.
-_T = (
-    12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216, 2.22814,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class ArmDifference:
 
 
 class Judged(NamedTuple):
-    """A copy of the sums, and what the policy's model says of the part that it has to judge."""
+    """A copy of the sums, and the model's predictions for decisions without a chance of the arm."""
 
     sums: Floats
     means: Floats
@@ -77,7 +73,7 @@ class RewardSums:
 
     def __init__(self, policy: Policy, explore: float) -> None:
         self._policy = policy
-        # With a model that knows its deviations, large weights are worse than its judgement.
+        # A model that knows its deviations predicts better than large weights estimate.
         self.explore = 0.0 if policy.knows_deviations else explore
         fields = kernel.FIELDS + policy.model_features
         self.compared: Floats = np.zeros((policy.arms, policy.objectives, fields))
@@ -94,7 +90,7 @@ class RewardSums:
         features: Floats,
         means: Floats,
     ) -> None:
-        """Add the rewards of many decisions, as `kernels.comparison.score` one after the other."""
+        """Add the rewards of many decisions; the same as `kernels.comparison.score` one by one."""
         allowed = np.empty((len(arms), 0), np.bool_)
         if any(mask is not None for mask in masks):
             every = np.ones(len(self.compared), np.bool_)
@@ -113,7 +109,7 @@ class RewardSums:
         )
 
     def add_arm(self) -> None:
-        """Compare with one more arm from now on."""
+        """Add sums for one more arm."""
         self.compared = np.concatenate([self.compared, np.zeros((1, *self.compared.shape[1:]))])
 
     def merge(self, other: "RewardSums") -> None:
@@ -122,7 +118,7 @@ class RewardSums:
         self.received = np.array(list(map(_both, self.received, other.received)))
 
     def load(self, received: Floats, compared: Floats) -> None:
-        """Go on from the sums of a file."""
+        """Load the sums of a file."""
         for name, sums in (("received", received), ("comparison", compared)):
             checks.refuse_first(name, sums, ~np.isfinite(sums), "sums are finite")
         binary = received[:, kernel.BINARY]
@@ -133,7 +129,7 @@ class RewardSums:
         self.received, self.compared = received, compared
 
     def judged(self) -> Judged:
-        """Return a copy of the sums of comparisons, and the model's judgement of now."""
+        """Return a copy of the sums of comparisons, and the model's present predictions."""
         sums = self.compared.copy()
         counts = np.maximum(sums[:, :, kernel.COUNT, np.newaxis], 1.0)
         means, deviations = self._policy._predict_averages(sums[:, :, kernel.FIELDS :] / counts)
@@ -141,7 +137,7 @@ class RewardSums:
 
 
 def _both(one: Floats, other: Floats) -> Floats:
-    """Return what two received of one objective, from the first's origin."""
+    """Return the sum of two rows of `received`, relative to the origin of the first."""
     if not one[kernel.NUMBER]:
         return other
     count, origin, total, squares, binary = other
@@ -185,22 +181,8 @@ def average_interval(received: Sequence[float], objective: Objective) -> tuple[f
     if variance == 0.0:
         rare = -math.expm1(math.log(0.025) / n)
         return mean - rare * (mean - low), mean + rare * (high - mean)
-    half = _student(int(n) - 1) * math.sqrt(variance / (n - 1))
+    half = student_quantile(int(n) - 1) * math.sqrt(variance / (n - 1))
     return max(mean - half, low), min(mean + half, high)
-
-
-def _student(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t distribution, right to 1 in 10⁴.
-
-    Beyond ten degrees of freedom by its expansion (Abramowitz and Stegun, 1964, 26.7.5).
-    """
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z = _ERRORS
-    first = (z**3 + z) / (4.0 * freedom)
-    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / (96.0 * freedom**2)
-    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / (384.0 * freedom**3)
-    return z + first + second + third
 
 
 class Intervals(NamedTuple):

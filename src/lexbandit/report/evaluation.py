@@ -1,4 +1,4 @@
-"""The page of evaluations: the verdict on each candidate, one file that needs nothing else."""
+"""Write the page of evaluations: the verdict on each candidate, as one self-contained file."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,6 +8,7 @@ from pathlib import Path
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.evaluation import EXPLORATORY, Evaluation, Segment, between, number
 from lexbandit.objectives import Objective
+from lexbandit.report.style import table
 
 _CLASSES = {"better": "yes", "as good": "yes", "worse": "no", "cannot tell": "open"}
 
@@ -83,8 +84,8 @@ def _verdicts(evaluations: Sequence[Evaluation]) -> str:
         ]
         for n, one in enumerate(evaluations)
     ]
-    head = ["candidate", "verdict", *(escape(o.name) for o in objectives), "effective rows"]
-    return _table(head, rows)
+    head = ["candidate", "verdict", *(o.name for o in objectives), "effective rows"]
+    return table(head, rows)
 
 
 def _difference(one: Evaluation, objective: Objective) -> str:
@@ -104,13 +105,13 @@ def _section(one: Evaluation, place: int) -> str:
         ]
         for objective in one.objectives
     ]
-    head = ["objective", "candidate", escape(one.against), "difference", "tolerance", "rows"]
+    head = ["objective", "candidate", one.against, "difference", "tolerance", "rows"]
     words = "".join(f"<li>{escape(sentence)}</li>" for sentence in one.diagnostics.sentences)
     found = next(iter(one.differences.values()))
     return (
         f"<section id='candidate-{place}'><h2>{escape(one.candidate)}: "
         f"<span class={_CLASSES[one.decision.kind]}>{escape(one.verdict)}</span></h2>"
-        f"<p>{escape(one.decision.sentence)}</p>{_table(head, lines)}"
+        f"<p>{escape(one.decision.sentence)}</p>{table(head, lines)}"
         "<p class=note>Positive differences are better: right of 0 in the picture. "
         f"Estimator: {escape(found.estimator)}; intervals of {found.level:.0%}.</p>"
         f"<figure><div class=picture tabindex=0>{one.svg(heading=False)}</div></figure>"
@@ -130,20 +131,8 @@ def _segments(one: Evaluation) -> str:
         ]
         return [escape(segment.label), f"{segment.rows:,}", *cells]
 
-    head = ["segment", "rows", *(escape(objective.name) for objective in one.objectives)]
+    head = ["segment", "rows", *(objective.name for objective in one.objectives)]
     return (
         f"<details><summary>Segments</summary><p class=note>{escape(EXPLORATORY)}</p>"
-        f"{_table(head, [line(segment) for segment in one.segments])}</details>"
-    )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    titles = "".join(f"<th scope=col>{cell}</th>" for cell in head)
-    lines = "".join(
-        f"<tr><th scope=row>{first}</th>{''.join(f'<td>{cell}</td>' for cell in others)}</tr>"
-        for first, *others in rows
-    )
-    return (
-        f"<div class=scroll tabindex=0><table><thead><tr>{titles}</tr></thead>"
-        f"<tbody>{lines}</tbody></table></div>"
+        f"{table(head, [line(segment) for segment in one.segments])}</details>"
     )

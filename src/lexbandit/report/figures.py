@@ -50,7 +50,7 @@ _REFERENCE = Look("#7F7F7F", (2, 3), "stroke", 1.5)
 def figures_of(study: StudyResults) -> Iterator[Figure]:
     """Yield every figure that the study's data allow.
 
-    A study of a frontier has the frontier to show what its policies trade; here it has its course.
+    The trade-offs of a study in a frontier are in the frontier's own figure.
     """
     makers: list[Callable[[StudyResults], Figure | None]] = [over_time, tolerance_over_time]
     if (study.frozen.get("series") or {}).get("kind") != "frontier":
@@ -491,7 +491,7 @@ def theory_of(study: StudyResults) -> MocMabTheory | None:
 
 
 def _parameters(study: StudyResults) -> dict[str, Any]:
-    """Return what the frozen study says of MOC-MAB's parameters, wherever it says so."""
+    """Return MOC-MAB's parameters from all tables of the frozen study."""
     found: dict[str, Any] = {}
     frozen = study.frozen
     environment = frozen.get("environment") or {}
@@ -532,7 +532,7 @@ def _gains(theory: MocMabTheory) -> str:
 
 
 def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -> str:
-    """Return the bounds_caption of the bounds' figure, honest about what a bound is worth."""
+    """Return the caption of the bounds' figure, which says where a bound is trivial."""
     final = theory.high_probability(theory.horizon)
     text = (
         "MOC-MAB at scale 1, for which the theorem is. Where the means really vary by at most "
@@ -563,7 +563,7 @@ def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -
 def growth_exponent(t: Integers, regret: Floats) -> float | None:
     """Return the slope of log regret against log t over the last decade, by least squares.
 
-    None if fewer than three checkpoints there have a positive regret: a logarithm needs one.
+    None if fewer than three checkpoints there have a positive regret, which has a logarithm.
     """
     used = (t >= t[-1] / 10) & (regret > 0) & np.isfinite(regret)
     if used.sum() < 3 or not used[-1]:
@@ -573,7 +573,7 @@ def growth_exponent(t: Integers, regret: Floats) -> float | None:
 
 
 def thinned(t: Integers, most: int, *, logarithmic: bool) -> Integers:
-    """Return the places of at most `most` checkpoints, evenly spread on the axis; the last stays.
+    """Return the indices of at most `most` checkpoints, evenly spread on the axis, with the last.
 
     A figure of 400 pixels shows no more, and a page of 10,000 points is slow on a phone.
     """

@@ -1,4 +1,4 @@
-"""`write_report`: from a results folder to its page, with its tables, and its pictures."""
+"""`write_report`: write the page of a results folder, with tables and pictures."""
 
 import functools
 import json
@@ -65,7 +65,7 @@ def _draw(figure: Figure, title: str, pictures: Path) -> None:
 
 
 class ReportPage:
-    """The parts of a page, gathered one by one; `text` puts them together."""
+    """Collects the parts of a page; `text` joins them."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -76,7 +76,7 @@ class ReportPage:
     def add(self, study: StudyResults, figures: list[Figure]) -> None:
         """Add a study's section."""
         drawn = "".join(self._figure(study.title, figure) for figure in figures)
-        # The line of a packaged study tells the paper's sizes, which may not be these.
+        # A packaged study describes itself with the paper's sizes, which may have been changed.
         about = None if study.experiment else study.frozen.get("about")
         leads = [("", about), (" class=warning", data_text(study)), ("", degenerate_text(study))]
         self._sections.append(
@@ -90,7 +90,7 @@ class ReportPage:
         )
 
     def add_series(self, name: str, series: dict[str, Any], figures: list[Figure]) -> None:
-        """Add the section of studies that are seen together; they come before the studies."""
+        """Add the section of a series; these come before the studies."""
         first, *further = [self._figure(name, figure) for figure in figures] or [""]
         self._joint.append(
             f"<section id='series-{escape(name)}'><h2>{escape(series_title(name, series))}</h2>"
@@ -200,7 +200,7 @@ def _interval_text(study: StudyResults) -> str:
 
 
 def _inline(content: Any) -> str:
-    """Return JSON that may stand in a script element, whatever the names in it."""
+    """Return JSON that is safe in a script element, whatever names it has."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c")
 
@@ -213,7 +213,7 @@ Spec = dict[str, Any]
 
 
 def page_spec(panel: ChartPanel) -> Spec:
-    """Return the panel as Vega-Lite for the page: it takes the width and the ink it finds there."""
+    """Return the panel as Vega-Lite for the page, in the page's width and text colour."""
     return panel.spec | {
         "width": "container",
         "autosize": {"type": "fit-x", "contains": "padding"},
@@ -231,7 +231,7 @@ def file_spec(title: str, panels: Sequence[ChartPanel]) -> Spec:
         datasets |= spec.pop("datasets", {})
         schema = spec.pop("$schema")
         spec.pop("config", None)
-        # What only answers a pointer has no place in a still picture.
+        # Invisible layers only carry tooltips, which a picture does not have.
         spec["layer"] = [layer for layer in spec["layer"] if layer["mark"].get("opacity") != 0]
         fixed = _with_width(spec, panel.width)
         views.append(fixed | {"width": panel.width, "title": panel.title})
@@ -251,7 +251,7 @@ def file_spec(title: str, panels: Sequence[ChartPanel]) -> Spec:
 
 
 def _with_width(spec: Any, width: int) -> Any:
-    """Return the spec with `width - n` worked out: side by side, views have no such signal."""
+    """Return the spec with `width - n` evaluated: concatenated views have no signal `width`."""
     if isinstance(spec, list):
         return [_with_width(part, width) for part in spec]
     if not isinstance(spec, dict):
@@ -313,16 +313,11 @@ def claims_table(results: Results) -> str:
         holds = bool(claim.get("holds"))
         how = AGREEMENTS.get(claim.get("agreement", ""), "")
         held = f"✓ holds{f', {how}' if how else ''}"
-        verdict = ("yes", held) if holds else ("no", "✗ does not hold")
-        rows.append(
-            f"<tr><td>{escape(where)}</td>"
-            f"<th scope=row>{escape(str(claim.get('claim', '')))}</th>"
-            f"<td class=number>{_claimed(claim.get('paper'), claim)}</td>"
-            f"<td class=number>{_claimed(claim.get('ours'), claim)}</td>"
-            f"<td class={verdict[0]}>{verdict[1]}</td></tr>"
-        )
+        verdict = f"<td class=yes>{held}</td>" if holds else "<td class=no>✗ does not hold</td>"
+        numbers = [_claimed(claim.get(key), claim) for key in ("paper", "ours")]
+        rows.append([escape(where), escape(str(claim.get("claim", ""))), *numbers, verdict])
     heads = ["Experiment", "Claim of Section VII", "Paper", "Ours", "Verdict"]
-    return table(heads, rows, "claims", numbers=(2, 3))
+    return table(heads, rows, "claims", numbers=(2, 3), naming=1)
 
 
 def _claimed(value: Any, claim: dict[str, Any]) -> str:
@@ -367,16 +362,12 @@ def results_table(study: StudyResults) -> str:
         cells.append(f"{1e9 * curve.seconds / study.horizon:,.0f} ns")
         cells.append(bytes_text(curve.state_bytes))
         mark = f"<i class=swatch style='background:{looks[policy].colour}'></i>"
-        rows.append(
-            f"<tr><th scope=row>{mark}{escape(policy_name(policy))}</th>"
-            + "".join(f"<td class=number>{cell}</td>" for cell in cells)
-            + "</tr>"
-        )
+        rows.append([f"{mark}{escape(policy_name(policy))}", *cells])
     return table(heads, rows, "results", numbers=range(1, len(heads)))
 
 
 def against_table(study: StudyResults) -> str:
-    """Return whom each policy beats in every objective; "" where there is nobody to compare."""
+    """Return which algorithms each policy beats in every objective; "" without any to compare."""
     found = study.summary.get("against_paper") or []
     if not found:
         return ""
@@ -393,12 +384,7 @@ def against_table(study: StudyResults) -> str:
             for value, error in zip(row["regret"], errors, strict=True)
         ]
         cells += [_claimed(value, {}) for value in row["reward"]]
-        rows.append(
-            f"<tr><th scope=row>{escape(policy_name(row['policy']))}</th>"
-            + "".join(f"<td class=number>{cell}</td>" for cell in cells)
-            + _beaten(row)
-            + "</tr>"
-        )
+        rows.append([escape(policy_name(row["policy"])), *cells, _beaten(row)])
     return table(heads, rows, "against", numbers=range(1, len(heads) - 1))
 
 
@@ -422,7 +408,7 @@ def _cell(measure: Measure | None, i: int) -> str:
 
 
 def parameters_table(study: StudyResults) -> str:
-    """Return what was run, as the frozen study says it."""
+    """Return the parameters of the study and its timing."""
     frozen = study.frozen
     environment = frozen.get("environment") or {}
     given = ", ".join(f"{k} = {v}" for k, v in (environment.get("parameters") or {}).items())

@@ -1,4 +1,4 @@
-"""What a results folder holds, as the report sees it: studies and their curves over runs."""
+"""Read a results folder for the report: studies, and curves averaged over runs."""
 
 import json
 import math
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from lexbandit._internal.student import student_quantile
 from lexbandit.bench.results import load_maps, load_runs, studies_in
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
@@ -75,7 +76,7 @@ class ReportedPolicy:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """One study: what was asked, and what came out."""
+    """One study: its definition and its results."""
 
     key: str
     frozen: dict[str, Any]
@@ -142,7 +143,7 @@ class StudyResults:
         """What was run: one entry for each policy and grid point."""
         own = ("policy", "label", "name", "parameters")
         return [
-            # In folders of version 0.1.0 the parameters stand beside the names.
+            # Older folders have the parameters beside the names.
             ReportedPolicy(
                 policy=str(entry.get("policy")),
                 label=str(entry.get("label")),
@@ -158,7 +159,7 @@ class StudyResults:
         return [curve for curve in self.curves if curve.policy == policy]
 
     def best(self, policy: str) -> MeanCurve:
-        """Return a policy's curve at its best scale, by the summary's word if it has one."""
+        """Return a policy's curve at its best scale, as in the summary if that has one."""
         curves = self.of(policy)
         word = "by_regret" if self.shows_regret else "by_reward"
         chosen = self.summary.get("best_scale", {}).get(policy, {})
@@ -197,7 +198,7 @@ def final(measure: Measure | None) -> Floats:
 
 
 def read_results(directory: Path) -> Results:
-    """Read what a results folder holds: studies, finished runs, maps, summary."""
+    """Read a results folder: studies, finished runs, maps and summary."""
     if not directory.is_dir():
         raise InvalidInput(f"{directory} is not a folder; a report needs a results folder.")
     runs = load_runs(directory)
@@ -328,7 +329,7 @@ def _counts(rows: pl.DataFrame, column: str, side: int, arms: int) -> Integers:
     return total
 
 
-# The paper's own words for objectives that have no other name.
+# The paper's names of objectives.
 _RANKS = ("dominant", "non-dominant")
 
 
@@ -348,14 +349,14 @@ def objective_phrase(study: StudyResults, i: int) -> str:
 
 
 def band_text(study: StudyResults) -> str:
-    """Return what the bands are."""
+    """Return a sentence on what the bands are."""
     if study.runs < 2:
         return "One run: no band."
     return f"Bands: 95 % confidence intervals of the mean over {study.runs} runs (Student's t)."
 
 
 def faint_text(study: StudyResults) -> str:
-    """Return what the lines without names are, if there are any."""
+    """Return a sentence on the grey lines, if there are any."""
     faint = [p for p in study.policies if p not in leading(study.policies)]
     if not faint:
         return ""
@@ -392,27 +393,9 @@ def full_title(study: StudyResults) -> str:
     return study.title if said else f"{study.title} (synthetic data)"
 
 
-# Student's t at 97.5 % for 1 to 12 degrees of freedom; beyond, the expansion below has 4 digits.
-_STUDENT = (
-    12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788,
-)  # fmt: skip
-_NORMAL = 1.959963984540054
-
-
 def student_factor(runs: int) -> float:
-    """Return the factor that turns a standard error over `runs` runs into a 95 % half-width.
+    """Return the factor from a standard error over `runs` runs to half of a 95 % interval.
 
-    NaN for a single run: one run has no spread to speak of.
+    NaN for a single run, which has no standard error.
     """
-    freedom = runs - 1
-    if freedom < 1:
-        return math.nan
-    if freedom <= len(_STUDENT):
-        return _STUDENT[freedom - 1]
-    z = _NORMAL
-    return (
-        z
-        + (z**3 + z) / (4 * freedom)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    )
+    return student_quantile(runs - 1) if runs > 1 else math.nan

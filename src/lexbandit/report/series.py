@@ -1,4 +1,4 @@
-"""Studies that are seen together: how regret grows, which policy when, and the frontier."""
+"""Figures and tables of series: how regret grows, which policy when, and the frontier."""
 
 import math
 from html import escape
@@ -21,7 +21,7 @@ from lexbandit.report.style import GREY, Look, in_order, looks_of, number_text, 
 
 Numbers = dict[str, Any]
 
-# How much of the colours is for differences among good policies: the more, the larger this is.
+# The larger this is, the more of the colour scale is for differences among good policies.
 _BEND = 50.0
 
 
@@ -113,11 +113,8 @@ def _exponents(series: Numbers) -> str:
                 _with_error(fit.get("exponent"), fit.get("standard_error")),
                 _with_error(fit.get("last"), fit.get("last_error")),
             ]
-            rows.append(
-                f"<tr><th scope=row>{escape(policy_name(label))}</th><td>{escape(objective)}</td>"
-                + "".join(f"<td class=number>{cell}</td>" for cell in numbers)
-                + f"<td>{escape(line['theory'][i] or '–')}</td></tr>"
-            )
+            theory = escape(line["theory"][i] or "–")
+            rows.append([escape(policy_name(label)), escape(objective), *numbers, theory])
     return table(heads, rows, "results", numbers=(2, 3, 4))
 
 
@@ -202,17 +199,15 @@ def _advice(series: Numbers) -> str:
             for objective, policy in zip(situation["objectives"], situation["lowest"], strict=True)
         ]
         unbeaten = [policy_name(policy) for policy in situation["unbeaten"]]
-        rows.append(
-            f"<tr><th scope=row>{escape(situation['label'])}</th>"
-            f"<td class=number>{situation['horizon']:,}</td>"
-            f"<td>{escape('; '.join(lowest))}</td><td>{escape(', '.join(unbeaten))}</td></tr>"
-        )
+        found = [situation["label"], "; ".join(lowest), ", ".join(unbeaten)]
+        label, *others = map(escape, found)
+        rows.append([label, f"{situation['horizon']:,}", *others])
     return table(heads, rows, "results", numbers=(1,))
 
 
 _X = Axis("Loss beyond tolerance (ratio, log)", "log")
 _Y = Axis("Missed in the last objective (ratio, log)", "log")
-# Fewer runs than this say little about rare bad ones, and so does the bootstrap from them.
+# With fewer runs than this, the bootstrap underestimates rare bad runs.
 _FEW = 30
 _SHORT = (Axis("loss", "log"), Axis("missed", "log"))
 
@@ -293,7 +288,7 @@ def _limits(lines: list[Line]) -> tuple[tuple[float, float], tuple[float, float]
 
 
 def _looks(series: Numbers) -> dict[str, Look]:
-    """Return a look for each policy; the baseline is grey, for it is what others are beside."""
+    """Return a look for each policy; the baseline is grey."""
     looks = looks_of(in_order(list(series["policies"].values())))
     baseline = series["policies"][series["baseline"]]
     return looks | {baseline: Look(GREY, (1, 0), "circle")}
@@ -353,9 +348,7 @@ def frontier_table(series: Numbers) -> str:
         for measure, word in (("loss", "Loss"), ("missed", "Missed"))
     ]
     rows = [
-        f"<tr><th scope=row>{escape(_name(label))}</th>"
-        + "".join(f"<td class=number>{_cell(label, *column[:2])}</td>" for column in columns)
-        + "</tr>"
+        [escape(_name(label)), *(_cell(label, *column[:2]) for column in columns)]
         for label in series["policies"]
     ]
     heads = ["Policy", *(column[2] for column in columns)]
@@ -371,12 +364,13 @@ def frontier_table(series: Numbers) -> str:
 def _situations(at: Numbers, series: Numbers) -> str:
     """Return the ratios by situation at one checkpoint, folded."""
     rows = [
-        f"<tr><th scope=row>{escape(situation)}</th>"
-        + "".join(
-            f"<td class=number>{_plain(point['loss'])} / {_plain(point['missed'])}</td>"
-            for point in (at["situations"][situation][label] for label in series["policies"])
-        )
-        + "</tr>"
+        [
+            escape(situation),
+            *(
+                f"{_plain(point['loss'])} / {_plain(point['missed'])}"
+                for point in (at["situations"][situation][label] for label in series["policies"])
+            ),
+        ]
         for situation in series["labels"]
     ]
     heads = ["Situation", *(_name(label) for label in series["policies"])]

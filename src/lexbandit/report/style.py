@@ -1,4 +1,4 @@
-"""How policies, arms, numbers and tables look: Okabe–Ito colours, a second channel for print."""
+"""The look of policies, arms, numbers and tables: Okabe–Ito colours, and dashes for print."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,20 +11,20 @@ from lexbandit.bench.summary import PAPER_NAMES
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 GREY, YELLOW = "#7F7F7F", "#F0E442"
-# More, for policies beyond the paper: far from those above in lightness, seen on white and black.
+# Further colours for other policies, of other lightness and visible on white and black.
 CRIMSON, OLIVE, TEAL, VIOLET = "#C2185B", "#999933", "#2A9D8F", "#8E6BBF"
 
 # Arms of a map: neighbours in this order differ most for every kind of colour vision.
 ARM_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW, GREY)
 # The ink of an arm's mark on its colour.
 ARM_INK = ("#FFFFFF", "#000000", "#FFFFFF", "#000000", "#000000", "#FFFFFF", "#000000", "#FFFFFF")
-# From best to worst; dark ink is read on all of them.
+# From best to worst; dark text is readable on all of them.
 HEAT = ("#7CC5A9", "#F7F3E3", "#F0A37C")
 
 _STAR = "M0,.5L.6,.8L.5,.1L1,-.3L.3,-.4L0,-1L-.3,-.4L-1,-.3L-.5,.1L-.6,.8L0,.5Z"
 _HEXAGON = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
 
-# So many policies are told apart by line; of more, only those with a look of their own are.
+# Up to so many policies all have named lines; of more, only those with a look of their own.
 _MANY = 10
 
 
@@ -52,7 +52,7 @@ _BEYOND = {
     "staged-lex": Look(TEAL, (1, 0), "diamond", 2.2),
     "lex-tree": Look(OLIVE, (1, 0), "triangle-up", 2.2),
 }
-# Of bandits with cost subsidy, and what people write by hand.
+# Policies for cost subsidy, and simple baselines.
 _RIVALS = {
     "cs-ts": Look(ORANGE, (1, 0), "triangle-up"),
     "cs-ucb": Look(BLUE, (1, 0), "square"),
@@ -71,7 +71,7 @@ _OTHERS = (
     (BLUE, (4, 4), "cross"),
     (GREY, (5, 2), "triangle-up"),
 )
-# Of a policy's variants and wrappers, in turn: the policy's colour, and one of these.
+# Variants and wrappers of a policy have its colour and, in turn, one of these.
 _VARIANTS: tuple[tuple[tuple[int, ...], str], ...] = (
     ((6, 2), "square"),
     ((2, 2), "diamond"),
@@ -104,7 +104,7 @@ def looks_of(policies: list[str]) -> dict[str, Look]:
 
 
 def leading(policies: list[str]) -> list[str]:
-    """Return the policies whose lines are named: all of a few, of many those of note."""
+    """Return the policies whose lines are named: all, or of many those with a look of their own."""
     if len(policies) <= _MANY:
         return policies
     known = _PAPER | _BEYOND
@@ -200,14 +200,34 @@ def bytes_text(size: float | None) -> str:
     return f"{number_text(size)} GB"
 
 
-def table(heads: Sequence[str], rows: list[str], kind: str, numbers: Iterable[int]) -> str:
-    """Return a table; the columns of `numbers` stand right."""
+def table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    kind: str = "plain",
+    numbers: Iterable[int] = (),
+    naming: int = 0,
+) -> str:
+    """Return a table of cells in HTML; the column `naming` has the heads of its rows.
+
+    Numbers are aligned right. A cell that begins with "<td" is taken as it is.
+    """
     right = set(numbers)
-    top = "".join(
-        f"<th scope=col{' class=number' if i in right else ''}>{escape(head)}</th>"
-        for i, head in enumerate(heads)
+
+    def cell(i: int, text: str, tag: str, scope: str) -> str:
+        style = " class=number" if i in right else ""
+        return text if text.startswith("<td") else f"<{tag}{scope}{style}>{text}</{tag}>"
+
+    top = "".join(cell(i, escape(head), "th", " scope=col") for i, head in enumerate(heads))
+    body = "".join(
+        "<tr>"
+        + "".join(
+            cell(i, text, *(("th", " scope=row") if i == naming else ("td", "")))
+            for i, text in enumerate(row)
+        )
+        + "</tr>"
+        for row in rows
     )
     return (
         f"<div class=scroll tabindex=0><table class={kind}><thead><tr>{top}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<tbody>{body}</tbody></table></div>"
     )

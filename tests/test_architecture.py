@@ -75,8 +75,61 @@ def test_no_two_classes_have_the_same_name() -> None:
     assert not twice
 
 
-def test_modules_have_names_that_say_what_they_hold() -> None:
-    private = {"doors", "turns", "unheld", "texts", "places", "holder", "site", "wording"}
-    private |= {"making", "marking", "tallying", "conducting", "room", "kept", "told"}
-    names = {path.stem for path in SOURCE.rglob("*.py")}
-    assert not names & (private - {"holder"})  # bounds/holder.py is Hölder's bound, by its name
+# Words that say what happens to a thing in a story; the field has a word for what it is.
+PRIVATE = {"doors", "turns", "unheld", "texts", "places", "holder", "site", "wording", "making"}
+PRIVATE |= {"marking", "tallying", "conducting", "room", "rooms", "kept", "told"}
+# Here they are the field's own: Hölder's bound, the header Sec-Fetch-Site.
+USUAL = {"bounds/holder.py", "service/dashboard/pages.py"}
+# Files that still have such names. Take a file out when they are gone; none comes in.
+UNFINISHED = {
+    "client/clients.py",
+    "client/outbox.py",
+    "client/wire.py",
+    "environments/periodic.py",
+    "environments/tolerance.py",
+    "features/mixed.py",
+    "kernels/bands.py",
+    "kernels/linear_features.py",
+    "kernels/pooled_rules.py",
+    "logs/candidates.py",
+    "logs/diagnostics.py",
+    "logs/evaluate.py",
+    "logs/evaluation_svg.py",
+    "logs/ids.py",
+    "logs/learning.py",
+    "logs/log.py",
+    "logs/r6a_reader.py",
+    "logs/sums.py",
+    "policies/linear/credible.py",
+    "policies/linear/lex_thompson.py",
+    "policies/linear/pooled.py",
+    "service/dashboard/what_if.py",
+    "service/engine/history.py",
+    "service/engine/rows.py",
+    "service/maintenance/export.py",
+    "service/storage/sqlite.py",
+}
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Return the names of variables, attributes, arguments, functions and classes."""
+    kinds = {"Name": "id", "Attribute": "attr", "arg": "arg", "keyword": "arg"}
+    kinds |= dict.fromkeys(("FunctionDef", "AsyncFunctionDef", "ClassDef"), "name")
+    found = (
+        getattr(node, kinds[kind])
+        for node in ast.walk(tree)
+        if (kind := type(node).__name__) in kinds
+    )
+    return {name for name in found if name}
+
+
+def test_names_are_the_field_s_words() -> None:
+    wrong: dict[str, set[str]] = {}
+    for path in SOURCE.rglob("*.py"):
+        file = path.relative_to(SOURCE).as_posix()
+        names = {path.stem, *names_in(ast.parse(path.read_text("utf-8")))}
+        private = {name for name in names if set(name.lower().split("_")) & PRIVATE}
+        if private and file not in USUAL | UNFINISHED:
+            wrong[file] = private
+    assert not wrong
+    assert all((SOURCE / file).exists() for file in USUAL | UNFINISHED)

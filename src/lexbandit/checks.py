@@ -1,4 +1,4 @@
-"""Checks at the door: each returns the value in its proper type or raises `InvalidInput`."""
+"""Checks of arguments: each returns the value in its proper type or raises `InvalidInput`."""
 
 import math
 import operator
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from lexbandit.errors import InvalidInput, unknown_name
 
-# No reward may be larger than this in size: then no sum of rewards overflows.
+# The largest absolute value of a reward, so that no sum of rewards overflows.
 LARGEST_REWARD = 1e100
 REWARDS_ALLOWED = "rewards are at most 1e100 in size, or NaN if not observed"
 
-# What float() would take as a number where it is none: texts, and half of a complex number.
+# Types that float() accepts though they are not real numbers: text and complex numbers.
 _NO_NUMBERS = (np.complexfloating, str, bytes, bytearray, memoryview)
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ C = TypeVar("C", bound=type)
 
 
 def named_keywords(kind: C) -> C:
-    """Have a dataclass refuse an unknown keyword with the nearest one that it knows."""
+    """Make a dataclass refuse an unknown keyword and suggest the nearest known one."""
     made: Any = vars(kind)["__init__"]
     known = [field.name for field in fields(kind)]
 
@@ -128,7 +128,7 @@ def layout(value: Any, dimension: int) -> tuple[tuple[str, int], ...]:
 
 
 def real(value: object) -> float:
-    """Return a number as a float; NaN for what is none: truth values, text, complex numbers."""
+    """Return a number as a float; NaN for booleans, text, complex numbers and other values."""
     usual = value.__class__ is int or value.__class__ is float
     if not usual:
         if isinstance(value, bool | np.bool_ | str | bytes | np.complexfloating):
@@ -142,12 +142,12 @@ def real(value: object) -> float:
 
 
 def reward(value: object) -> float:
-    """Return a reward as a float, True and False as 1 and 0; NaN for what is no number."""
+    """Return a reward as a float, True and False as 1 and 0; NaN for other values."""
     return float(value) if isinstance(value, bool | np.bool_) else real(value)
 
 
 def seconds(name: str, value: object) -> float:
-    """Return a time in seconds as a float; dates, texts, arrays and what is not finite are none."""
+    """Return a time in seconds as a float; refuse dates, text, arrays and infinite numbers."""
     number = real(value) if isinstance(value, Real | Decimal) else math.nan
     if not math.isfinite(number):
         raise InvalidInput(f"{name} must be a finite number of seconds, got {value!r}.")
@@ -155,7 +155,7 @@ def seconds(name: str, value: object) -> float:
 
 
 def listed(value: Any) -> list[Any] | None:
-    """Return the values of a list, an array or the like; None for what is none, as a text."""
+    """Return the values of a list, an array or the like; None for text and other values."""
     if isinstance(value, np.ndarray):
         return value.tolist() if value.ndim else None
     if isinstance(value, str | bytes):
@@ -168,15 +168,15 @@ def listed(value: Any) -> list[Any] | None:
 
 
 def one_of(what: str, value: Any, known: Sequence[str]) -> None:
-    """Refuse what is not one of the known texts."""
+    """Refuse a value that is not one of the known strings."""
     if not isinstance(value, str) or value not in known:
         raise unknown_name(what, value, known)
 
 
 def unmasked(array: Any) -> Any:
-    """Return an array with NaN, or None, where a mask says that there is no value.
+    """Return an array with NaN or None in place of masked values.
 
-    What has no mask is returned as it is.
+    A value without a mask is returned as it is.
     """
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -190,14 +190,14 @@ def unmasked(array: Any) -> Any:
 
 
 def refuse_masked(name: str, value: Any) -> None:
-    """Refuse an array with masked values where there must be one everywhere."""
+    """Refuse an array with masked values."""
     if np.ma.is_masked(value):
         place = ", ".join(map(str, np.argwhere(np.ma.getmaskarray(value))[0].tolist()))
         raise InvalidInput(f"{name}[{place}] is masked; a value is needed there.")
 
 
 def conversion(value: object) -> str:
-    """Return how a number that is told as a text is to be told, for an error; else nothing."""
+    """Return a hint for an error if the value is a number given as text, else ""."""
     if isinstance(value, str):
         try:
             float(value)
@@ -215,7 +215,7 @@ def floats(name: str, value: Any, shape: Sequence[int | None]) -> Floats:
 
 
 def numbers(name: str, value: Any) -> Floats:
-    """Return `value` as a contiguous float64 array; what is masked becomes NaN."""
+    """Return `value` as a contiguous float64 array; masked values become NaN."""
     try:
         given = np.asarray(unmasked(value))
         if not _are_numbers(given):
@@ -228,7 +228,7 @@ def numbers(name: str, value: Any) -> Floats:
 def _are_numbers(array: NDArray[Any]) -> bool:
     """Tell whether an array has numbers and nothing else."""
     if array.dtype.kind == "O":
-        kinds = set(map(type, array.flat))  # few: asking each value would be slow
+        kinds = set(map(type, array.flat))  # sample a few: checking each value would be slow
         return not any(issubclass(kind, _NO_NUMBERS) for kind in kinds)
     return array.dtype.kind in "biuf"
 

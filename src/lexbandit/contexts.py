@@ -1,9 +1,9 @@
-"""The context in its own units: named features, and the point of [0,1]^d they become.
+"""Named features of a context in their own units, and their encoding as a point of [0,1]^d.
 
-A policy on features is given a *smooth* point: categories as one coordinate each (1 or 0), cycles
-as a place on a circle. A policy on cells is given one coordinate a feature: on a grid the values of
-a category lie in cells of their own. lex-tree begins with one cube for all of them and tells them
-apart as it splits, after a few contexts of each.
+A policy on features gets a *smooth* point: an indicator for each value of a category, a point on a
+circle for a cycle. A policy on cells gets one coordinate a feature: on a grid the values of a
+category lie in different cells. lex-tree begins with one cell for all values and separates them as
+it splits, after a few contexts of each.
 """
 
 import math
@@ -20,18 +20,18 @@ from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import ends, named
 
 _zeros = np.zeros
-# Up to here every whole number is a float of its own.
+# Up to here every whole number is exact as a float.
 _LATEST = 2**53
 
 FINE, OUTSIDE, MISSING, UNKNOWN = 0, 1, 2, 3
 NOTES = ("", "outside its range", "missing", "unknown")
 
-# What was taken otherwise than given: a feature, one of NOTES, and how many values.
+# Values that were clipped, missing or unknown: a feature, one of NOTES, and how many.
 Notes = tuple[tuple[str, str, int], ...]
 
 
 def no_value(value: Any) -> bool:
-    """Tell whether a value is none: None, NaN or masked."""
+    """Tell whether a value is missing: None, NaN or masked."""
     if isinstance(value, float | np.floating):
         return math.isnan(value)
     return value is None or value is np.ma.masked
@@ -75,13 +75,13 @@ class Feature(ABC):
 
     @abstractmethod
     def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
-        """Write its coordinates, where they are not 0, to point[at:]; returns FINE or a note.
+        """Write its coordinates that are not 0 to point[at:]; return FINE or a note.
 
         `point` is a list or an array of zeros.
         """
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
-        """Write the coordinates of many values to points[:, at:]; returns how many of each note."""
+        """Write the coordinates of many values to points[:, at:]; return counts of notes."""
         notes: dict[int, int] = {}
         size = self.size(smooth)
         for row, value in enumerate(values):
@@ -189,10 +189,10 @@ class Number(Feature):
 @checks.named_keywords
 @dataclass(frozen=True)
 class Cycle(Feature):
-    """A number that comes round again after `period`, such as the hour of the day after 24.
+    """A number that repeats after `period`, such as the hour of the day after 24.
 
-    A missing one is an error, or with missing="middle" the middle of the circle, as far from every
-    time; for a policy on cells it is half the period.
+    A missing value is an error, or with missing="middle" the centre of the circle, equally far from
+    all times; for a policy on cells it is half the period.
     """
 
     period: float = 24.0
@@ -205,11 +205,11 @@ class Cycle(Feature):
         object.__setattr__(self, "period", period)
 
     def size(self, smooth: bool) -> int:
-        """Return 2, the place on a circle; for cells 1, the time since the period began."""
+        """Return 2, a point on a circle; for cells 1, the time since the period began."""
         return 2 if smooth else 1
 
     def write(self, value: Any, point: Any, at: int, smooth: bool) -> int:
-        """Write the place on the circle, so that 23:59 and 0:00 are neighbours."""
+        """Write the point on the circle, so that 23:59 and 0:00 are neighbours."""
         number = value if value.__class__ is float else checks.real(value)
         if not math.isfinite(number):
             if no_value(value):
@@ -286,9 +286,9 @@ class Vector(Feature):
 @checks.named_keywords
 @dataclass(frozen=True)
 class Category(Feature):
-    """One of `values`. An unknown or missing one is "other": none of them; it is counted.
+    """One of `values`. An unknown or missing value is encoded as none of them, and counted.
 
-    With outside="refuse" an unknown one is an error, with missing="refuse" a missing one is.
+    With outside="refuse" an unknown value is an error, with missing="refuse" a missing one.
     """
 
     values: Sequence[str] = ()
@@ -390,7 +390,7 @@ class Flag(Feature):
 class Contexts:
     """The features of a context, in order, and the points they become.
 
-    Without features every context is {}, and there is one point for all.
+    Without features every context is {}, and all contexts have the same point.
 
     `counts` says how often a feature's value was outside its range, missing or unknown.
     """
@@ -418,7 +418,7 @@ class Contexts:
         self._writers = [
             (name, feature.write, at, *feature.line) for name, feature, at in self._columns
         ]
-        self.dimension = max(1, sum(sizes))  # no policy can do with none
+        self.dimension = max(1, sum(sizes))  # a policy needs at least one coordinate
         # What the coordinates are, for `make_policy`; one that is always 0 without features.
         self.layout = tuple(
             (feature.layout_kind if smooth else "number", size)
@@ -427,7 +427,7 @@ class Contexts:
         self.counts: dict[str, dict[str, int]] = {name: {} for name in names}
 
     def encode(self, context: Mapping[str, Any]) -> tuple[Floats, Notes]:
-        """Return the point of a context, and what of it was taken otherwise than given."""
+        """Return the point of a context, and notes of clipped, missing and unknown values."""
         values = context
         if context.__class__ is not dict or len(context) != len(self.features):
             values = self._values(context)
@@ -436,17 +436,17 @@ class Contexts:
         try:
             for name, write, at, low, high, span in self._writers:
                 value = values[name]
-                if value.__class__ is float and low <= value <= high:  # the usual case, at once
+                if value.__class__ is float and low <= value <= high:  # the usual case in one pass
                     point[at] = (value - low) / span
                 else:
                     noted += write(value, point, at, self.smooth)
         except (KeyError, InvalidInput):
-            self._values(context)  # a name that is not known is told before a wrong value
+            self._values(context)  # an unknown name is reported before a wrong value
             raise
         return point, self._noted(values) if noted else ()
 
     def _noted(self, values: Mapping[str, Any]) -> Notes:
-        """Return what was outside its range, missing or unknown, of values that were taken."""
+        """Return notes of the values that were outside their range, missing or unknown."""
         notes = []
         for name, feature, _ in self._columns:
             note = feature.write(values[name], [0.0] * self.dimension, 0, self.smooth)
@@ -470,7 +470,7 @@ class Contexts:
     def encode_many(self, columns: Mapping[str, Any], n: int | None = None) -> tuple[Floats, Notes]:
         """Return the points of n contexts, given as one column a feature, and the notes.
 
-        n is for contexts without features, or with none given; columns tell it themselves.
+        n is needed if there are no columns, which have a length.
         """
         for name in columns:
             if name not in self.names:

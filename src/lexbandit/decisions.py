@@ -1,4 +1,4 @@
-"""What a policy answers: a decision, and the explanation of one."""
+"""Decisions of policies, and their explanations."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 class PolicyDecision(NamedTuple):
     """The arm to play, and the exact probability with which it was going to be played.
 
-    The propensity is NaN for a policy whose probabilities have no closed form; it says so.
+    The propensity is NaN for a policy whose probabilities have no closed form.
     """
 
     arm: int
@@ -25,10 +25,10 @@ class ArmReport:
     that `select` returns it now; NaN where it has no closed form. `prior`: the weight of what it
     began with, which is part of the mean and not of the observations.
 
-    A policy with credible intervals (`PolicyExplanation.level`) says further: `interval`, the two
-    ends of each; `near`, how many rewards in this very context would say as much as those that
-    came; and `within`, for each objective before the last, or the only one, the probability that
-    the arm is within the tolerance of the best.
+    A policy with credible intervals (`PolicyExplanation.level`) also has: `interval`, the two ends
+    for each objective; `near`, how many rewards in exactly this context would be as informative as
+    the observed ones; and `within`, for each objective before the last, or the only one, the
+    probability that the arm is within the tolerance of the best.
     """
 
     arm: int
@@ -60,7 +60,7 @@ class ArmReport:
 class Level(NamedTuple):
     """What a lexicographic rule found at one objective: the top arm, and the arms as good.
 
-    `band`: how far behind the top arm counts as good, where the policy says it.
+    `band`: how far behind the top arm still counts as good, for policies that have such a band.
     """
 
     top: int
@@ -78,9 +78,9 @@ def enumerated(names: Sequence[str]) -> str:
 
 
 class Reason(str):
-    """Why an arm would be chosen, with arms and objectives by their numbers; and by their names.
+    """Why an arm would be chosen, with arms and objectives by number; `named` has their names.
 
-    It is made of a template that has places for them, such as "{arms 0 2}: highest index in
+    It is made from a template with placeholders for them, such as "{arms 0 2}: highest index in
     {objective 0}." The first objective is objective 1 in words, as in papers; arms count from 0.
     """
 

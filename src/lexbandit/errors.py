@@ -1,17 +1,17 @@
-"""The errors a caller can meet: each names the value, the place and what is allowed."""
+"""The errors of the package: each names the value, the place and what is allowed."""
 
 import difflib
 from collections.abc import Iterable
 
-# A longer message is shortened in its middle: what it is about stands at its beginning, and what to
-# do at its end. What is left is so much shorter that a row before it does not shorten it again.
+# A longer message is shortened in its middle: its beginning says what is wrong, its end what to do.
+# The result is short enough that a row number in front of it does not shorten it again.
 _LONGEST, _BEGINNING, _END = 1200, 600, 300
-# No near name is looked for beyond this length: comparing megabytes would take seconds.
+# Names longer than this get no suggestion: comparing megabytes would take seconds.
 _LONGEST_NAME = 200
 
 
 class InvalidInput(ValueError):
-    """A value was refused at the door; nothing changed.
+    """A value was refused; nothing changed.
 
     A message with a long value in it is shortened in its middle.
     """
@@ -35,7 +35,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return "; did you mean 'that'?" for what is like a name that is known, else a full stop."""
+    """Return "; did you mean 'that'?" if a known name is similar, else a full stop."""
     names = list(known)
     wanted = name.lower() if isinstance(name, str) and len(name) <= _LONGEST_NAME else ""
     close = difflib.get_close_matches(wanted, [n.lower() for n in names], n=1, cutoff=0.5)
@@ -65,10 +65,10 @@ class UnknownDecision(InvalidInput):
 
 
 class Contradiction(InvalidInput):
-    """A reward was told before, with another value; or a decision was recorded before."""
+    """A reward was given before with another value, or a decision was recorded before."""
 
 
-# The service, or a proxy before it, says: not now.
+# The answers of a service, or of a proxy in front of it, that mean "try again later".
 _PASSING = frozenset({429, 502, 503, 504})
 
 
@@ -84,5 +84,5 @@ class ServiceError(Exception):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may well be answered later."""
+        """Whether the same request may succeed later."""
         return self.status is None or self.status in _PASSING

@@ -1,4 +1,4 @@
-"""Our environments as Gymnasium's with vector rewards, and theirs as ours.
+"""Gymnasium environments with vector rewards from lexbandit environments, and the reverse.
 
 Importing this module registers every environment of the registry with Gymnasium:
 
@@ -41,8 +41,8 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
     parameters    those of the environment by name
 
     The observation is the context, a point of [0,1]^d; the action is the arm; the reward has one
-    number for each objective, in order of priority. What is done has no influence on the contexts
-    to come. After a `reset` with a seed the rounds are those of `environment.stream(seed=...)`;
+    number for each objective, in order of priority. Actions have no influence on later contexts.
+    After a `reset` with a seed the rounds are those of `environment.stream(seed=...)`;
     without one the stream goes on. `step` tells in its info the means, where they are known, of the
     round that was played.
     """
@@ -86,7 +86,7 @@ class BanditEnv(gymnasium.Env[Floats, Any]):
             self._begin(seed)
         elif self._stream is None:
             self._begin(int(self.np_random.integers(_SEEDS)))
-        elif self._left:  # an episode that was not finished: its last context was shown
+        elif self._left:  # the last context of an unfinished episode was seen, so it is skipped
             self._at += 1
         self._left = self.rounds
         return self._context(), {}

@@ -11,7 +11,7 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 
-# A tolerance may be as long as the range, and the length of that is rounded.
+# Slack for a tolerance as long as the range, whose length is rounded.
 _ROUNDED = 1.0 + 1e-9
 
 # The least length of a range, as a share of its larger end: numbers have 16 digits, and shares of
@@ -33,9 +33,9 @@ class Objective:
                 within 0.02 of the best are as good, and the next objective decides
     outside     "clip" takes a value outside the range as its nearest end, and counts it; "refuse"
                 makes it an error
-    default     the value that is taken if none came in the waiting time; None takes none
+    default     the reward that is assumed when none came in the waiting time; None assumes none
 
-    Inside, a value is its share of the way from the worst end of the range, 0, to the best, 1.
+    Policies see a value as its share of the range: 0 at the worst end, 1 at the best.
     """
 
     name: str
@@ -61,7 +61,9 @@ class Objective:
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
             default = checks.real(self.default)
-            if not self.range[0] <= default <= self.range[1]:  # NaN is what is no number
+            if (
+                not self.range[0] <= default <= self.range[1]
+            ):  # NaN stands for a value that is not a number
                 raise InvalidInput(
                     f"default of objective {self.name!r} must lie in its range from "
                     f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}"
@@ -99,7 +101,7 @@ class Objective:
         return not self.range[0] <= value <= self.range[1]
 
     def clipped(self, value: float) -> float:
-        """Return a value as it is learned: one outside the range is its nearest end."""
+        """Return a value clipped to the range."""
         return min(max(value, self.range[0]), self.range[1])
 
     def share(self, value: float) -> float:

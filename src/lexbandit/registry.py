@@ -1,7 +1,7 @@
-"""Things by name. A package's files are its entries: a new file is found by being there.
+"""Registries of builders by name. Every file of a package is imported, so a new file is found.
 
-Entry points of installed packages are found too, in the group that is called as the package: they
-are loaded when they are asked for, so one that needs an extra costs nothing until then.
+Entry points of installed packages are found too, in the group named like the package. They are
+loaded on first use, so one that needs an optional dependency costs nothing before.
 """
 
 import importlib
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Builders of one kind of thing, by name, gathered from the files of `package`."""
+    """Builders of one kind, by name, from the files of `package`."""
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
@@ -51,7 +51,7 @@ class Registry(Generic[T]):
         raise unknown_name(self.kind, name, self.names())
 
     def origin(self, name: str) -> str | None:
-        """Return where another package's entry comes from, with its version; None for our own."""
+        """Return the source and version of another package's entry; None for our own."""
         point = self._installed().get(name)
         if point is None or point.value.startswith("lexbandit."):
             return None
@@ -73,7 +73,7 @@ class Registry(Generic[T]):
         return dict(inspect.signature(self.builder(name)).parameters)
 
     def describe(self, name: str) -> str:
-        """Return the one line that says what `name` is: its docstring's first."""
+        """Return the first line of the builder's docstring."""
         return (inspect.getdoc(self.builder(name)) or "").partition("\n")[0]
 
     def _gather(self) -> None:

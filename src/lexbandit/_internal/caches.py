@@ -1,15 +1,17 @@
-"""Where lexbandit keeps what it can make again, for the next process."""
+"""The cache folder of lexbandit."""
 
 import os
 from pathlib import Path
 
 
 def cache_root() -> Path:
-    """Return the folder, which need not be there: `lexbandit` where this user's caches are.
+    """Return the folder `lexbandit` in the user's cache directory; it may not exist yet.
 
-    For a user without a home it is one that cannot be made; what is kept there can be done without.
+    For a user without a home it is a path that cannot be created: caches are optional.
     """
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if caches.startswith("~"):  # else a folder called ~ would be made wherever one is
+    if caches.startswith(
+        "~"
+    ):  # otherwise a folder called ~ would be created in the working directory
         caches = os.devnull
     return Path(caches) / "lexbandit"

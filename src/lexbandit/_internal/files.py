@@ -1,4 +1,4 @@
-"""Write files whole or not at all: each is written beside its place and then moved there."""
+"""Write files atomically: to a temporary file beside the target, which then replaces it."""
 
 import contextlib
 import os
@@ -12,9 +12,9 @@ from lexbandit.errors import InvalidInput
 
 @contextlib.contextmanager
 def placing(path: Path) -> Iterator[Path]:
-    """Give the folder in which a file is written; an error with it names the file and the folder.
+    """Yield the folder of a file to write; turn errors of the system into ones that name both.
 
-    An error of the system without a file's name, as of a full disk, is raised as it is.
+    An error without a file name, such as of a full disk, is raised as it is.
     """
     folder = path.parent.resolve()
     try:
@@ -31,11 +31,10 @@ def placing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def written_whole(path: Path, *, mode: int | None = None, prefix: str = ".") -> Iterator[Path]:
-    """Give an empty file beside `path` to write to; at the end it replaces `path`, on the disk.
+    """Yield an empty temporary file; at the end flush it to disk and let it replace `path`.
 
-    After an error nothing is left of it, and `path` is as it was. The file has the permissions
-    `mode`, or those of the file it replaces, or the usual ones of a new file. Its name begins with
-    `prefix` until it is whole.
+    After an error it is removed, and `path` is unchanged. The file has the permissions `mode`, or
+    those of the file it replaces, or the default ones. The temporary name begins with `prefix`.
     """
     if mode is None:
         with contextlib.suppress(FileNotFoundError):
@@ -56,7 +55,7 @@ def written_whole(path: Path, *, mode: int | None = None, prefix: str = ".") -> 
 
 
 def _flush(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk when this returns."""
+    """Flush a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""URLs may hold passwords, and what is shown or logged may hold URLs."""
+"""Remove passwords of URLs from text that is shown or logged."""
 
 import re
 from urllib.parse import unquote_plus

@@ -1,4 +1,4 @@
-"""Parts of pictures as SVG: words, boxes, intervals; and tables as HTML."""
+"""Elements of SVG pictures: text, boxes, intervals; and HTML tables."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def rect(x: float, y: float, width: float, height: float, fill: str) -> str:
 def text(
     x: float, y: float, words: str, longest: int | None = None, after: str = "", **style: str
 ) -> str:
-    """Return words at a place; where they are shortened, a pointer on them shows them whole."""
+    """Return text at a point; if it is shortened to `longest`, a tooltip has all of it."""
     shown = words if longest is None else short(words, longest)
     whole = "" if shown == words else f"<title>{xml(words)}</title>"
     attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in style.items())
@@ -32,7 +32,7 @@ def text(
 
 
 def short(words: str, longest: int) -> str:
-    """Return words, cut where they are wider than so many letters."""
+    """Return text, cut to a width of so many letters."""
     start = words[: longest + 1]  # no letter is less wide than one, and names may be long
     if wide(start) <= longest:
         return words
@@ -43,22 +43,22 @@ def short(words: str, longest: int) -> str:
 
 
 def wide(words: str) -> int:
-    """Return how many letters wide words are; Chinese ones count as two."""
+    """Return the width of text in letters; wide characters, such as Chinese, count as two."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in words)
 
 
 def printable(words: str) -> str:
-    """Return words as XML can hold them: names may have any characters."""
+    """Replace characters that XML cannot hold: names may have any."""
     return "".join(c if c.isprintable() else "\ufffd" for c in words)
 
 
 def xml(words: str) -> str:
-    """Return words with the characters escaped that mean something in XML."""
+    """Return text escaped for XML."""
     return escape(printable(words))
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table without colours of its own, so that it suits light and dark pages."""
+    """Return a table without colours, for light and dark pages."""
     title = "".join(f"<th>{xml(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{xml(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{title}</tr></thead><tbody>{body}</tbody></table>"

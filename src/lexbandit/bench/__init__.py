@@ -1,1 +1,1 @@
-"""The bench: a study file becomes frozen runs, the runs become results, the results a summary."""
+"""Run studies: read a study file, play its runs, store results and summarize them."""

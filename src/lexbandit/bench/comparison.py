@@ -1,4 +1,4 @@
-"""Two results folders side by side: what each policy reached in the one and in the other."""
+"""Compare two results folders: the final values of each policy in both."""
 
 import math
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from lexbandit.bench.summary import summarize
 from lexbandit.errors import InvalidInput
 
-# What was reached, by study, policy, grid point and horizon.
+# Final values by study, policy, grid point and horizon.
 FinalValues = dict[tuple[str, str, str, int], dict[str, Any]]
 
 
@@ -15,7 +15,7 @@ def compare(first: Path, second: Path) -> list[dict[str, Any]]:
     """Return a row for each study, policy, grid point, measure and objective both folders have.
 
     `errors` is the difference in standard errors, None where one of them is not known: beyond
-    `against.NOTABLE` in size it is unlikely to be chance.
+    `summary.NOTABLE` in size it is unlikely to be chance.
     """
     ours, theirs = _by_place(summarize(first)), _by_place(summarize(second))
     rows = [

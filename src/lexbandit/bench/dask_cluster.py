@@ -1,4 +1,4 @@
-"""The one place that imports Dask."""
+"""Connect to a Dask cluster, or start one; no other module imports Dask."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""Where runs are played: threads of this process, processes of this machine, or a Dask cluster.
+"""Play the runs of a study: on threads, on processes of this machine, or on a Dask cluster.
 
-One seam: `executor.play(runs, progress)` yields what became of each run, in any order. Results are
-written by whoever asked, so workers need no shared folder, and every executor gives the same ones.
+`executor.play(runs, progress)` yields the result of each run, in any order. The caller writes the
+results, so workers need no shared folder; all executors give the same results.
 """
 
 import multiprocessing
@@ -30,7 +30,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that gave no result, and why."""
+    """A run that failed, and why."""
 
     run: Run
     error: str
@@ -195,7 +195,7 @@ Started = Callable[[int, int], None]
 
 @dataclass
 class Conducted:
-    """What became of a study."""
+    """The result of running a study: how many runs were found, stored and failed."""
 
     study: Study
     planned: int
@@ -207,7 +207,7 @@ class Conducted:
 
     @property
     def finished(self) -> int:
-        """The runs whose results are there."""
+        """The number of runs with results."""
         return self.found + self.stored
 
 
@@ -219,10 +219,10 @@ def conduct(
     started: Started = lambda _done, _total: None,
     progress: Progress = lambda _policy_rounds: None,
 ) -> Conducted:
-    """Play every run of a study that is not finished yet; stopping at any time loses no other.
+    """Play the unfinished runs of a study; after an interruption, finished runs remain.
 
     `started` is called with the policy-rounds found done and those of the whole study. A failed run
-    is reported and never stored; a failure to store stops the study: the next would fail too.
+    is reported and not stored; an error of the disk stops the study.
     """
     folder = Folder(directory)
     runs = plan(study)

@@ -1,4 +1,4 @@
-"""The results folder. A run's file is either not there or whole.
+"""The results folder. Files of runs are written atomically.
 
 DIR/study-NAME.json             the study as it was run, and the names of its runs' files
 DIR/runs/NAME-HASH.parquet      one row per policy, grid point and checkpoint
@@ -26,7 +26,7 @@ from lexbandit.bench.study import Study
 from lexbandit.environments import Environment
 from lexbandit.errors import InvalidInput
 
-# Rounds of the first run that are looked at to say what the environment is like.
+# Rounds of the first run that are sampled to describe the environment.
 _SAMPLED = 10_000
 
 _VECTOR = pl.List(pl.Float64)
@@ -47,7 +47,7 @@ SCHEMA: dict[str, Any] = {
     "state_bytes": pl.Int64,
     "tolerance_regret": _VECTOR,
 }
-# Columns that files of earlier versions lack; they are null there.
+# Columns that older files lack; they are read as null.
 LATER = frozenset({"state_bytes", "tolerance_regret"})
 MAP_SCHEMA: dict[str, Any] = {
     "study": pl.String,
@@ -78,7 +78,7 @@ class Folder:
         return self.runs / f"{run.key}.parquet"
 
     def has(self, run: Run) -> bool:
-        """Tell whether a run is finished. A file that cannot be read is none."""
+        """Tell whether a run is finished: its file exists and can be read."""
         file = self.file(run)
         try:
             return file.exists() and SCHEMA.keys() - LATER <= pl.read_parquet_schema(file).keys()
@@ -86,7 +86,7 @@ class Folder:
             return False
 
     def store(self, played: Played) -> Path:
-        """Write a run's files, the map first: with the other one the run is finished."""
+        """Write a run's files; the main one comes last, since it marks the run as finished."""
         file = self.file(played.run)
         if played.optimal is not None:
             write(file.with_suffix(".map.parquet"), _parquet(_map(played)))
@@ -94,12 +94,12 @@ class Folder:
         return file
 
     def sweep(self) -> None:
-        """Remove what an interruption left unfinished; other processes keep theirs."""
+        """Remove the unfinished files of this process after an interruption."""
         for file in self.runs.glob(f"{_unfinished()}*"):
             file.unlink(missing_ok=True)
 
     def store_study(self, study: Study, runs: Iterable[Run]) -> None:
-        """Write what the study was, for the report and for whoever asks later."""
+        """Write a description of the study, for the report."""
         planned = list(runs)
         first = planned[0]
         content = {
@@ -137,10 +137,10 @@ class Folder:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    """Return what the report wants to know of the environment."""
+    """Return what the report shows of the environment."""
     try:
         environment = run.environment.build(run.environment_parameters)
-    except Exception:  # every run will fail of it too, and say so
+    except Exception:  # every run will fail in the same way, and be reported
         return {}
     names = [str(name) for name in getattr(environment, "arm_names", ())]
     tolerances = environment.tolerances if run.tolerances is None else run.tolerances
@@ -151,7 +151,7 @@ def _facts(run: Run) -> dict[str, Any]:
 
 
 def _degenerate(run: Run, environment: Environment) -> dict[str, float]:
-    """Return in which share of contexts two objectives decide, where there are more."""
+    """Return the share of contexts in which two of three or more objectives decide."""
     if run.objectives < 3 or environment.rows is not None:
         return {}
     rounds = environment.rounds(min(run.horizon, _SAMPLED), seed=run.stream_seed)
@@ -159,12 +159,12 @@ def _degenerate(run: Run, environment: Environment) -> dict[str, float]:
 
 
 def _unfinished() -> str:
-    """Return how the names of this process's unfinished files begin."""
+    """Return the prefix of this process's unfinished files."""
     return f".{os.getpid()}-"
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and have it on the disk when this returns."""
+    """Write a file atomically, and flush it to disk."""
     with written_whole(path, mode=0o644, prefix=_unfinished()) as beside:
         beside.write_bytes(content)
 
@@ -175,7 +175,7 @@ def as_json(content: Any) -> bytes:
 
 
 def studies_in(directory: Path) -> list[dict[str, Any]]:
-    """Return what the studies of a results folder were, by name."""
+    """Return the descriptions of the studies in a results folder, by name."""
     found = []
     for path in sorted(directory.glob("study-*.json")):
         try:
@@ -227,13 +227,13 @@ def _plain(run: Run) -> dict[str, Any]:
 
 
 def _worlds(study: Study) -> dict[str, str]:
-    """Return which worlds the runs play, where each has its own."""
+    """Return the range of worlds, if every run plays another one."""
     first = study.worlds_from
     return {} if first is None else {"world": f"{first} to {first + study.runs - 1}"}
 
 
 def _sayable(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters as JSON can say them: it has no infinity."""
+    """Return parameters with infinity as text, since JSON has none."""
     return {
         key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in parameters.items()
@@ -295,7 +295,7 @@ def _map(played: Played) -> pl.DataFrame:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of lexbandit, of Python and of what computes."""
+    """Return the versions of lexbandit, Python and numerical packages."""
     found = {"python": platform.python_version()}
     for package in ("lexbandit", "numpy", "numba", "polars"):
         try:

@@ -1,4 +1,4 @@
-"""Runs: planned from a study, frozen, and played.
+"""Plan the runs of a study, and play them.
 
 A run is one replication with every policy and grid point: one stream of rounds serves them all.
 """
@@ -25,8 +25,8 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.metrics import Tally, Truth
 from lexbandit.rounds import Rounds
 
-# Raise this when a policy, environment or metric computes something else than before: finished
-# runs are then done anew. tests/bench/test_semantics.py fails when that was forgotten.
+# Increase this when a policy, environment or metric computes other numbers than before, so that
+# finished runs are repeated. tests/bench/test_semantics.py fails if it should have been increased.
 SEMANTICS = 3
 
 
@@ -74,7 +74,7 @@ class Run:
         """A hash of all that determines the results: the name of their file."""
         parameters = dict(self.environment_parameters)
         if self.data is not None:
-            parameters["path"] = self.data  # what the file holds, not where it lies
+            parameters["path"] = self.data  # the content of the file, not its path
         identity = {
             "semantics": SEMANTICS,
             "study": self.study,
@@ -98,7 +98,7 @@ def checkpoints_for(horizon: int, wanted: int | tuple[int, ...]) -> tuple[int, .
     """Return numbers of rounds that end with the horizon.
 
     A number n asks for about n of them, half evenly spaced (for curves over time) and half evenly
-    spaced in the logarithm (for growth exponents). A list is kept as far as it goes.
+    spaced in the logarithm (for growth exponents). A list is cut at the horizon.
     """
     if isinstance(wanted, tuple):
         return (*(t for t in wanted if t < horizon), horizon)
@@ -156,7 +156,7 @@ def _fingerprint(path: Path) -> str:
 
 
 # Rounds in a block. Small enough that a block stays in the processor's cache while all policies
-# replay it, large enough that the Python around a block does not show.
+# replay it, large enough that the Python code around a block takes no noticeable time.
 BLOCK = 8_192
 
 # Cells per side of the map of chosen arms.
@@ -164,7 +164,7 @@ MAP_SIDE = 10
 
 
 class Stopped(Exception):
-    """The run was asked to stop; nothing of it is kept."""
+    """The run was asked to stop; its results are discarded."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Curve:
     float[c, D], arm_share float[c, K], seconds float[c] (processor time of its replay);
     played int[MAP_SIDE², K] over the last half of the run, where contexts have two features;
     state_bytes is the size of the arrays of the policy's `state()` at the end. tolerance_regret
-    float[c, D] is None too where nobody says tolerances.
+    float[c, D] is None too if there are no tolerances.
     """
 
     entry: Entry
@@ -245,7 +245,7 @@ def _refuse_to_go_on(stop: Callable[[], bool] | None) -> None:
 
 
 class _RoundBlock:
-    """A block of rounds with what all players need of it, worked out once."""
+    """A block of rounds with data that all policies need, computed once."""
 
     def __init__(
         self, rounds: Rounds, done: int, horizon: int, tolerances: Any, *, mapped: bool
@@ -280,7 +280,7 @@ class _RoundBlock:
 
 
 class _Player:
-    """One policy of a run and all that is noted of it."""
+    """One policy of a run and its measurements."""
 
     def __init__(
         self, run: Run, entry: Entry, environment: Any, tolerances: tuple[float, ...] | None
@@ -297,7 +297,8 @@ class _Player:
         problem |= {
             key: value
             for key, value in known.items()
-            if value is not None and key not in entry.parameters  # what a study sets counts
+            if value is not None
+            and key not in entry.parameters  # the study's own settings take precedence
         }
         self.policy = entry.policy.build(entry.parameters, problem)
         self.tolerant = tolerances is not None
@@ -310,11 +311,11 @@ class _Player:
         self.clock = [(0, 0.0)]
 
     def play(self, block: _RoundBlock) -> None:
-        """Replay a block and note what came of it."""
+        """Replay a block and record rewards, regret and time."""
         before = time.thread_time()
         played = self.policy.replay(block.rounds)
         spent = time.thread_time() - before
-        # A user's policy may return anything; what follows trusts it.
+        # A user's policy may return anything; the code below relies on valid arms.
         arms = checks.arms_of(played, rounds=len(block.rounds), arms_known=block.rounds.arms)
         self.clock.append((block.done + len(arms), self.clock[-1][1] + spent))
         if block.truth is not None:
@@ -325,7 +326,7 @@ class _Player:
             map_played(block.cells, arms, block.map_from, self.played)
 
     def curve(self) -> Curve:
-        """Return all that was noted. The time within a block is taken as even."""
+        """Return the measurements. Time is interpolated linearly within a block."""
         known = self.tally if self.tally and self.tally.rounds == self.marks[-1] else None
         rounds, seconds = zip(*self.clock, strict=True)
         return Curve(
@@ -343,6 +344,8 @@ class _Player:
 
 
 def _new_map(run: Run, environment: Any) -> Integers | None:
-    if environment.dimension != 2 or run.own_world:  # maps are added over the runs
+    if (
+        environment.dimension != 2 or run.own_world
+    ):  # maps are summed over runs, so all must have one environment
         return None
     return np.zeros((MAP_SIDE**2, environment.arms), np.int64)

@@ -1,4 +1,4 @@
-"""Series: studies of one results folder that are seen together, in one figure and one table.
+"""Series: studies of one results folder that share a figure and a table.
 
 [series]
 name = "growth"        studies with the same name belong together
@@ -36,7 +36,7 @@ _KEYS = ("name", "kind", "label", "baseline")
 
 @dataclass(frozen=True)
 class StudySeries:
-    """What a study says of the series it belongs to."""
+    """The [series] table of a study."""
 
     name: str
     kind: str
@@ -67,7 +67,7 @@ def series_from(given: Any, title: str, refuse: Refuse) -> StudySeries:
 
 
 def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) -> Numbers:
-    """Return what the series show, by name, from frozen studies and their parts of the summary.
+    """Return the data of all series, by name, from frozen studies and their parts of the summary.
 
     Studies without known means have no regret to show, and in a frontier those without tolerances
     have none either. In a series, studies of another kind than the first are left out.
@@ -102,7 +102,7 @@ def which_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
     """Return, situation by situation, each policy's regret where its dominant regret is best.
 
     lowest    for each objective, the policy of least regret
-    unbeaten  the policies to which no other is below in every objective
+    unbeaten  the policies that no other one beats in every objective
     """
     return {"situations": [_situation(frozen, results) for frozen, results in members]}
 
@@ -117,7 +117,7 @@ def _situation(frozen: Numbers, results: Numbers) -> Numbers:
             "regret": point["regret"],
             "standard_error": point["standard_error"]["regret"],
         }
-    # Who knows the means is no choice that anybody has.
+    # The oracle knows the means, so it is no choice in practice.
     real = {policy: entry["regret"] for policy, entry in policies.items() if policy != "oracle"}
     depth = len(results["objectives"])
     return {
@@ -181,11 +181,11 @@ def growth_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
 def fitted(horizons: list[int], regrets: list[float], errors: list[float]) -> Numbers | None:
     """Return the least-squares slope of ln regret against ln T, with its standard error.
 
-    That error says how far the points are from a line; two leave none. `exponent` is None where a
-    regret is not positive: a logarithm needs one. `last` is the slope between the two largest
-    horizons, and `last_error` what the standard errors of their mean regrets make of it (the runs
-    are independent), None where there was one run only, NaN in `errors`. None altogether where
-    there are fewer than two horizons, or one of the last two regrets is not positive.
+    The error measures how far the points are from a line; with two points there is none. `exponent`
+    is None where a regret is not positive and has no logarithm. `last` is the slope between the two
+    largest horizons, and `last_error` what the standard errors of their mean regrets make of it
+    (the runs are independent), None where there was one run only, NaN in `errors`. None altogether
+    where there are fewer than two horizons, or one of the last two regrets is not positive.
     """
     if len(horizons) < 2 or horizons[-1] == horizons[-2] or min(regrets[-2:]) <= 0:
         return None
@@ -226,7 +226,7 @@ def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None
 
 
 def _true_lam(environment: Numbers) -> float:
-    """Return the λ that an environment says is true; 0 where it says nothing: it is trusted."""
+    """Return the λ that an environment declares; 0 if it declares none."""
     name, given = environment["name"], environment["parameters"]
     known = ENVIRONMENTS.parameters(name) if name in ENVIRONMENTS.names() else {}
     if "assumption" not in known:
@@ -250,7 +250,7 @@ RATES: dict[str, Rate] = {"moc-mab": _grid, "lex-tree": _grid, "staged-lex": _st
 
 
 # A policy that loses less than this share of what the baseline loses counts as losing this share:
-# a logarithm needs a positive number, and no policy shall gain more than this by one study.
+# a logarithm needs a positive number, and one study alone should not decide the average.
 FLOOR = 0.01
 
 _RESAMPLES = 1000
@@ -312,7 +312,7 @@ def _log_ratios(
 ) -> Floats:
     """Return logarithms of ratios, float[1 + resamples, labels, horizons, 2]; NaN for none.
 
-    The first row is that of all runs. With one run there are no resamples to speak of: NaN.
+    The first row is that of all runs. With a single run the resamples are NaN.
     """
     rows = table.filter(pl.col("label").is_in(labels) & pl.col("t").is_in(horizons))
     rows = rows.sort("run", "label", "t")

@@ -1,4 +1,4 @@
-"""DIR/summary.json: what every policy reached at every scale, and what the paper claims."""
+"""Write DIR/summary.json: final values of every policy at every scale, and the paper's claims."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def summarize(directory: Path) -> Numbers:
 
     Numbers are means over runs at the horizon, with standard errors (null for one run). regret
     and pareto_regret are null where the true means are not known; reward is what was received.
-    tolerance_regret is there where tolerances are given.
+    tolerance_regret is present if there are tolerances.
     """
     runs = load_runs(directory)
     if runs.is_empty():
@@ -138,16 +138,16 @@ _DOMINANT = "cd-ucb1"
 def against_paper(results: Numbers) -> list[Numbers] | None:
     """Return a row for each policy, by rising dominant regret, given a study's part of the summary.
 
-    Policies stand at their best points for the dominant regret.
+    Policies are taken at their best points for the dominant regret.
 
-    beats           the paper's algorithms to which its mean regret is below in every objective
+    beats           the paper's algorithms that have more mean regret in every objective
     clearly         those of them where each difference is more than `NOTABLE` standard errors
-    at_every_scale  those that it is below at each of their scale factors
+    at_every_scale  those that it beats at each of their scale factors
     beats_all       whether `beats` are all of the paper's algorithms
     reward          how much more is received than by CD-UCB1, in per cent, for each objective
 
-    The oracle is no rival. None without regrets, unless all six algorithms of the paper are there,
-    and if nothing but they are.
+    The oracle is left out. None if regrets are not known, if one of the six algorithms of the paper
+    is missing, or if there is no other policy.
     """
     best = {
         policy: found["by_regret"]
@@ -184,8 +184,8 @@ def against_paper(results: Numbers) -> list[Numbers] | None:
 def _margin(ours: Numbers, theirs: Numbers, errors: float = 0.0) -> float:
     """Return by how much our regret is lower in the objective where that is least.
 
-    `errors` standard errors of the difference are taken off; runs count as independent, which for
-    the same streams of rounds is on the safe side.
+    `errors` standard errors of the difference are subtracted, as if runs were independent; policies
+    share their streams of rounds, so this is conservative.
     """
     none = [0.0] * len(ours["regret"])
     spreads = [side["standard_error"]["regret"] or none for side in (ours, theirs)]
@@ -216,7 +216,7 @@ PAPER_NAMES = {
 }
 OBJECTIVES = ("dominant", "non-dominant")
 
-# How a claim is judged. It holds if its sign is the paper's. Beyond that, in words for people:
+# A claim holds if its sign is the paper's. How close it is beyond that, in words:
 AGREEMENTS = {
     "points": "within two points",
     "error": "within the error",
@@ -300,7 +300,7 @@ def claims_of(experiment: int, results: dict[str, Any]) -> list[dict[str, Any]]:
             claims.append(_verdict(comparison, best, errors))
     if experiment in (2, 3) and MOC in best and len(best) > 1:
         claims.append(_unbeaten(experiment, best))
-    # Data that stand in for the paper's own are named beside every number they gave.
+    # Numbers from synthetic data in place of the paper's are marked.
     return [claim | {"data": results["data"]} for claim in claims]
 
 
@@ -327,7 +327,7 @@ def _verdict(
 ) -> dict[str, Any]:
     i = comparison.objective
     ours, theirs = best[MOC][i], best[comparison.rival][i]
-    # Of a regret below 0 a percentage would mislead: it is of its size.
+    # Relative to the absolute value, since regrets may be negative.
     percentage = 100.0 * (ours - theirs) / abs(theirs) if theirs else None
     own, rival = errors[MOC], errors[comparison.rival]
     error = None

@@ -1,4 +1,4 @@
-"""The layer that speaks the user's language: named arms, objectives and features in their units."""
+"""Choosers: policies behind named arms, objectives and features in their own units."""
 
 from lexbandit.chooser.batches import Decisions
 from lexbandit.chooser.chooser import Chooser

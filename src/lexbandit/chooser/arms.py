@@ -45,7 +45,10 @@ class Arms:
             raise unknown_name("arm", arm, self.names) from None
 
     def mask(self, allowed: Any, *, retired: bool = False) -> Booleans | None:
-        """Return which arms a list allows; None for None. Retired arms are refused, unless said."""
+        """Return which arms a list allows as bool[K]; None for None.
+
+        A retired arm is refused, unless `retired` is True.
+        """
         if allowed is None:
             return None
         mask = np.zeros(len(self.names), np.bool_)
@@ -62,10 +65,10 @@ class Arms:
         return mask
 
     def chosen_from(self, arm: int, mask: Booleans | None) -> Booleans | None:
-        """Return the mask to store with a decision for `arm`, as wide as there are arms now.
+        """Return the mask to store with a decision for `arm`, an entry for each present arm.
 
-        None is "all that can be chosen": those that can be chosen now, and the arm itself, which
-        may have been retired since.
+        None means all arms that can be chosen now, and the arm itself, which may have been retired
+        since.
         """
         if mask is None:
             usual = self.usual
@@ -89,14 +92,14 @@ class Arms:
         self.active = np.append(self._active, True)
 
     def set_active(self, number: int, active: bool) -> None:
-        """Let an arm be chosen, or not."""
+        """Set whether an arm can be chosen."""
         changed = self._active.copy()
         changed[number] = active
         self.active = changed
 
 
 def arms_of(given: Any) -> list[str]:
-    """Return the names of arms, all different."""
+    """Check the names of arms, which must differ, and return them."""
     listed = checks.listed(given)
     if listed is None:
         raise InvalidInput(f"arms must be a list of names, got {given!r}.")

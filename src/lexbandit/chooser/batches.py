@@ -23,7 +23,7 @@ from lexbandit.objectives import ARM, Objective
 
 log = logging.getLogger("lexbandit")
 
-# How `lexbandit export` calls its columns; of these a chooser learns from nothing else.
+# The columns of `lexbandit export`: contexts and rewards are learned, the others are not read.
 _CONTEXT, _REWARD = "context.", "reward."
 _UNREAD = {"seq", "time", "id", "policy_version", "allowed"}
 # Any log may have this column; only `lexbandit.Log` weighs rows by it.
@@ -48,7 +48,7 @@ class Batch(NamedTuple):
     points  float[n, d]
     masks   which arms are allowed, one mask or None for each; None if there is no list at all
     table   the same as bool[n, K]; None if all arms are allowed in all contexts
-    notes   what of the contexts was taken otherwise than given
+    notes   how often values of a context were missing, unknown or outside their range
     """
 
     points: Floats
@@ -142,9 +142,9 @@ def _find_all(ledger: Ledger, ids: Sequence[Any]) -> list[Pending]:
 
 
 def _remove_known(ledger: Ledger, decisions: Sequence[Pending], values: Floats) -> None:
-    """Replace rewards that came before by NaN; a contradiction is refused.
+    """Replace rewards that are known already by NaN; refuse another value than before.
 
-    A decision may occur in several rows.
+    Several rows may belong to one decision.
     """
     earlier: dict[str, dict[int, float]] = {}
     twice = len({one.id for one in decisions}) < len(decisions)
@@ -203,7 +203,7 @@ def _numbers(name: str, column: Any) -> Floats:
 
 
 def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
-    """Learn from a log: nothing is learned if anything in it is wrong. Returns the rows learned."""
+    """Learn from a log and return how many rows were learned; if any row is wrong, learn none."""
     contexts = ledger.contexts
     features, objectives = contexts.names, list(ledger.index)
     columns = _named(columns_of(frame, [*features, ARM, *objectives]), features, objectives)
@@ -270,7 +270,7 @@ def _is_unread(name: str) -> bool:
 
 
 def _absent(contexts: Contexts, given: Columns) -> list[str]:
-    """Return the features that a log has no column of, where they may be missing."""
+    """Return the features without a column in a log; one that must not be missing is refused."""
     absent = [feature for feature in contexts.features if feature.name not in given]
     for feature in absent:
         if feature.missing == "refuse":

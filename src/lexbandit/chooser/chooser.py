@@ -1,4 +1,4 @@
-"""The chooser: objectives, arms and contexts in the user's own words, and a policy underneath."""
+"""`Chooser`: choose among named arms by objectives in their units, with a policy underneath."""
 
 import copy
 import os
@@ -34,7 +34,7 @@ from lexbandit.policies import Policy
 # Separates the chooser's own random draws from those of its policy.
 _OWN_DRAWS = 0x5EED
 
-# Makes a named tuple in half the time.
+# Half the time of calling the named tuple.
 _tuple = tuple.__new__
 
 # The context of a chooser without features.
@@ -123,19 +123,20 @@ class Chooser:
         self._lock = threading.RLock()
         self._save_lock = threading.Lock()
         self._random = seeded(self._seed ^ _OWN_DRAWS)
-        self._past: set[str] = set()  # whose decisions it learned from: none may count twice
+        # The id prefixes of all decisions it learned, so that `merge` counts none twice.
+        self._past: set[str] = set()
         self._new_ids()
         _USED[id(self.policy)] = self
         warn_if_far(self.objectives, len(self._arms), self.contexts, self.policy)
 
     def _new_ids(self) -> None:
-        """Give decisions to come a new prefix, which no other chooser has."""
+        """Draw a new random prefix for the ids of further decisions."""
         prefix = secrets.token_hex(4)
-        self._id = f"{prefix}-%x"  # of the decision of a number
+        self._id = f"{prefix}-%x"  # the id of the decision of this number
         self._past.add(prefix)
 
     def _part_from_parent(self) -> None:
-        """Have other ids and random draws than the process that this one was forked from."""
+        """Draw ids and random numbers of its own in a forked process."""
         self._new_ids()
         self._save_lock = threading.Lock()  # another thread may have held it
         seed = secrets.randbits(63)
@@ -156,7 +157,7 @@ class Chooser:
     ) -> Decision:
         """Return the arm to play in `context`, among the allowed ones."""
         lock = self._lock
-        lock.acquire()  # here and in `reward`: `with` would take twice the time
+        lock.acquire()  # not `with`, here and in `reward`: it takes twice the time
         try:
             arm, propensity, point, mask, notes = self._decide(context, allowed)
             ledger = self._ledger
@@ -175,7 +176,7 @@ class Chooser:
     ) -> None:
         """Learn rewards of a decision, all or some of them, now or later, in any order.
 
-        The same reward given twice is one reward; another value for it is a `Contradiction`.
+        Repeating a reward has no further effect; another value for it is a `Contradiction`.
         """
         rewards = named_values if values is None else rewards_by_name(values, named_values)
         if not rewards:
@@ -197,7 +198,8 @@ class Chooser:
     def choose_many(self, contexts: Any, allowed: Any = None) -> Decisions:
         """Return the arms to play in many contexts, a frame or columns by feature.
 
-        `allowed` is one list of arms for all, or one for each. All are chosen by what is known now.
+        `allowed` is one list of arms for all contexts, or one for each. No choice in the batch
+        depends on another.
         """
         with self._lock:
             batch = batch_of(self.contexts, self._arms, contexts, allowed)
@@ -211,10 +213,10 @@ class Chooser:
             return Decisions(ids, [names[k] for k in numbers], propensities)
 
     def reward_many(self, ids: Decisions | Iterable[str], rewards: Any) -> None:
-        """Learn rewards of many decisions, a frame or columns by objective; NaN or None is none.
+        """Learn rewards of many decisions, a frame or columns by objective; NaN or None: no reward.
 
-        `ids` is what `choose_many` returned, or ids. If anything is wrong nothing is learned. The
-        outcome is that of `reward` for one after the other.
+        `ids` is what `choose_many` returned, or ids. If any row is wrong, nothing is learned. The
+        result is the same as calling `reward` row by row.
         """
         with self._lock:
             batches.reward_many(self._ledger, ids, rewards)
@@ -286,16 +288,16 @@ class Chooser:
         """Say which share of requests gets an arm within the tolerances, and when most of them do.
 
         This is measured in recent contexts, and projected to when it is `share` of the requests, as
-        an order of magnitude. Before any reward came it is a first guess. It says too where several
-        arms are within the tolerances, so that the last objective decides. Others wait for one
-        context at a time.
+        an order of magnitude; before the first reward it is a rough guess. It also says where
+        several arms are within the tolerances, so that the last objective decides. The chooser is
+        locked for one context at a time.
         """
         return outlook(self._lock, self._arms, self._ledger, self._explore, share)
 
     def summary(self) -> Summary:
         """Say what was earned so far, and what always playing each arm would have given instead.
 
-        Others wait only while the sums are copied.
+        The chooser is locked only while the sums are copied.
         """
         with self._lock:
             source = copy_for_summary(self._arms, self._ledger, self._explore)
@@ -350,9 +352,9 @@ class Chooser:
             arms.set_active(number, False)
 
     def set_tolerances(self, tolerances: Sequence[float]) -> None:
-        """Give the objectives other tolerances; choices to come go by them.
+        """Change the tolerances of the objectives, for further choices.
 
-        Nothing that was learned depends on them.
+        What was learned does not depend on them.
         """
         given = checks.listed(tolerances)
         if given is None or len(given) != len(self.objectives):
@@ -398,9 +400,9 @@ class Chooser:
     # Save.
 
     def save(self, path: str | Path) -> None:
-        """Write the chooser to a file; one that is there is replaced whole or not at all."""
+        """Write the chooser to a file; an existing file is replaced atomically."""
         place = saving.path_of(path)
-        with self._save_lock:  # the one who asked last writes last
+        with self._save_lock:  # so that the last call is the one whose file stays
             saving.write(place, self.to_bytes())
 
     @classmethod
@@ -418,7 +420,7 @@ class Chooser:
     def to_bytes(self) -> bytes:
         """Return what `save` writes, to be stored elsewhere, such as in a database.
 
-        Others wait only while a snapshot is taken, not while it is packed.
+        The chooser is locked while a snapshot is taken, not while it is packed.
         """
         return saving.pack(*saving.contents_of(self._snapshot()))
 
@@ -439,10 +441,10 @@ class Chooser:
     def _load(
         cls, where: str, data: bytes, policy: Policy | None, clock: Callable[[], float]
     ) -> Self:
-        """Return a chooser from the bytes of a file; `where` they are from is for messages.
+        """Return a chooser from the bytes of a file; errors name `where` they are from.
 
-        Its decisions to come get ids of their own: those made after the file was saved may have
-        been lost, and their late rewards must not be taken for others'.
+        Further decisions get ids with a new prefix: decisions made after the file was saved are
+        lost, and their late rewards must not be taken for rewards of others.
         """
         document, arrays = saving.unpack(where, data)
         with saving.refusing_damage(where):
@@ -457,7 +459,7 @@ class Chooser:
         return chooser
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what `save` writes; decisions to come of the copy get ids of their own."""
+        """Pickle what `save` writes; further decisions of the copy get ids with a new prefix."""
         policy = self.policy if self._policy_name is None else None
         return _unpickle, (type(self), self.to_bytes(), policy, self._ledger.clock)
 
@@ -465,7 +467,7 @@ class Chooser:
         return copy.deepcopy(self)  # a policy object has one chooser, so it is copied too
 
     def _definition(self) -> dict[str, Any]:
-        """Return what the chooser was made with, as plain numbers, texts and lists."""
+        """Return the arguments that the chooser was made with, as JSON can hold them."""
         definition: dict[str, Any] = saving.plain_values(
             {
                 "objectives": [asdict(objective) for objective in self.objectives],
@@ -488,7 +490,7 @@ class Chooser:
                 self._definition(), self._arms, self._ledger, self._past, self._random
             )
 
-    # How an arm is chosen. Callers hold the lock.
+    # How an arm is chosen. The caller holds the lock.
 
     def _decide(
         self, context: Mapping[str, Any], allowed: Iterable[str] | None
@@ -504,7 +506,7 @@ class Chooser:
     def _explored(
         self, point: Floats, mask: Booleans | None, arm: int, propensity: float
     ) -> tuple[int, float]:
-        """Return a uniformly drawn arm now and then; the propensity is that of the mixture."""
+        """Draw an arm uniformly with probability `explore`; return the mixture's propensity."""
         explore = self._explore
         allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
         drawn = now_and_then(self._random, explore, len(allowed))
@@ -520,7 +522,7 @@ class Chooser:
         explore = self._explore
         if explore == 0.0:
             return arms, propensities
-        # As `_explored`, row after row: the same draws in the same order.
+        # The same draws in the same order as `_explored` row by row.
         counts = np.full(len(points), len(self._arms)) if masks is None else masks.sum(axis=1)
         arms, propensities = arms.copy(), propensities.copy()
         drawn = np.empty(len(points), np.int64)
@@ -551,10 +553,10 @@ class Chooser:
         return shares if masks is None else np.where(masks, shares, 0.0)
 
 
-# The arguments of a chooser but for settings of its policy.
+# The arguments of a chooser, without the settings of its policy.
 _OWN = tuple(signature(Chooser).parameters)[:-1]
 
-# The choosers by the id of their policy, which each of them keeps alive.
+# The choosers by id() of their policy, which lives as long as its chooser.
 _USED: "WeakValueDictionary[int, Chooser]" = WeakValueDictionary()
 
 
@@ -564,7 +566,7 @@ def _unpickle(
     return kind.from_bytes(data, policy=policy, clock=clock)
 
 
-# At a fork no chooser is in the middle of a change, and the child gets ids and draws of its own.
+# A fork waits until no chooser is being changed; in the child, choosers draw new ids and numbers.
 _forking = threading.local()
 
 

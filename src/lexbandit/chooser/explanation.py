@@ -48,13 +48,13 @@ class Estimate:
 class ArmExplained:
     """What is known of an arm in a context; `estimates` by objective.
 
-    `plays`: the decisions of it that were learned from, in all contexts; the `observations` of an
-    estimate are those that stand behind it here. A policy on balls has estimates of an arm that was
-    never played: at first one ball covers all arms.
+    `plays`: how many of its decisions were learned from, in all contexts; `observations` of an
+    estimate count those that it is based on in this context. A policy on balls has estimates of an
+    arm that was never played: at first one ball covers all arms.
 
     `as_good`: it counts as tied with the best on every objective above the one that decides; with
-    credible intervals, its estimates there are within the tolerances of the best ones. `why` says
-    how that comes. `within` is the probability that it is within the tolerances of the best arm in
+    credible intervals, its estimates there are within the tolerances of the best ones. `why` gives
+    the reason. `within` is the probability that it is within the tolerances of the best arm in
     all objectives before the last, or in the only one; None for a policy that knows none.
     `propensity` is NaN where the policy knows no closed form of it.
     """
@@ -139,9 +139,9 @@ def picture(
 ) -> str:
     """Return the picture, as the text of an SVG file.
 
-    The reason stands on top. A likely arm is in colour, a tick marks an arm that is as good as the
-    best on the objectives above the one that decides, and a band shows the tolerance. What these
-    and the intervals mean stands below.
+    The reason is at the top. A likely arm is in colour, a tick marks an arm that is as good as the
+    best on the objectives above the one that decides, and a band shows the tolerance. A legend is
+    at the bottom.
     """
     names = [short(arm.name, _LONGEST_ARM) for arm in arms]
     left = 36 + _LETTER * max(map(wide, names))
@@ -213,9 +213,9 @@ def _panel(
 def _band(
     arms: Sequence[ArmExplained], objectives: Sequence[Objective], i: int
 ) -> tuple[float, float] | None:
-    """Return what is within the tolerance of the best estimate; None where it plays no part.
+    """Return the range within the tolerance of the best estimate; None if no tolerance applies.
 
-    An objective is looked at among the arms that are as good on those above it.
+    The best is taken among the arms that are as good on the objectives above this one.
     """
     objective = objectives[i]
     among = [arm for arm in arms if arm.allowed and (arm.as_good or i == 0)]
@@ -233,7 +233,7 @@ def _band(
 def _legend(
     arms: Sequence[ArmExplained], objectives: Sequence[Objective], level: float | None
 ) -> list[tuple[str, str]]:
-    """Return the marks that occur, and what they say."""
+    """Return the marks in the picture, and what each means."""
     marks = []
     if any(arm.as_good for arm in arms):
         known = "as far as is known" if level is None else "by the estimates"

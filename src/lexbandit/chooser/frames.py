@@ -1,4 +1,4 @@
-"""Columns from what people have: a mapping of columns, rows, an array, Polars, pandas or Arrow."""
+"""Read columns from mappings, rows, arrays, and frames of Polars, pandas and Arrow."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from lexbandit.errors import InvalidInput
 Columns = dict[str, Any]
 
 _PACKAGES = ("polars", "pandas", "pyarrow")
-# What is to be read before it has columns, and how.
+# Methods that load a lazy frame or a stream, tried in this order.
 _UNREAD = ("collect", "read_all", "to_table")
 
 
 def columns_of(frame: Any, names: Sequence[str]) -> Columns:
     """Return the columns of a frame by name, without copies where the frame allows it.
 
-    An array has one column for each of `names`, in their order; for a single name, what it has a
-    row is that one's value. Where a column holds nothing, or is masked, it has None or NaN.
+    An array has one column for each of `names`, in their order; for a single name, each row of the
+    array is a value. Missing and masked values become None or NaN.
     """
     if isinstance(frame, Mapping):
         columns = {name: _column(name, frame[name]) for name in frame}
@@ -40,14 +40,14 @@ def columns_of(frame: Any, names: Sequence[str]) -> Columns:
 
 
 def length_of(columns: Columns, frame: Any = ()) -> int:
-    """Return the number of rows; of a list or an array without columns, those it has itself."""
+    """Return the number of rows; of a frame without columns, its own length."""
     if columns or isinstance(frame, Mapping) or not hasattr(frame, "__len__"):
         return next((len(column) for column in columns.values()), 0)
     return len(frame)
 
 
 def plain(column: Any) -> list[Any]:
-    """Return a column as a list of Python's own values."""
+    """Return a column as a list of plain Python values."""
     values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
     return values
 
@@ -61,7 +61,7 @@ def _column(name: Any, column: Any) -> Any:
 
 
 def _is_column(column: Any) -> bool:
-    """Tell whether something has values in an order, as a column has."""
+    """Tell whether a value is a sequence that can be a column."""
     if isinstance(column, str | bytes | bytearray | memoryview | Mapping | set | frozenset):
         return False
     if _package(column) in _PACKAGES and not (

@@ -1,7 +1,7 @@
-"""Decisions that wait for their rewards, and what rewards lead to: sums, and what is learned.
+"""Store decisions until their rewards come, add up the rewards, and let the policy learn them.
 
-All that is here follows from decisions, rewards and the clock, in their order. So the same
-decisions and rewards, taken again at the same times, lead to the same state bit for bit.
+The state depends on decisions, rewards and the clock only, in their order: replaying the same
+events at the same times gives the same state bit for bit.
 """
 
 import logging
@@ -24,14 +24,14 @@ from lexbandit.policies import Policy
 
 log = logging.getLogger("lexbandit")
 
-# So many of the last contexts are stored, for questions about present traffic.
+# The number of recent contexts that are stored, for `outlook`.
 RECENT = 256
 _NO_EARLIER: Mapping[int, float] = {}
 
 # Mixtures and sums of probabilities may exceed 1 by rounding.
 _CERTAIN = 1.0 + 1e-9
 
-# Rewards of a decision that came for the first time: objective, value and its share of the range.
+# New rewards of a decision: index of the objective, value, and its share of the range.
 NewRewards = list[tuple[int, float, float]]
 
 
@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class Pending:
-    """A decision, and the rewards that came so far, in the objectives' own units (None: none yet).
+    """A decision, and its rewards so far, in the objectives' own units (None: not yet).
 
     `arm` is its number. `learned`: the policy learned from the play. `mask`, `point` and `rewards`
     are replaced, never changed in place, so a snapshot needs no copies.
@@ -66,7 +66,7 @@ class Ledger:
 
     At most `keep` decisions are stored, the newest; one leaves after `wait` seconds, if any. A
     decision stays when its rewards are complete, so that a repeated reward is recognised. `expired`
-    and `dropped` count those that left for want of time and of room, complete or not.
+    and `dropped` count those that were removed because of `wait` and of `keep`, complete or not.
     """
 
     def __init__(
@@ -86,14 +86,14 @@ class Ledger:
         self.keep = keep
         self.wait = wait
         self.clock = clock
-        self.now()  # one that does not return seconds is refused here
+        self.now()  # refuses a clock that does not return seconds
         self.index = {objective.name: i for i, objective in enumerate(objectives)}
         self.pending: OrderedDict[str, Pending] = OrderedDict()
         self.made = 0
         self.expired = 0
         self.dropped = 0
         self.defaulted = 0
-        # how many decisions of each arm the policy learned from, and rows of logs
+        # decisions and rows of logs that the policy learned from, by arm
         self.plays = policy.plays_by_arm or [0] * policy.arms
         self.rows = 0
         self.outside = dict.fromkeys(self.index, 0)
@@ -108,7 +108,7 @@ class Ledger:
         self._unknown: Floats = np.full(len(objectives), np.nan)
 
     def now(self) -> float:
-        """Return the time by the clock; what is no number of seconds is refused."""
+        """Return the time of the clock, checked to be a number of seconds."""
         now = self.clock()
         if now.__class__ is float and now - now == 0.0:  # the usual case: finite
             return now
@@ -149,7 +149,7 @@ class Ledger:
         masks: Sequence[Booleans | None],
         notes: Notes,
     ) -> None:
-        """Store many checked decisions, whose ids differ: as `add`, one after the other."""
+        """Store many checked decisions with different ids; the same as `add` one by one."""
         now, pending, nothing = self.now(), self.pending, self.no_rewards
         if self.wait is not None:
             self.expire(now)
@@ -180,13 +180,13 @@ class Ledger:
 
     @property
     def due(self) -> float | None:
-        """When the oldest decision's time is over; None if none waits for a time."""
+        """When the oldest decision expires; None if none does."""
         if self.wait is None or not self.pending:
             return None
         return next(iter(self.pending.values())).since + self.wait
 
     def overdue(self, now: float) -> Iterator[Pending]:
-        """Yield the decisions whose time is over at `now`, the oldest first; they stay."""
+        """Yield the decisions that have expired by `now`, the oldest first; they stay stored."""
         wait = self.wait
         if wait is None:
             return
@@ -196,12 +196,12 @@ class Ledger:
             yield pending
 
     def tick(self) -> None:
-        """Let decisions leave whose time is over now."""
+        """Remove the decisions that have expired by now."""
         if self.wait is not None:
             self.expire(self.now())
 
     def expire(self, now: float) -> None:
-        """Let decisions leave whose time is over; missing rewards take their defaults, if any."""
+        """Remove expired decisions; missing rewards take their defaults, if any."""
         while self.wait is not None and self.pending:
             oldest = next(iter(self.pending.values()))
             if oldest.since + self.wait > now:
@@ -219,12 +219,12 @@ class Ledger:
             self._leave(oldest)
 
     def forget(self, pending: Pending) -> None:
-        """Let a decision leave before its time."""
+        """Remove a decision before it expires."""
         del self.pending[pending.id]
         self._leave(pending)
 
     def drop_oldest(self) -> None:
-        """Let the oldest decision leave for want of room; log a warning the first time."""
+        """Remove the oldest decision because `keep` is reached; log a warning the first time."""
         _, oldest = self.pending.popitem(last=False)
         self.dropped += 1
         self._leave(oldest)
@@ -237,7 +237,7 @@ class Ledger:
             )
 
     def _leave(self, pending: Pending) -> None:
-        """Learn what was held back of a decision that leaves."""
+        """Learn the rewards of a removed decision that the policy could not learn in part."""
         if not pending.learned and pending.rewards != self.no_rewards:
             self._learn_at_once(pending)
 
@@ -246,7 +246,7 @@ class Ledger:
     def reward(self, pending: Pending, rewards: Mapping[str, Any]) -> None:
         """Check rewards by name, and let the policy learn those that are new."""
         if pending.rewards is self.no_rewards and self.in_parts:
-            # The usual case in one pass: first rewards, floats within their ranges.
+            # Fast path: the first rewards of a decision, floats within their ranges.
             lines, given = self._lines, list(self.no_rewards)
             shares, values = self._unknown.copy(), self._unknown.copy()
             for name, value in rewards.items():
@@ -272,9 +272,9 @@ class Ledger:
         rewards: Mapping[str, Any],
         earlier: Mapping[int, float] = _NO_EARLIER,
     ) -> NewRewards:
-        """Return the rewards that did not come before; another value than before is refused.
+        """Return the rewards that are new; refuse another value than before.
 
-        `earlier` has what came in the same batch.
+        `earlier` holds the rewards of earlier rows of the same batch.
         """
         new: NewRewards = []
         for name, given in rewards.items():
@@ -296,7 +296,7 @@ class Ledger:
         return new
 
     def _learn(self, pending: Pending, new: NewRewards) -> None:
-        """Let the policy learn new rewards; one outside its range is taken as the nearest end."""
+        """Let the policy learn new rewards; one outside its range is clipped."""
         if not new:
             return
         given = list(pending.rewards)
@@ -313,7 +313,7 @@ class Ledger:
             self._learn_at_once(pending)
 
     def _learn_part(self, pending: Pending, shares: Floats, values: Floats) -> None:
-        """Learn new rewards as shares[D] and values[D]; a policy that needs all at once waits."""
+        """Learn new rewards, shares[D] and values[D]; a policy that needs all learns later."""
         policy, arm, point, mask = self.policy, pending.arm, pending.point, pending.mask
         if pending.learned or self.in_parts:
             features, means = policy._learn_checked(point, arm, shares, mask, pending.learned)
@@ -337,7 +337,7 @@ class Ledger:
         )
 
     def _learn_at_once(self, pending: Pending) -> None:
-        """Let a policy that cannot learn in parts learn all that came of a decision."""
+        """Let a policy that cannot learn in parts learn all rewards of a decision."""
         shares = [
             o.share(v) if v is not None else math.nan
             for o, v in zip(self.objectives, pending.rewards, strict=True)
@@ -347,9 +347,9 @@ class Ledger:
         self.plays[pending.arm] += 1
 
     def reward_rows(self, decisions: Sequence[Pending], values: Floats) -> None:
-        """Learn the new rewards values[n, D] of many decisions in order; NaN is none.
+        """Learn new, checked rewards values[n, D] of many decisions; NaN: no reward.
 
-        As `reward` for one after the other; the values were checked.
+        The same as `reward` row by row.
         """
         taken, shares = np.empty_like(values), np.empty_like(values)
         for i, objective in enumerate(self.objectives):
@@ -393,12 +393,12 @@ class Ledger:
             )
         self.outside[objective.name] += count
 
-    # All together.
+    # Changes of the whole ledger.
 
     def add_arm(self, active: Booleans) -> None:
-        """Follow an arm that was added; `active` says which could be chosen before.
+        """Add an arm; `active` says which could be chosen before.
 
-        What was chosen before could not be the new arm.
+        Earlier decisions did not have the new arm to choose.
         """
         self.plays.append(0)
         self.sums.add_arm()
@@ -413,7 +413,7 @@ class Ledger:
         self.recent = deque(recent, maxlen=RECENT)
 
     def merge(self, other: "Ledger") -> None:
-        """Add the counts, sums and copies of the decisions of another; the oldest leave first."""
+        """Add the counts, sums and decisions of another ledger; beyond `keep`, drop the oldest."""
         self.made += other.made
         self.defaulted += other.defaulted
         self.plays = [mine + theirs for mine, theirs in zip(self.plays, other.plays, strict=True)]
@@ -472,13 +472,13 @@ def rewards_by_name(values: Any, named_values: Mapping[str, float]) -> Mapping[s
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Tell whether two rewards are different numbers; what is no number is refused later."""
+    """Tell whether two rewards are different numbers; other values are refused later."""
     first, second = checks.reward(one), checks.reward(other)
     return first != second and not (math.isnan(first) and math.isnan(second))
 
 
 def no_reward(objectives: Sequence[Objective]) -> InvalidInput:
-    """Return the error for a reward without any value."""
+    """Return the error for a call without any reward."""
     names = ", ".join(objective.name for objective in objectives)
     return InvalidInput(
         f"no reward is told; tell one or more of {names} by name, as {objectives[0].name}=..."

@@ -1,7 +1,7 @@
-"""Record decisions and learn rewards of a log in blocks, with the outcome of one after the other.
+"""Replay a log in blocks, with the same result as replaying it event by event.
 
-Decisions are recorded and rewards are noted at once, in the order of the log. What the policy and
-the sums learn from the rewards is worked out by `learn`, in the same order, in compiled loops.
+Decisions and rewards are recorded in the order of the log. `learn` then lets the policy and the
+sums learn the rewards, in the same order, in compiled loops.
 """
 
 import math
@@ -15,7 +15,7 @@ from lexbandit.chooser.chooser import Chooser
 from lexbandit.chooser.ledger import Ledger, Pending
 from lexbandit.errors import InvalidInput
 
-# Values of a feature that make a column which is encoded as its values are, one by one.
+# Types of values whose column is encoded exactly as the values are one by one.
 _ALIKE = ({float}, {int}, {int, float}, {str}, {bool})
 
 
@@ -28,10 +28,10 @@ class LoggedDecision(Protocol):
 
 
 class LogBlock:
-    """What a block of a log does to a chooser. Call `learn` before anything else uses the chooser.
+    """A block of a log that is applied to a chooser. Call `learn` before the chooser is used.
 
-    `defers`: rewards can be noted here. A policy that learns only from whole rewards learns them
-    one by one, by `Chooser.reward`.
+    `defers`: whether rewards can be collected here. A policy that learns only complete rewards
+    learns them one by one, by `Chooser.reward`.
     """
 
     def __init__(self, chooser: Chooser) -> None:
@@ -51,7 +51,7 @@ class LogBlock:
         self._amends: list[bool] = []
 
     def takes(self, row: LoggedDecision) -> bool:
-        """Tell whether a decision can be recorded here: it is as most are."""
+        """Tell whether a decision can take the fast path of this block."""
         context, propensity = row.context, row.propensity
         return (
             context is not None
@@ -61,9 +61,9 @@ class LogBlock:
         )
 
     def points(self, contexts: Sequence[Mapping[str, Any]]) -> list[Floats] | None:
-        """Return the points of contexts, and count what was taken otherwise than given.
+        """Return the points of contexts, and count missing, unknown and clipped values.
 
-        None, and nothing is counted, if they must be looked at one by one.
+        None, with nothing counted, if the contexts must be encoded one by one.
         """
         columns = {name: [one[name] for one in contexts] for name in self._contexts.names}
         for column in columns.values():
@@ -107,7 +107,7 @@ class LogBlock:
         mask: Booleans | None,
         now: float,
     ) -> None:
-        """Record a decision under an id that is not held."""
+        """Record a decision under an id that is not stored yet."""
         ledger = self._ledger
         if len(self.held) >= ledger.keep:
             ledger.drop_oldest()
@@ -118,9 +118,9 @@ class LogBlock:
         ledger.recent.append((point, mask))
 
     def rewards_of(self, id: str, values: Mapping[str, Any]) -> list[float | None] | None:
-        """Return all rewards of a decision with new ones; None if they are not as most are.
+        """Return the rewards of a decision with new ones added; None without a fast path.
 
-        Most are floats within their ranges, of a decision that is held, and new.
+        It takes new rewards of a stored decision that are floats within their ranges.
         """
         pending = self.held.get(id)
         if pending is None or not values:
@@ -137,7 +137,7 @@ class LogBlock:
         return rewards
 
     def reward(self, id: str, values: Mapping[str, Any]) -> bool:
-        """Note rewards that `learn` lets the policy learn; False if `rewards_of` is None."""
+        """Collect rewards for `learn`; False if `rewards_of` is None."""
         rewards = self.rewards_of(id, values)
         if rewards is None:
             return False
@@ -153,7 +153,7 @@ class LogBlock:
         return True
 
     def learn(self) -> None:
-        """Let the policy and the sums learn what was noted."""
+        """Let the policy and the sums learn the collected rewards."""
         rewarded = self._rewarded
         if not rewarded:
             return

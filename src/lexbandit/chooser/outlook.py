@@ -1,4 +1,4 @@
-"""How soon the tolerances are kept: a first guess, and a projection from recent contexts."""
+"""`Chooser.outlook`: when most requests get an arm within the tolerances, by recent contexts."""
 
 import logging
 import math
@@ -25,9 +25,9 @@ from lexbandit.policies import Policy
 
 log = logging.getLogger("lexbandit")
 
-# Nothing is projected beyond so many further decisions.
+# The number of further decisions up to which projections go.
 HORIZON = 100_000
-# A tolerance is too small if it is not kept in this share of requests by then.
+# A tolerance is too small if fewer requests than this share get an arm within it by then.
 _LEAST = 0.8
 # A first guess of the decisions until eight of ten requests get an arm within the tolerances, in
 # units of arms × coordinates × (noise/tolerance)², and how many times as many for nine. Measured by
@@ -35,17 +35,17 @@ _LEAST = 0.8
 FOR_EIGHT, TIMES_FOR_NINE = 4.0, 4.0
 
 _WORDS = {0.8: "eight in ten", 0.9: "nine in ten"}
-# How many different recent contexts are looked at; fewer where arms are many, since each takes a
-# time in proportion to them.
+# The number of different recent contexts that are evaluated; fewer if there are many arms, since
+# the time for each is proportional to them.
 CONTEXTS = 32
 _ARMS_IN_ALL = 8_000
-# With fewer decisions, in all or for each arm, nothing is projected.
+# With fewer decisions than this, in all or per arm, there is no projection.
 _EARLY, _EARLY_EACH = 100, 10
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """How soon the tolerances are kept, and where the last objective decides. Print it.
+    """When most requests get an arm within the tolerances, and where the last objective decides.
 
     share     the share of requests that get an arm within the tolerances of the best, by what is
               known; None before any reward came
@@ -54,7 +54,7 @@ class Outlook:
     several   the share of requests in which several arms are within the tolerances by the
               estimates, so that the last objective decides between them; None as `share`
     contexts  in how many different recent contexts this was measured; 0 for a first guess
-    text      the same in words
+    text      the same in words, which `print` shows
     """
 
     share: float | None
@@ -75,7 +75,7 @@ def first_guess(
 ) -> Outlook:
     """Return the outlook before anything is known: arms × coordinates × (noise/tolerance)².
 
-    Nobody says the noise, so it is what the model begins with: a quarter of the range.
+    The noise is not known yet; the model's initial value is taken, a quarter of the range.
     """
     declared = [o for o in objectives[:-1] if o.tolerance]
     if not declared:
@@ -100,7 +100,7 @@ def first_guess(
 def warn_if_far(
     objectives: Sequence[Objective], arms: int, contexts: Contexts, policy: Policy
 ) -> None:
-    """Log a warning if a tolerance is too small to be kept in the next 100,000 decisions."""
+    """Log a warning if a tolerance is too small for the next 100,000 decisions."""
     tolerances = [objective.tolerance for objective in objectives[:-1]]
     if not policy.knows_deviations or not any(tolerances):
         return
@@ -110,7 +110,7 @@ def warn_if_far(
 
 
 def _no_outlook(text: str) -> Outlook:
-    """Return an outlook that has words only."""
+    """Return an outlook without numbers."""
     return Outlook(None, None, None, 0, text)
 
 
@@ -141,7 +141,7 @@ def _larger_tolerances(objectives: Sequence[Objective], widen: float) -> str | N
 
 
 def _rounded(number: float) -> int:
-    """Return a number with one digit, or two if it begins with a 1."""
+    """Round a number to one significant digit, or to two if the first is 1."""
     digits = 1 if f"{number:e}"[0] == "1" else 0
     return max(1, int(float(f"{number:.{digits}e}")))
 
@@ -230,7 +230,7 @@ def outlook(
 def _traffic(
     lock: AbstractContextManager[Any], arms: Arms, ledger: Ledger, explore: float
 ) -> RecentTraffic:
-    """Return what is known in recent contexts; equal ones are looked at once."""
+    """Return what is known in recent contexts, with equal contexts counted together."""
     with lock:
         recent = list(ledger.recent)
         active = arms.active.copy()
@@ -259,9 +259,9 @@ def project(
 ) -> Projection:
     """Project when the target share of requests gets an arm within the tolerances.
 
-    Estimates stay as they are. Each arm becomes better known in a context as it is played there:
-    deviations fall by 1/√n, and with them change the probabilities of the arms. `learned` decisions
-    were made so far; their number doubles at every step.
+    Estimates stay as they are, while the deviations of an arm fall by 1/√n as it is played in a
+    context, which changes the probabilities of the arms. `learned` is the number of decisions so
+    far; it doubles at every step.
     """
     plays: Floats = np.zeros((len(traffic.prospects), len(traffic.prospects[0].allowed)))
     chances, now = traffic.expect(plays)
@@ -273,7 +273,9 @@ def project(
         done = min(2.0 * done, end)
         plays = plays + (done - last) * chances
         chances, share = traffic.expect(plays)
-        if share >= target:  # in between it rises with the logarithm of the decisions
+        if (
+            share >= target
+        ):  # between two steps the share is linear in the logarithm of the decisions
             risen = (target - before) / (share - before)
             return Projection(now, last * (done / last) ** risen - learned, plays)
     return Projection(now, None, plays)

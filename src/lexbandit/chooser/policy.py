@@ -1,4 +1,4 @@
-"""Which policy a chooser gets, with which settings, and in which coordinates it sees contexts."""
+"""Build a chooser's policy from its name and settings, and encode contexts for it."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,8 @@ def policy_for(
 ) -> tuple[Policy, Contexts]:
     """Return the policy, made if a name was given, and the contexts as it sees them.
 
-    The default is docs/choosing-a-policy.md's. `warn`: say of tolerances that have no effect.
+    docs/choosing-a-policy.md explains the default. With `warn`, tolerances without effect are
+    logged.
     """
     if isinstance(policy, Policy):
         contexts = _contexts_of(policy, objectives, arms, context)
@@ -71,7 +72,7 @@ def policy_for(
 
 
 def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
-    """Refuse a policy whose tolerances are not the objectives': only one of them can be true."""
+    """Refuse a policy whose tolerances differ from those of the objectives."""
     theirs = policy.read_tolerances
     mine = [objective.tolerance / objective.span for objective in objectives]
     if theirs is None:
@@ -88,7 +89,7 @@ def _same_tolerances(policy: Policy, objectives: Sequence[Objective]) -> None:
 
 
 def _warn_unread(policy: str, objectives: Sequence[Objective]) -> None:
-    """Say which tolerances have no effect."""
+    """Log a warning about tolerances that have no effect."""
     declared = ", ".join(f"{o.name} {o.tolerance:g}" for o in objectives if o.tolerance)
     if declared:
         log.warning(
@@ -111,7 +112,7 @@ def cells_of(contexts: Contexts, given: Any) -> list[int | None]:
         own = feature.values_in_cells
         sides += [Exact(own)] if own else [None] * feature.size(smooth=False)
     if not sides:
-        sides = [Exact(1)]  # without features all contexts are one
+        sides = [Exact(1)]  # without features there is one cell
     if given is None:
         return sides
     listed = checked_sides(given)
@@ -177,7 +178,7 @@ def settings_of(policy: str, given: Mapping[str, Any], own: Sequence[str]) -> di
 
 
 def no_settings(given: Mapping[str, Any], own: Sequence[str]) -> None:
-    """Refuse settings for a policy that is made already."""
+    """Refuse settings for a policy object."""
     for name, value in given.items():
         raise InvalidInput(
             f"{name}={value!r}: settings are for a policy by name; this one is made"
@@ -186,7 +187,7 @@ def no_settings(given: Mapping[str, Any], own: Sequence[str]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return other kinds of numbers, such as Decimal, as floats: a file has no others."""
+    """Return other kinds of numbers, such as Decimal, as floats, which a file can hold."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     other = isinstance(value, Number) and not isinstance(value, int | float | np.generic)

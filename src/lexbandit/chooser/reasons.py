@@ -1,4 +1,4 @@
-"""The words of an explanation: why each arm would be chosen or not, and what decides."""
+"""The text of an explanation: why each arm would be chosen or not, and which objective decides."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from lexbandit.chooser.explanation import ArmExplained, Estimate, Explanation, s
 from lexbandit.decisions import ArmReport, PolicyExplanation, enumerated
 from lexbandit.objectives import Objective
 
-# So many arms are named one by one.
+# The number of arms that are named one by one.
 _NAMED = 3
-# An arm with fewer rewards near the context than this has an estimate from elsewhere.
+# An arm with fewer rewards than this near the context is estimated mostly from other contexts.
 _NEAR = 1.0
 
 
@@ -128,7 +128,7 @@ def _why_by_levels(
 def _reason_by_levels(
     explanation: PolicyExplanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
-    """Tell level by level how the choice comes about."""
+    """Explain the choice level by level."""
     sentences = []
     last = len(explanation.levels) - 1
     tied = 1
@@ -217,7 +217,7 @@ def _why(
 def _reason(
     explanation: PolicyExplanation, arms: Sequence[ArmExplained], objectives: Sequence[Objective]
 ) -> str:
-    """Tell who leads in each objective, who is how likely as good, and what that leads to."""
+    """Say which arm leads in each objective, how likely others are as good, and what is chosen."""
     if all(arm.estimates[objectives[0].name].value is None for arm in arms if arm.allowed):
         sentences = [f"{objectives[0].name}: nothing is known of the arms yet."]
     else:

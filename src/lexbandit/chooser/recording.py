@@ -1,6 +1,6 @@
-"""The lower layer of a chooser: deciding and recording apart, and a look at waiting decisions.
+"""`RecordingChooser`: propose a decision, record it later, and inspect pending decisions.
 
-The service is built on it: a proposal is written to a log first, and recorded once that is durable.
+The service uses it: it writes a proposal to its log, and records it once that is durable.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ class Proposal(NamedTuple):
     """A decision that is not recorded: the arm to play and the exact probability it had.
 
     `point` is the context as the policy sees it. `mask` says which arms were allowed; None is "all
-    that can be chosen". `notes` has what of the context was taken otherwise than given.
+    that can be chosen". `notes` counts missing, unknown and clipped values of the context.
     """
 
     arm: str
@@ -39,7 +39,7 @@ class Proposal(NamedTuple):
 class Proposals(NamedTuple):
     """Many decisions that are not recorded, in the order of the contexts; see `Proposal`.
 
-    `masks` has one mask, or None, for each; None is None for all.
+    `masks` has a mask or None for each context; None stands for None in every context.
     """
 
     arms: list[str]
@@ -69,8 +69,8 @@ class PendingDecision:
 class RecordingChooser(Chooser):
     """A `Chooser` whose decisions can be proposed first and recorded later, under ids of yours.
 
-    It has besides what a service needs: waiting decisions by id, counts, digests of what was
-    learned, and snapshots that another thread packs.
+    It also has pending decisions by id, counts, digests of what was learned, and snapshots that
+    another thread packs.
     """
 
     # Decide and record.
@@ -78,7 +78,7 @@ class RecordingChooser(Chooser):
     def propose(
         self, context: Mapping[str, Any] = _NONE, allowed: Iterable[str] | None = None
     ) -> Proposal:
-        """Return what `choose` would, and store nothing: only random state moves.
+        """Return the decision that `choose` would make, and store nothing; random draws advance.
 
         `record` stores it, under an id of yours, once you want it to count.
         """
@@ -106,7 +106,7 @@ class RecordingChooser(Chooser):
             return Proposal(arm, propensity_of(propensity), point, mask, notes)
 
     def record(self, id: str, proposal: Proposal) -> None:
-        """Store a decision under an id of yours, for its rewards; its time is the clock's.
+        """Store a decision under an id of yours, for its rewards, with the time of the clock.
 
         An id that is stored already is a `Contradiction`.
         """
@@ -114,7 +114,7 @@ class RecordingChooser(Chooser):
             _record(self._arms, self._ledger, id, proposal)
 
     def propose_many(self, contexts: Any, allowed: Any = None) -> Proposals:
-        """Return what `choose_many` would, and store nothing: only random state moves."""
+        """Return the decisions that `choose_many` would make, and store nothing."""
         with self._lock:
             batch = batch_of(self.contexts, self._arms, contexts, allowed)
             arms, propensities = self._decide_many(batch)
@@ -152,21 +152,21 @@ class RecordingChooser(Chooser):
             return Proposals(names, shares, batch.points, batch.masks, batch.notes)
 
     def record_many(self, ids: Sequence[str], proposed: Proposals) -> None:
-        """Store many decisions under ids of yours; none is stored if anything is wrong.
+        """Store many decisions under ids of yours; if any is wrong, store none.
 
-        The outcome is that of `record` for one after the other.
+        The result is the same as calling `record` one by one.
         """
         with self._lock:
             _record_many(self._arms, self._ledger, ids, proposed)
 
-    # Waiting decisions.
+    # Pending decisions.
 
     def __contains__(self, id: object) -> bool:
         """Tell whether a decision of this id is stored."""
         return id in self._ledger.pending
 
     def decision(self, id: str) -> PendingDecision:
-        """Return a decision that is stored for its rewards, and those that came."""
+        """Return a stored decision with its rewards so far."""
         with self._lock:
             return self._pending(self._ledger.find(id_of(id)))
 
@@ -178,20 +178,20 @@ class RecordingChooser(Chooser):
 
     @property
     def due(self) -> float | None:
-        """When the time of the oldest stored decision is over; None if none waits for a time."""
+        """When the oldest stored decision expires; None if none does."""
         with self._lock:
             return self._ledger.due
 
     def overdue(self, now: float) -> list[PendingDecision]:
-        """Return the decisions whose time is over at `now`, the oldest first: `tick` then."""
+        """Return the decisions that `tick` would remove at `now`, the oldest first."""
         time = checks.seconds("now", now)
         with self._lock:
             return list(map(self._pending, self._ledger.overdue(time)))
 
     def tick(self) -> int:
-        """Let decisions leave whose time is over now (`wait`); returns how many.
+        """Remove the decisions that have expired (`wait`), and return how many.
 
-        Recording and rewarding do it too. It matters if neither happens for a while.
+        Recording and rewarding do this too; call it when neither happens for a while.
         """
         with self._lock:
             before = self._ledger.expired
@@ -199,10 +199,10 @@ class RecordingChooser(Chooser):
             return self._ledger.expired - before
 
     def forget(self, ids: Iterable[str]) -> list[PendingDecision]:
-        """Remove decisions with their contexts, before their time; returns those that were stored.
+        """Remove decisions and their contexts before they expire; return those that were stored.
 
-        What was learned from them stays learned. The last contexts, which `outlook` asks about, are
-        forgotten too, of all decisions.
+        What was learned from them stays. The recent contexts that `outlook` reads are removed too,
+        those of all decisions.
         """
         with self._lock:
             ledger = self._ledger
@@ -255,12 +255,12 @@ class RecordingChooser(Chooser):
 
     @property
     def expired(self) -> int:
-        """How many decisions left when their time was over (`wait`)."""
+        """How many decisions expired (`wait`)."""
         return self._ledger.expired
 
     @property
     def dropped(self) -> int:
-        """How many decisions left for want of room (`keep`)."""
+        """How many decisions were dropped because `keep` was reached."""
         return self._ledger.dropped
 
     @property
@@ -285,9 +285,9 @@ class RecordingChooser(Chooser):
 
         Choosers of one definition that recorded the same decisions under the same ids and learned
         the same rewards, in the same order, have the same digest, whoever proposed the decisions.
-        `choose` gives random ids, so choosers that chose for themselves differ. With a `wait`, the
-        times must be the same too. Random states and the seed do not count; but a policy that draws
-        while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
+        `choose` draws random ids, so choosers that made their own decisions differ. With a `wait`,
+        the times must be the same too. Random states and the seed do not count; but a policy that
+        draws while it learns (s-ucb1, cs-ucb1) learns the same only with the same seed.
         """
         return saving.digest(saving.contents_of(self._snapshot()))
 
@@ -300,7 +300,7 @@ def _new_id(id: Any) -> str:
 
 
 def _record(arms: Arms, ledger: Ledger, id: Any, proposal: Any) -> None:
-    """Store one decision under its id, after a look at every part of it."""
+    """Check a proposal and store it under its id."""
     _new_id(id)
     if not isinstance(proposal, Proposal):
         raise InvalidInput(
@@ -359,7 +359,7 @@ def _record_many(arms: Arms, ledger: Ledger, ids: Any, proposals: Any) -> None:
 
 
 def _new_ids(ids: Any, n: int) -> list[str]:
-    """Return n ids, all different."""
+    """Check n ids, which must differ, and return them."""
     listed = checks.listed(ids) if isinstance(ids, Sequence | np.ndarray) else None
     if listed is None:
         raise InvalidInput(f"ids must be a list of texts, got {ids!r}.")

@@ -1,11 +1,11 @@
-"""A chooser as a file: a zip of one JSON document and plain arrays. Nothing in it is executed.
+"""Save and load choosers: a zip of a JSON document and plain arrays. Loading executes no code.
 
     chooser.json      {"format": "lexbandit.chooser", "version": 1, "definition": ..., ...}
     policy/NAME.npy   the arrays of policy.state()
     waiting/NAME.npy  the decisions that wait for rewards: arms, points, ...
 
-The file is written beside its place and then moved there, so a crash leaves the old one or the new
-one. A file of a newer version is refused. docs/saving.md describes the format.
+Files are replaced atomically, so a crash leaves the old one or the new one. A file of a newer
+version is refused. docs/saving.md describes the format.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ _DAMAGE = (
     SyntaxError,
 )
 
-# What two choosers may differ in that took the same decisions and rewards.
+# What may differ between choosers that learned the same decisions and rewards.
 _OF_ITS_OWN = ("random", "policy/random")
 
 
@@ -91,7 +91,7 @@ def feature_of(plain: Mapping[str, Any]) -> Feature:
 
 
 def arguments_of(definition: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
-    """Return the arguments that make a chooser of a definition, one that learned nothing yet."""
+    """Return the arguments of `Chooser` for a definition."""
     name = definition["policy"]
     if name is None and policy is None:
         raise InvalidInput(
@@ -111,13 +111,13 @@ def arguments_of(definition: Mapping[str, Any], policy: Policy | None) -> dict[s
     }
 
 
-# The contents: what a chooser learned, and the decisions that wait.
+# The contents: what a chooser learned, and the pending decisions.
 
 
 class ChooserSnapshot(NamedTuple):
-    """A chooser at one moment. What can change later is copied, all else only referred to.
+    """A chooser at one moment: what can change is copied, the rest is referenced.
 
-    Taking one is quick, so that a chooser is locked for a short time; `contents_of` is slower.
+    Taking a snapshot locks the chooser for a short time; `contents_of` takes longer.
     """
 
     document: dict[str, Any]
@@ -140,7 +140,7 @@ class Contents(NamedTuple):
 def snapshot(
     definition: dict[str, Any], arms: Arms, ledger: Ledger, past: set[str], random: np.ndarray
 ) -> ChooserSnapshot:
-    """Return all that a chooser is and learned, and the decisions that wait for rewards."""
+    """Return a chooser's definition, what it learned, and its pending decisions."""
     pending = list(ledger.pending.values())
     document = {
         "definition": definition,
@@ -212,7 +212,7 @@ def _points_and_masks(
 
 
 def _rows(arrays: Sequence[Any], length: int, dtype: type) -> np.ndarray:
-    """Return arrays of one length as the rows of a table; joining their bytes is the quickest."""
+    """Return arrays of one length as rows of a table; joining their bytes is the fastest way."""
     return np.frombuffer(b"".join(arrays), dtype).reshape(-1, length)
 
 
@@ -223,7 +223,7 @@ def _table_of(rewards: Sequence[tuple[float | None, ...]], depth: int) -> Floats
 
 
 def digest(contents: Contents) -> str:
-    """Return a hash of what was learned: not of random states, the seed and who proposed."""
+    """Return a hash of what was learned, without random states, the seed and id prefixes."""
     document = {key: value for key, value in contents.document.items() if key != "past"}
     definition = dict(document["definition"])
     del definition["seed"]
@@ -241,7 +241,7 @@ def digest(contents: Contents) -> str:
 
 @contextlib.contextmanager
 def refusing_damage(where: str) -> Iterator[None]:
-    """Turn what reading damaged contents raises into `InvalidInput`, which says where they were."""
+    """Turn errors of reading damaged contents into `InvalidInput` that names the source."""
     try:
         yield
     except KeyError as error:
@@ -253,7 +253,7 @@ def refusing_damage(where: str) -> Iterator[None]:
 
 
 def restore(document: Mapping[str, Any], arrays: Arrays, arms: Arms, ledger: Ledger) -> None:
-    """Restore what was learned; the policy, which may be a user's own, last: whole or not."""
+    """Restore what was learned; the policy comes last, since a user's own may refuse its state."""
     arms.active = checks.allowed_arms(document["active"], (len(arms),))
     contexts = ledger.contexts
     contexts.counts.update({name: dict(document["counts"][name]) for name in contexts.counts})
@@ -284,7 +284,7 @@ def restore(document: Mapping[str, Any], arrays: Arrays, arms: Arms, ledger: Led
 
 
 def array_of(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of a file, of the kind and shape it must have."""
+    """Return an array of a file after checking its kind and shape."""
     array = arrays[name]
     if array.dtype.kind != kind or array.shape != shape:
         raise InvalidInput(f"{name} has {array.dtype} values of shape {array.shape}, not {shape}.")
@@ -304,7 +304,7 @@ def _points_in(
 
 
 def _pending(arms: Arms, ledger: Ledger, ids: Sequence[str], arrays: Arrays) -> list[Pending]:
-    """Return a file's decisions that wait for rewards."""
+    """Return the pending decisions of a file."""
     n = len(ids)
     points = _points_in(arms, ledger, "waiting", arrays)
     played = checks.arms_of(arrays["waiting/arms"], rounds=n, arms_known=len(arms))
@@ -340,7 +340,7 @@ def _pending(arms: Arms, ledger: Ledger, ids: Sequence[str], arrays: Arrays) -> 
 
 
 def _rewards_of(values: Sequence[float], ledger: Ledger) -> tuple[float | None, ...]:
-    """Return rewards with None for NaN: none yet."""
+    """Return rewards with None in place of NaN."""
     rewards = tuple(None if value != value else value for value in values)  # noqa: PLR0124
     return ledger.no_rewards if rewards == ledger.no_rewards else rewards
 
@@ -364,7 +364,7 @@ def path_of(path: Any) -> Path:
 
 
 def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
-    """Return the bytes of a file. They are not compressed: what was learned hardly gets smaller."""
+    """Return the bytes of a file, not compressed: floats hardly get smaller."""
     head = {"format": FORMAT, "version": VERSION, **document}
     text = text_of(head, "saved")
     buffer = io.BytesIO()
@@ -389,7 +389,7 @@ def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> st
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     with placing(path):
         if path.is_dir():
             raise InvalidInput(f"{path} is a folder; a chooser is saved to a file.")
@@ -406,7 +406,7 @@ def read(path: Path) -> bytes:
 
 
 def unpack(where: str, data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """Return the document and the arrays; what is damaged, foreign or newer is refused."""
+    """Return the document and the arrays; refuse damaged, foreign and newer files."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if "chooser.json" not in archive.namelist():

@@ -1,4 +1,4 @@
-"""What a chooser earned, and what always playing one arm would have given instead."""
+"""`Chooser.summary`: average rewards, and what always playing one arm would have given."""
 
 import math
 from collections import Counter
@@ -17,16 +17,16 @@ from lexbandit.errors import counted
 from lexbandit.kernels import comparison as kernel
 from lexbandit.objectives import Objective
 
-# So many arms are shown as text, the most played first.
+# The number of arms in the text, the most played first.
 _SHOWN = 10
-# A share of decisions that only the model can judge is mentioned from here on.
+# From this share on, the text mentions decisions for which only the model has an estimate.
 _MENTIONED = 0.05
 # With fewer decisions it is too early to say that exploring is needed, or that rewards are missing.
 _EARLY = 30
 # Rewards that vary by a standard deviation of at most this share of a tolerance lie within it.
 _WITHIN = 0.25
-# So many arms that were never rewarded are named, by so many of the last decisions: copying all
-# that may be stored takes too long.
+# How many arms that were never rewarded are named, found in so many of the last decisions: copying
+# all stored ones takes too long.
 _NAMED = 3
 _RECENT_PENDING = 10_000
 
@@ -64,15 +64,15 @@ class Summary:
     plays       per arm, the rewarded decisions and the rows of logs that were learned from
     decisions   how many decisions were made
     waiting     how many of them are stored until their rewards come, complete ones too
-    expired     how many left when their time was over (`wait`)
-    dropped     how many left for want of room (`keep`)
+    expired     how many expired (`wait`)
+    dropped     how many were dropped because `keep` was reached
     defaulted   how many rewards did not come in time and took their objective's default
-    rows        how many rows of logs were learned from (`learn`); all else is without them
+    rows        how many rows of logs were learned from (`learn`); other counts leave them out
     outside     per objective, how many rewards lay outside its range
     ranges      per objective, its range
     contexts    per feature, how many values were outside its range, missing or unknown
     explore     the share of choices that are drawn uniformly
-    notes       sentences on what may surprise: an objective or an arm that was never rewarded, a
+    notes       sentences on unexpected findings: an objective or an arm that was never rewarded, a
                 tolerance that nearly all rewards lie within
     """
 
@@ -109,7 +109,7 @@ class Summary:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return tables for a notebook; they have the colours of the page, light or dark."""
+        """Return tables for a notebook, in the colours of its page."""
         means = [[name, str(mean), f"{mean.count:,}"] for name, mean in self.received.items()]
         rewarded = max(mean.count for mean in self.received.values())
         total = max(sum(self.plays.values()), 1)
@@ -146,7 +146,7 @@ class Summary:
         return ", ".join([*shares, f"and {counted(rest, 'more arm')}"] if rest else shares)
 
     def _taken_otherwise(self) -> list[str]:
-        """Say which rewards and context values were not taken as they were given."""
+        """Say which rewards and context values were clipped, missing or unknown."""
         lines = []
         for name, count in self.outside.items():
             if count:
@@ -180,7 +180,7 @@ class Summary:
         return lines
 
     def _line(self, arm: str, rewarded: int) -> str:
-        """Return how an arm compares in every objective, and on what that rests."""
+        """Return how an arm compares in every objective, and the data behind it."""
         compared = {name: one for name, one in self.against[arm].items() if one.decisions}
         unknown = [one for one in compared.values() if one.value is None]
         if len(unknown) == len(compared):
@@ -208,7 +208,7 @@ def _rewards(by_objective: dict[str, ArmDifference]) -> int:
 
 
 def _worse_or_better(one: ArmDifference) -> str:
-    """Return in words how always playing an arm would have been, so that no sign has to be read."""
+    """Return in words whether always playing an arm would have been worse or better."""
     if one.value is None or one.low is None or one.high is None:
         return "unknown"
     if one.low == one.high == 0.0:
@@ -243,7 +243,7 @@ def numbers(value: float, low: float, high: float) -> list[str]:
 
 
 class SummarySource(NamedTuple):
-    """What a summary is made of, copied under the lock of the chooser."""
+    """The data of a summary, copied under the lock of the chooser."""
 
     arms: list[str]
     objectives: Sequence[Objective]
@@ -263,7 +263,7 @@ class SummarySource(NamedTuple):
 
 
 def copy_for_summary(arms: Arms, ledger: Ledger, explore: float) -> SummarySource:
-    """Return a copy of what a summary is made of."""
+    """Return a copy of the data of a summary."""
     pending = ledger.pending.values()
     return SummarySource(
         arms=list(arms.names),
@@ -321,7 +321,7 @@ def _unrewarded_objectives(source: SummarySource) -> Iterator[str]:
 
 
 def _unrewarded_arms(source: SummarySource) -> Iterator[str]:
-    """Yield a sentence for arms that are chosen, and whose rewards never come."""
+    """Yield a sentence for arms that are chosen but never rewarded."""
     unrewarded = (one for one in source.pending if all(value is None for value in one.rewards))
     chosen = Counter(pending.arm for pending in unrewarded)
     silent = {

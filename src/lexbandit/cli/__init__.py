@@ -1,4 +1,4 @@
-"""The command line: one file a verb."""
+"""The command line, with one file for each verb."""
 
 __all__ = ["main"]
 

@@ -27,9 +27,9 @@ def command(
 ) -> None:
     """Remove the events from the log that are older than the retention time.
 
-    What they taught is in snapshots, which are kept first; the service goes on from there. With
-    `retain` in CONFIG.toml the service does this by itself. One that serves a SQLite file must be
-    stopped before; then the file becomes smaller, too.
+    Snapshots of what was learned from them are written first; the service continues from these.
+    With `retain` in CONFIG.toml the service does this by itself. Stop a service on a SQLite file
+    before; then the file becomes smaller, too.
     """
     with needs("service"):
         from lexbandit.service.config.file import read_config  # noqa: PLC0415

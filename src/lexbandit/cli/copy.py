@@ -1,4 +1,4 @@
-"""`lexbandit copy FROM TO`: a log in another storage, such as when a file has been outgrown."""
+"""`lexbandit copy FROM TO`: copy a log to another storage."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ import click
 from lexbandit.cli.extras import needs, storage_words
 from lexbandit.errors import InvalidInput, counted
 
-# How often to say how far it is, in seconds.
+# Seconds between messages about the progress.
 _TELL = 2.0
 
 
@@ -52,13 +52,13 @@ def command(source: str, target: str) -> None:
 
 
 class Progress:
-    """Says how far it is, now and then."""
+    """Prints how many events are done, every few seconds."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + _TELL
 
     def __call__(self, seq: int) -> None:
-        """Say how many events are done, if that was not said for a while."""
+        """Print the number of events, unless the last message is recent."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _TELL
             click.echo(f"{counted(seq, 'event')} so far", err=True)

@@ -30,12 +30,12 @@ POINT = "router"
 _MODELS = {"small": (0.0012, 0.32), "medium": (0.006, 0.62), "large": (0.02, math.inf)}
 _HARDNESS = {"chat": 0.0, "extract": 0.2, "code": 0.45}
 _TOLERANCE = 0.03
-# So many prompts say how often the right model is chosen by now.
+# The number of recent prompts that count for how often the right model is chosen.
 _RECENT = 500
 # Requests a second that the simulated users make.
 _RATE = 80.0
 _AT_ONCE = 20
-# How often it is said how things stand, in seconds.
+# Seconds between messages about the standing.
 _EVERY = 10.0
 
 CONFIG = f"""\
@@ -84,7 +84,7 @@ another policy would have done.
 
 
 class World:
-    """Prompts, and how three models answer them: the larger, the dearer, and the more it can do."""
+    """Simulated prompts and answers of three models: a larger model costs more and can do more."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
@@ -129,7 +129,7 @@ class World:
 
 
 class Traffic(threading.Thread):
-    """Users who ask for decisions, and tell cost at once and quality some seconds later."""
+    """Simulated users, who send the cost of an answer at once and its quality seconds later."""
 
     def __init__(self, url: str, seconds: float) -> None:
         super().__init__(name="traffic", daemon=True)
@@ -141,12 +141,12 @@ class Traffic(threading.Thread):
         self._rights: deque[bool] = deque(maxlen=_RECENT)
 
     def stop(self) -> None:
-        """End, and wait for it."""
+        """Stop the traffic and wait until it has ended."""
         self._over.set()
         self.join(10)
 
     def run(self) -> None:
-        """Make traffic until it is enough, or somebody ends it."""
+        """Send requests until the time is over or `stop` is called."""
         from lexbandit.client import Client  # noqa: PLC0415 - httpx is loaded for a demo only
 
         begin = time.monotonic()
@@ -189,7 +189,7 @@ class Traffic(threading.Thread):
 
 
 def standing(seconds: float, summary: dict[str, Any], rights: Sequence[bool]) -> str:
-    """Return a line that says how things stand.
+    """Return a line about the results so far.
 
     It compares with always playing the largest model, and with the truth of the simulation:
     `rights` says of the last decisions whether the right model was chosen.
@@ -278,7 +278,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def next_steps(folder: Path) -> str:
-    """Return what can be asked of the log that a demo kept, as commands."""
+    """Return commands to try on the log of a demo."""
     storage = shlex.quote(f"sqlite:{folder / 'demo.db'}")
     config = shlex.quote(str(folder / "demo.toml"))
     return (

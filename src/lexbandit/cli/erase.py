@@ -1,4 +1,4 @@
-"""`lexbandit erase CONFIG.toml POINT`: remove somebody's context values for good."""
+"""`lexbandit erase CONFIG.toml POINT`: remove context values from a log for good."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`lexbandit export POINT --to FILE.parquet`: what was decided and what came of it, as a table."""
+"""`lexbandit export POINT --to FILE.parquet`: decisions and their rewards as a table."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ from lexbandit.errors import counted
 def command(point: str, path: Path, config: Path | None, storage: str | None) -> None:
     """Write the decisions of POINT to a file, one row each, with their rewards.
 
-    The service may go on meanwhile. Without --config or --storage, LEXBANDIT_STORAGE says where the
+    The service may run meanwhile. Without --config or --storage, LEXBANDIT_STORAGE says where the
     log is, or else it is the file decisions.db here.
     """
     with needs("service"):

@@ -1,4 +1,4 @@
-"""Errors about what is not installed, or what a storage refuses, as one line for people."""
+"""Report a package that is not installed, or an error of a storage, in one line."""
 
 import contextlib
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> Exception:
-    """Return the error that says how to install a missing package; one of our own as it is."""
+    """Return an error that says how to install a missing package."""
     if error.name is None or error.name.startswith("lexbandit"):
         return error
     package = error.name.partition(".")[0]
@@ -31,7 +31,7 @@ def install(extra: str) -> str:
 
 @contextlib.contextmanager
 def storage_words() -> Iterator[None]:
-    """Turn what a storage says into one line, without passwords."""
+    """Turn an error of a storage into one line without passwords."""
     from lexbandit.service.events import CorruptLog  # noqa: PLC0415
     from lexbandit.service.storage import StorageFailed, StorageInUse  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ from lexbandit.errors import InvalidInput
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), help="Add it to this file."
 )
 def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Path | None) -> None:
-    """Make an API key called NAME. It is printed once; only its hash is kept.
+    """Make an API key called NAME. It is printed once; only its hash is stored.
 
     \b
     decide   ask for decisions
@@ -71,7 +71,7 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
     else:
         before = ""
         if path.exists():
-            keys_in_file(path)  # what is wrong with it is told before it is copied
+            keys_in_file(path)  # refuses a damaged file before it is copied
             before = path.read_text(encoding="utf-8")
         with placing(path), written_whole(path, mode=0o600) as beside:
             with beside.open("w", encoding="utf-8") as file:
@@ -87,8 +87,8 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
 
 
 def _like(path: Path, handle: int) -> None:
-    """Let those read a file who may read the one it is to replace, such as the service's user."""
-    with contextlib.suppress(FileNotFoundError, PermissionError):  # only root gives files away
+    """Give a file the owner and permissions of the one it replaces, such as the service's user."""
+    with contextlib.suppress(FileNotFoundError, PermissionError):  # only root may change the owner
         before = path.stat()
         os.fchown(handle, before.st_uid, before.st_gid)
         os.fchmod(handle, stat.S_IMODE(before.st_mode))

@@ -1,4 +1,4 @@
-"""`lexbandit learn LOG... --like FILE --to FILE.lexbandit`: a chooser that knows a log."""
+"""`lexbandit learn LOG... --like FILE --to FILE.lexbandit`: let a chooser learn from a log."""
 
 from pathlib import Path
 

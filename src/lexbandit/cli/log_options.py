@@ -45,7 +45,7 @@ _OPTIONS = [
 
 
 class LogOptions(NamedTuple):
-    """What the arguments of a verb say of a log."""
+    """The arguments of a verb that describe a log."""
 
     logs: tuple[str, ...]
     like: str | None

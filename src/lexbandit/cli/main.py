@@ -29,11 +29,11 @@ class Verbs(click.Group):
     """The verbs, each in a file that is imported when the verb is used: `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order in which one meets them."""
+        """Return the verbs in the order of the help page."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; the nearest one is suggested for one that is not there."""
+        """Import a verb; for an unknown one suggest the nearest."""
         if cmd_name not in VERBS:
             if ctx.resilient_parsing:  # a shell completes a line that is not written yet
                 return None
@@ -77,7 +77,7 @@ def status_of(arguments: Sequence[str] | None = None) -> int:
         click.echo(without_password(words.getvalue()), err=True, nl=False)
         return error.exit_code
     except BrokenPipeError:
-        # Whoever read our output has gone, as `| head` does: nothing is wrong.
+        # The reader of our output has ended, as in `| head`, which is no error.
         sys.stdout = None
         return 0
     except (click.Abort, KeyboardInterrupt, InvalidInput, OSError) as error:
@@ -92,6 +92,6 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError):
         words = _WORDS.get(error.errno or 0, error.strerror or str(error))
         place = f" ({error.filename})" if error.filename else ""
-        notes = getattr(error, "__notes__", ())  # what the verb has to say of it
+        notes = getattr(error, "__notes__", ())  # added by the verb
         return f"error: {'; '.join([f'{words}{place}', *notes])}."
     return "stopped."

@@ -1,4 +1,4 @@
-"""What is printed, and where: results to standard output, all else to standard error.
+"""Print results to standard output and everything else to standard error.
 
 The options that several verbs share are here too.
 """
@@ -46,7 +46,7 @@ def joined(
 
 
 class Voice:
-    """Speaks unless it was asked to be quiet; with `as_json`, standard output is for JSON only."""
+    """Prints messages unless `quiet`; with `as_json`, standard output is for JSON only."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet or as_json
@@ -54,16 +54,16 @@ class Voice:
         self.errors = Console(stderr=True, highlight=False)
 
     def say(self, text: str, through: Console | None = None) -> None:
-        """Say what is going on."""
+        """Print a message, unless quiet."""
         if not self.quiet:
             (through or self.errors).print(text, markup=False, soft_wrap=True)
 
     def error(self, text: str) -> None:
-        """Say what went wrong, always."""
+        """Print an error, even if quiet."""
         self.errors.print(f"error: {text}", markup=False, soft_wrap=True)
 
     def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Print a table; columns of numbers stand right."""
+        """Print a table with numbers aligned right."""
         if self.quiet:
             return
         table = Table(title=Text(title), title_justify="left", title_style="bold", box=None)
@@ -90,7 +90,7 @@ def amount(number: float) -> str:
 
 
 class Rate(ProgressColumn):
-    """What is done a second."""
+    """A column with the speed per second."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class Rate(ProgressColumn):
 
 @contextmanager
 def progress_bar(voice: Voice, unit: str = "policy-rounds") -> Iterator[Progress]:
-    """Show progress on standard error, if that is a terminal and nobody asked for silence."""
+    """Show progress on standard error if that is a terminal, unless quiet."""
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%")]
     shown = voice.errors.is_terminal and not voice.quiet
     with Progress(

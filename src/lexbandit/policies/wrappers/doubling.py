@@ -1,4 +1,4 @@
-"""The doubling trick: any policy that must know its horizon, without knowing it."""
+"""The doubling trick: run a policy that needs a horizon without knowing it."""
 
 from collections.abc import Mapping
 from typing import Any

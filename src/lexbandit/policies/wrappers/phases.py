@@ -1,4 +1,4 @@
-"""A policy that starts anew, phase after phase: each phase has a length and a policy of its own."""
+"""Policies that restart in phases: each phase has a length and a new policy."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def phase_seed(seed: int, phase: int) -> int:
 
 
 class PhasedPolicy(Policy):
-    """Plays an inner policy for as many rounds as its phase has, then forgets it and makes another.
+    """Plays an inner policy for the rounds of its phase, then replaces it by a new one.
 
     The clock is the number of updates so far. A subclass says how long a phase is and makes its
     policy; `_make` may be called ahead of time, so that a phase that cannot be made is an error

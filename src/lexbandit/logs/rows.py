@@ -101,7 +101,7 @@ class Rows:
         A file of text does not say whether 1 is a category, a flag or a number.
         """
         if isinstance(feature, Category):
-            return texts_of(column, feature.values)
+            return strings_of(column, feature.values)
         if isinstance(feature, Flag):
             flags = flags_of(column)
             self.refuse(
@@ -118,7 +118,7 @@ class Rows:
         return column
 
     def numbers_of(self, column: pl.Series, what: str) -> pl.Series:
-        """Return texts as numbers; the first that is none is refused."""
+        """Return strings as numbers; the first that is none is refused."""
         numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
         self.refuse(
             (numbers.is_null() & column.is_not_null()).to_numpy(),
@@ -191,7 +191,7 @@ def _listed(arms: Sequence[str], mask: Booleans) -> str:
 
 def _arms(rows: Rows, arms: Sequence[str]) -> Integers:
     column = rows.columns.arm
-    given = texts_of(rows.table[column], arms)
+    given = strings_of(rows.table[column], arms)
     codes = given.cast(pl.Enum(arms), strict=False).to_physical()
     unknown = codes.is_null().to_numpy()
     rows.refuse(
@@ -207,8 +207,8 @@ def _arms(rows: Rows, arms: Sequence[str]) -> Integers:
     return codes.cast(pl.Int64).to_numpy()
 
 
-def texts_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
-    """Return a column of names, of arms or values of a category, as texts.
+def strings_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
+    """Return a column of names, of arms or values of a category, as strings.
 
     1.0 is "1", since a column of whole numbers and null is one of fractions elsewhere; and true is
     "True", if one of the known names is that.
@@ -216,16 +216,16 @@ def texts_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
         exact = (whole.cast(column.dtype) == column).fill_null(False)
-        texts = whole.cast(pl.String).zip_with(exact, column.cast(pl.String))
-        return texts.zip_with(column.is_not_nan(), pl.Series([None], dtype=pl.String))
-    texts = column.cast(pl.String)
+        strings = whole.cast(pl.String).zip_with(exact, column.cast(pl.String))
+        return strings.zip_with(column.is_not_nan(), pl.Series([None], dtype=pl.String))
+    strings = column.cast(pl.String)
     if column.dtype == pl.Boolean and {"True", "False"} & set(known):
-        return texts.str.to_titlecase()
-    return texts
+        return strings.str.to_titlecase()
+    return strings
 
 
 def flags_of(column: pl.Series) -> pl.Series:
-    """Return a column of 0 and 1, or of texts "true" and "false", as flags; else null."""
+    """Return a column of 0 and 1, or of strings "true" and "false", as flags; else null."""
     if column.dtype.is_numeric():
         return (column == 1).zip_with(column.is_in([0, 1]), pl.Series([None], dtype=pl.Boolean))
     if column.dtype == pl.String:
@@ -247,16 +247,16 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
         try:
             given = given.str.json_decode(pl.List(pl.String))
         except pl.exceptions.PolarsError:
-            texts = given.to_list()
+            strings = given.to_list()
             rows.refuse(
-                np.array([not _is_list(text) for text in texts]),
+                np.array([not _is_list(text) for text in strings]),
                 column,
                 lambda row: (
                     "the arms that are allowed must be a list, or in a text a list in JSON such as "
-                    f'["{arms[0]}"], got {texts[row]!r}.'
+                    f'["{arms[0]}"], got {strings[row]!r}.'
                 ),
             )
-            given = pl.Series([None if text is None else json.loads(text) for text in texts])
+            given = pl.Series([None if text is None else json.loads(text) for text in strings])
     if not isinstance(given.dtype, pl.List):
         raise InvalidInput(
             f"column {column!r} must hold lists of arms, or null where all are allowed; it has the "
@@ -281,7 +281,7 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
 
 
 def _is_list(text: str | None) -> bool:
-    """Tell whether a text is a list of texts in JSON, or null."""
+    """Tell whether a text is a list of strings in JSON, or null."""
     try:
         found = None if text is None else json.loads(text)
     except ValueError:

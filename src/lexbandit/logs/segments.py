@@ -8,7 +8,7 @@ import numpy as np
 
 from lexbandit.checks import Integers
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number
-from lexbandit.logs.rows import Columns, Rows, flags_of, texts_of
+from lexbandit.logs.rows import Columns, Rows, flags_of, strings_of
 from lexbandit.logs.tables import pl
 
 # A category with more values is not looked at value by value.
@@ -37,7 +37,9 @@ class Split(NamedTuple):
             given = flags_of(given)
         if self.values:
             codes = (
-                texts_of(given, self.values).cast(pl.Enum(self.values), strict=False).to_physical()
+                strings_of(given, self.values)
+                .cast(pl.Enum(self.values), strict=False)
+                .to_physical()
             )
             return codes.cast(pl.Int64).fill_null(-1).to_numpy()
         numbers = given.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
@@ -62,7 +64,7 @@ def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -
         elif isinstance(feature, Number | Cycle):
             found += _by_quarters(feature.name, column, first[column])
     if columns.group is not None:
-        groups = texts_of(first[columns.group], ()).drop_nulls().unique().sort()
+        groups = strings_of(first[columns.group], ()).drop_nulls().unique().sort()
         found += _by_values("group", columns.group, groups.to_list())
     return tuple(found)
 

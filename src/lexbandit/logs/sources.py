@@ -147,8 +147,8 @@ def _file(path: str) -> _File:
     table = _scan([path])
     schema = table.collect_schema()
     # Without a value, a file of text has no type: what Polars takes it for would win over others'.
-    texts = [name for name, kind in schema.items() if kind == pl.String]
-    asked = [] if _ending(path) == ".parquet" else texts
+    strings = [name for name, kind in schema.items() if kind == pl.String]
+    asked = [] if _ending(path) == ".parquet" else strings
     counts = table.select(pl.len().alias(""), pl.col(asked).null_count()).collect(
         engine="streaming"
     )

@@ -22,7 +22,7 @@ TWIN = {(2, 3), (2, 5), (3, 3)}
 def all_chances(m: Array, s: Array, reaches: Array, band: Array, ceilings: Array) -> None:
     out = np.empty(m.shape[2])
     for n in range(m.shape[0]):
-        bands.chances(m[n], s[n], reaches[n], band, ceilings, 0, out)
+        bands.chances_of_two(m[n], s[n], reaches[n], band, ceilings, 0, out)
 
 
 @kernel

@@ -37,7 +37,8 @@ class Posterior(NamedTuple):
 
 def chances(at: Posterior) -> np.ndarray:
     out = np.full(at.means.shape[1], math.nan)
-    bands.chances(at.means, at.spreads, at.reaches, at.bands, ceilings_of(at.allowed[None]), 0, out)
+    chances = bands.chances_of_two if len(at.means) <= 2 else bands.chances_of_many
+    chances(at.means, at.spreads, at.reaches, at.bands, ceilings_of(at.allowed[None]), 0, out)
     return out
 
 

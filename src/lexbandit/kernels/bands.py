@@ -28,7 +28,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys, Mask
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, once, part
 from lexbandit.kernels.random import GOLDEN, RandomState, below, mix, normal
 
 # Typed, since numba compiles a function once more for a plain number in a call.
@@ -94,7 +94,7 @@ class Room(NamedTuple):
     points: Array
 
 
-@inlined
+@once
 def room_for(arms: int) -> Room:
     """Return room for `arms` arms."""
     grids = np.empty((3, arms + 1, _SIZES[-1]))
@@ -110,13 +110,13 @@ def room_for(arms: int) -> Room:
     )
 
 
-@inlined
+@part
 def spread_of(mean: float, spread: float) -> float:
     """Return the spread that the draw has: 0 where rounding would show."""
     return spread if spread > _POINT * abs(mean) and spread > _LEAST else 0.0
 
 
-@inlined
+@once
 def decide(
     means: Array,
     spreads: Array,
@@ -172,7 +172,7 @@ def decide(
     return int(members[0])
 
 
-@inlined
+@part
 def normal_at(z: float) -> tuple[float, float]:
     """Return the standard normal density and distribution function, both off by at most 10⁻¹².
 
@@ -195,7 +195,7 @@ def normal_at(z: float) -> tuple[float, float]:
     )
 
 
-@inlined
+@part
 def share_at(x: float, live: int, room: Room) -> float:
     """Return Π F(x) over the first `live` arms that are integrated over."""
     product = 1.0
@@ -205,7 +205,7 @@ def share_at(x: float, live: int, room: Room) -> float:
     return product
 
 
-@inlined
+@part
 def rate_of(start: float, stop: float, live: int, room: Room) -> float:
     """Return how fast products of the arms' f and F may change in [start, stop], 1 for one N(0, 1).
 
@@ -230,7 +230,7 @@ def rate_of(start: float, stop: float, live: int, room: Room) -> float:
     return float(sharpest * count**0.35)
 
 
-@inlined
+@part
 def set_panel(start: float, width: float, rate: float, room: Room) -> int:
     """Set points and factors of the smallest rule that is fine enough, and return their number."""
     rule = 0
@@ -242,7 +242,7 @@ def set_panel(start: float, width: float, rate: float, room: Room) -> int:
     return int(_SIZES[rule])
 
 
-@inlined
+@part
 def weigh(count: int, live: int, room: Room) -> None:
     """Set shares, densities and products at the first `count` points.
 
@@ -263,7 +263,7 @@ def weigh(count: int, live: int, room: Room) -> None:
             room.grids[PRODUCT, k + 1, p] = room.grids[PRODUCT, k, p] * room.grids[SHARE, k, p]
 
 
-@inlined
+@part
 def integral(count: int, k: int, room: Room) -> float:
     """Return the sum of densities[k] · slopes · factors over `count` points, four at a time."""
     one = two = three = four = 0.0
@@ -281,7 +281,7 @@ def integral(count: int, k: int, room: Room) -> float:
     return (one + two) + (three + four)
 
 
-@inlined
+@part
 def add_outside(count: int, j: int, live: int, room: Room) -> None:
     """Add the integrals of f_h Π_{b≠h} F_b to outside[j, h], for the arms h at places from j on."""
     for p in range(count):
@@ -296,7 +296,7 @@ def add_outside(count: int, j: int, live: int, room: Room) -> None:
         room.outside[MASS, j, place] += integral(count, k, room) * room.lines[INVERSE, k]
 
 
-@inlined
+@once
 def sort_members(reaches: Array, band: float, i: int, size: int, room: Room) -> None:
     """Set the order of the members and their thresholds, highest first, and all masses to 0."""
     keys, lines = room.keys, room.lines
@@ -316,7 +316,7 @@ def sort_members(reaches: Array, band: float, i: int, size: int, room: Room) -> 
             room.outside[MASS, k, j] = 0.0
 
 
-@inlined
+@once
 def gather(
     means: Array, spreads: Array, i: int, size: int, low: float, room: Room
 ) -> tuple[int, int]:
@@ -340,7 +340,7 @@ def gather(
     return live, points
 
 
-@inlined
+@once
 def split_points(
     means: Array, spreads: Array, i: int, size: int, low: float, mass: float, room: Room
 ) -> None:
@@ -354,7 +354,7 @@ def split_points(
             room.outside[MASS, j, k] = mass
 
 
-@kernel
+@part
 def split(
     means: Array, spreads: Array, reaches: Array, band: float, i: int, size: int, room: Room
 ) -> None:
@@ -403,7 +403,7 @@ def split(
         inside[j] = max(inside[j], 0.0)
 
 
-@inlined
+@part
 def first_wins(means: Array, spreads: Array, i: int, one: int, other: int) -> float:
     """Return the probability that the one arm's draw at level i is above the other's."""
     gap = means[i, one] - means[i, other]
@@ -415,7 +415,7 @@ def first_wins(means: Array, spreads: Array, i: int, one: int, other: int) -> fl
     return 0.5 * math.erfc(-gap / spread * math.sqrt(0.5))
 
 
-@inlined
+@part
 def add_winner(count: int, live: int, room: Room) -> float:
     """Add the integral of f_a ∂G/∂F_a to sums[a] for every arm, and return G at the last point.
 
@@ -446,7 +446,7 @@ def add_winner(count: int, live: int, room: Room) -> float:
     return float(points[REST, count - 1])
 
 
-@kernel
+@once
 def add_points(x: float, live: int, room: Room) -> None:
     """Add what the arms without spread at x, if any, win there.
 
@@ -475,7 +475,7 @@ def add_points(x: float, live: int, room: Room) -> None:
         start += width
 
 
-@kernel
+@once
 def sweep(start: float, stop: float, live: int, room: Room) -> None:
     """Integrate `add_winner` from start to stop on panels that follow the spreads."""
     x = start
@@ -504,7 +504,7 @@ def sweep(start: float, stop: float, live: int, room: Room) -> None:
         x = following
 
 
-@inlined
+@once
 def descend(start: float, step: float, live: int, room: Room) -> None:
     """Integrate `add_winner` downwards by the trapezoidal rule, until hardly any mass is left.
 
@@ -522,7 +522,7 @@ def descend(start: float, step: float, live: int, room: Room) -> None:
         x -= _BLOCK * step
 
 
-@inlined
+@once
 def common_arms(size: int, room: Room) -> int:
     """Return how many arms, in order, are in every set of more than one arm; 0 if there is none."""
     for j in range(1, size + 1):
@@ -534,7 +534,7 @@ def common_arms(size: int, room: Room) -> int:
     return 0
 
 
-@inlined
+@part
 def drop_beaten(
     means: Array, spreads: Array, i: int, size: int, least: int, low: float, room: Room
 ) -> int:
@@ -573,7 +573,7 @@ def drop_beaten(
     return live
 
 
-@inlined
+@part
 def settle_pairs(
     means: Array, spreads: Array, i: int, live: int, weight: float, room: Room, out: Array
 ) -> float:
@@ -598,7 +598,7 @@ def settle_pairs(
     return mass
 
 
-@kernel
+@part
 def finish(
     means: Array, spreads: Array, i: int, size: int, weight: float, room: Room, out: Array
 ) -> None:
@@ -671,7 +671,7 @@ def sets_for(rows: int, arms: int) -> Sets:
     )
 
 
-@inlined
+@part
 def same(one: Mask, other: Mask) -> bool:
     """Return whether two sets are the same."""
     for arm in range(one.shape[0]):  # noqa: SIM110  numba has no generators
@@ -694,7 +694,7 @@ def slot_of(sets: Sets, members: Mask) -> int:
     return int(slot)
 
 
-@inlined
+@part
 def put(sets: Sets, row: int, slot: int, members: Mask, mass: float) -> None:
     """Put a new set into this row and slot."""
     for arm in range(members.shape[0]):
@@ -725,7 +725,7 @@ def with_set(sets: Sets, members: Mask, mass: float) -> Sets:
     return sets
 
 
-@inlined
+@part
 def list_members(members: Mask, room: Room) -> int:
     """List the arms of the set and return their number."""
     size = _ZERO
@@ -776,8 +776,30 @@ def add_over_sets(
         finish(means, spreads, last, size, sets.masses[k], room, out)
 
 
-@kernel
-def chances(
+@once
+def begin(ceilings: Array, row: int, room: Room, out: Array) -> int:
+    """List the allowed arms, set their probabilities to 0, and return how many they are."""
+    size = _ZERO
+    for arm in range(out.shape[0]):
+        out[arm] = 0.0
+        if ceilings[row, arm] > 0.0:
+            room.keys[MEMBER, size] = arm
+            size += 1
+    return size
+
+
+@once
+def normalise(out: Array) -> None:
+    """Divide the probabilities by their sum, which rounding moved."""
+    total = 0.0
+    for arm in range(out.shape[0]):
+        total += out[arm]
+    for arm in range(out.shape[0]):
+        out[arm] /= total
+
+
+@once
+def chances_of_two(
     means: Array,
     spreads: Array,
     reaches: Array,
@@ -786,31 +808,38 @@ def chances(
     row: int,
     out: Array,
 ) -> None:
-    """Set out[a] to the probability that `decide` returns arm a, for every arm.
+    """Set out[a] to the probability that `decide` returns arm a, with one or two objectives.
 
-    Off by about 10⁻¹¹, where spreads differ by a factor of up to 10⁶ or are 0. Time grows with the
-    number of sets that may be left before the last two levels, and is spent for each of them on
+    Off by about 10⁻¹¹, where spreads differ by a factor of up to 10⁶ or are 0. Time is spent on
     some hundred values of f and F of each arm.
     """
     last = means.shape[0] - 1
     room = room_for(means.shape[1])
-    size = _ZERO
-    for arm in range(means.shape[1]):
-        out[arm] = 0.0
-        if ceilings[row, arm] > 0.0:
-            room.keys[MEMBER, size] = arm
-            size += 1
-    if last > 1:
-        add_over_sets(means, spreads, reaches, bands, size, room, out)
+    size = begin(ceilings, row, room, out)
+    if last > 0:
+        split(means, spreads, reaches, bands[0], _ZERO, size, room)
     else:
-        if last > 0:
-            split(means, spreads, reaches, bands[0], _ZERO, size, room)
-        else:
-            sort_members(means, 0.0, _ZERO, size, room)
-            room.inside[MASS, size] = 1.0
-        finish(means, spreads, last, size, 1.0, room, out)
-    total = 0.0
-    for arm in range(means.shape[1]):
-        total += out[arm]
-    for arm in range(means.shape[1]):
-        out[arm] /= total
+        sort_members(means, 0.0, _ZERO, size, room)
+        room.inside[MASS, size] = 1.0
+    finish(means, spreads, last, size, 1.0, room, out)
+    normalise(out)
+
+
+@kernel
+def chances_of_many(
+    means: Array,
+    spreads: Array,
+    reaches: Array,
+    bands: Array,
+    ceilings: Array,
+    row: int,
+    out: Array,
+) -> None:
+    """Do the same with three objectives or more.
+
+    Time grows with the number of sets that may be left before the last two levels.
+    """
+    room = room_for(means.shape[1])
+    size = begin(ceilings, row, room, out)
+    add_over_sets(means, spreads, reaches, bands, size, room, out)
+    normalise(out)

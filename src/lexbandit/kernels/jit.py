@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.extending import register_jitable
 
 from lexbandit._internal.caches import cache_root
 
@@ -73,6 +74,27 @@ def leaf(function: F) -> F:
     round. It must neither make an array nor return one, and take no slices.
     """
     return _compiled(function, forceinline=True, _nrt=False)
+
+
+def part(function: F) -> F:
+    """Let kernels call `function`: it is compiled with them, and from Python it runs uncompiled.
+
+    For the functions that a large kernel is divided into. Code to call a small one from Python
+    takes longer to compile than the function. References are not counted, as for `leaf`.
+    """
+    register: Any = register_jitable
+    options = {"error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+    return cast("F", register(**options)(function))
+
+
+def once(function: F) -> F:
+    """Compile `function` as if its body stood in the kernel that calls it.
+
+    For parts of a large kernel that are called in one place. numba compiles a function together
+    with all that it calls, then its caller with all of that again: each level of calls takes as
+    long as those below it. This one is no level, and it may make arrays.
+    """
+    return cast("F", numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 def bind(

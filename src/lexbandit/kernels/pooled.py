@@ -53,7 +53,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, once, part
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
 MOMENT, OWN = 0, 1
@@ -102,7 +102,7 @@ class Model(NamedTuple):
     prior: Array
 
 
-@inlined
+@part
 def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> float:
     """Return σ_a² of one arm at an estimate of this mean and leverage φᵀBφ."""
     facts, tallies = model.facts, model.tallies
@@ -116,7 +116,7 @@ def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> fl
     return float(max(pooled, 0.0) / (_POOLED_NOISE + seen))
 
 
-@inlined
+@part
 def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
     """Write B·features[t] to `work` and return the leverage φᵀBφ."""
     size = features.shape[1]
@@ -143,7 +143,7 @@ def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Arra
     return max(leverage, 0.0)
 
 
-@inlined
+@part
 def mean_at(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
     """Return φᵀB(b + Λθ_0); `work` holds Bφ."""
     mean = 0.0
@@ -153,39 +153,44 @@ def mean_at(model: Model, arm: int, i: int, features: Array, t: int, work: Array
     return mean
 
 
-@inlined
+@part
+def unknown_of_common(model: Model, i: int, work: Array) -> float:
+    """Return uᵀC_0u with u = ΛBφ, which the leverage grows by as θ_0 is not known; `work` is Bφ."""
+    size = work.shape[0]
+    found = 0.0
+    for j in range(size):
+        part = 0.0
+        for k in range(size):
+            part += model.common[i, j, k] * model.shared[i, PENALTY, k] * work[k]
+        found += model.shared[i, PENALTY, j] * work[j] * part
+    return found
+
+
+@part
 def estimate(
-    model: Model, features: Array, t: int, work: Array, means: Array, deviations: Array
+    model: Model,
+    features: Array,
+    t: int,
+    fully: bool,
+    work: Array,
+    means: Array,
+    deviations: Array,
 ) -> None:
-    """Write means[i, a] and deviations[i, a] of every objective and arm at φ = features[t]."""
+    """Write means[i, a] and deviations[i, a] of every objective and arm at φ = features[t].
+
+    `fully` counts what is not known of θ_0 too.
+    """
     for i in range(means.shape[0]):
         for arm in range(means.shape[1]):
             leverage = multiply(model, arm, i, features, t, work)
             mean = mean_at(model, arm, i, features, t, work)
+            if fully:
+                leverage += unknown_of_common(model, i, work)
             means[i, arm] = mean
             deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
 
 
-@inlined
-def estimate_fully(
-    model: Model, features: Array, t: int, work: Array, means: Array, deviations: Array
-) -> None:
-    """As `estimate`, with what is not known of θ_0: the leverage grows by uᵀC_0u, u = ΛBφ."""
-    size = features.shape[1]
-    for i in range(means.shape[0]):
-        for arm in range(means.shape[1]):
-            leverage = multiply(model, arm, i, features, t, work)
-            mean = mean_at(model, arm, i, features, t, work)
-            for j in range(size):
-                part = 0.0
-                for k in range(size):
-                    part += model.common[i, j, k] * model.shared[i, PENALTY, k] * work[k]
-                leverage += model.shared[i, PENALTY, j] * work[j] * part
-            means[i, arm] = mean
-            deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
-
-
-@kernel
+@part
 def invert(factor: Array) -> None:
     """Replace a symmetric positive definite matrix by its inverse, by Cholesky's decomposition.
 
@@ -225,7 +230,7 @@ def invert(factor: Array) -> None:
             factor[k, j] = factor[j, k]
 
 
-@inlined
+@part
 def noise_now(seen: float, unexplained: float, square: float, variance: float) -> float:
     """Return σ² from Σn, ΣQ, the sum of squares of all rewards and V."""
     fading = FIRST_NOISE * min(1.0, _FADING / max(seen, 1.0))
@@ -233,7 +238,7 @@ def noise_now(seen: float, unexplained: float, square: float, variance: float) -
     return max(noise, _ROUNDING * square / max(seen, 1.0), _LEAST_NOISE * variance)
 
 
-@inlined
+@part
 def prior_variance(seen: float, total: float, square: float) -> float:
     """Return V from the number, sum and sum of squares of all rewards of an objective."""
     centred = square - total * total / max(seen, 1.0)
@@ -242,7 +247,7 @@ def prior_variance(seen: float, total: float, square: float) -> float:
     return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
 
 
-@kernel
+@once
 def learn_scales(model: Model, i: int, variance: float) -> None:
     """Set the scale x of every block by one step of the EM algorithm from the present posterior."""
     tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
@@ -267,7 +272,7 @@ def learn_scales(model: Model, i: int, variance: float) -> None:
         shared[i, SCALE, j] = max(found[block] / weights[block], _LEAST_SCALE)
 
 
-@inlined
+@once
 def solve_arm(model: Model, arm: int, i: int, factor: Array) -> None:
     """Compute B and Bb of an arm, and add its part to C_0⁻¹ and to WEIGHTED."""
     vectors, matrices, shared, common = model.vectors, model.matrices, model.shared, model.common
@@ -293,7 +298,7 @@ def solve_arm(model: Model, arm: int, i: int, factor: Array) -> None:
         common[i, j, j] += penalty
 
 
-@kernel
+@once
 def solve(model: Model, i: int, factor: Array) -> None:
     """Compute inverses, own and common parts and residuals from the sums and penalties of i."""
     shared, common = model.shared, model.common
@@ -323,7 +328,7 @@ def solve(model: Model, i: int, factor: Array) -> None:
     model.facts[i, UNEXPLAINED] = unexplained
 
 
-@inlined
+@once
 def place_common(model: Model, i: int) -> None:
     """Set θ_0 = C_0 · WEIGHTED and Λθ_0."""
     size = model.prior.shape[1]
@@ -335,7 +340,7 @@ def place_common(model: Model, i: int) -> None:
         model.shared[i, PULL, j] = model.shared[i, PENALTY, j] * value
 
 
-@inlined
+@part
 def residual(model: Model, arm: int, i: int, rest: Array) -> float:
     """Return Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0 and b' = b − Gθ_0, from the sums.
 
@@ -362,8 +367,8 @@ def residual(model: Model, arm: int, i: int, rest: Array) -> float:
     return float(max(total, 0.0) * seen / tallies[arm, i, COUNT])
 
 
-@kernel
-def refresh(model: Model, i: int, steps: int) -> None:
+@once
+def refresh_one(model: Model, i: int, steps: int) -> None:
     """Compute all that follows from the sums of objective i; `steps` of EM for the scales.
 
     `steps` 1 goes on from the present scales; more begin anew from 1, so that the outcome depends
@@ -407,12 +412,31 @@ def refresh(model: Model, i: int, steps: int) -> None:
 
 
 @kernel
+def refresh(
+    steps: int,
+    only_due: bool,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> None:
+    """Compute all that follows from the sums, for every objective or those where it is due."""
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    for i in range(tallies.shape[1]):
+        if not only_due or facts[i, SEEN] >= facts[i, DUE]:
+            refresh_one(model, i, steps)
+
+
+@once
 def learn(
     model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array
 ) -> float:
     """Add one reward of an arm at φ = features[t]; returns what was expected of it before.
 
-    `work` is room for F numbers.
+    A refresh is due once SEEN reaches DUE. `work` is space for F numbers.
     """
     tallies, vectors, matrices, facts = model.tallies, model.vectors, model.matrices, model.facts
     size = features.shape[1]
@@ -438,6 +462,4 @@ def learn(
         for k in range(size):
             matrices[arm, i, GRAM, j, k] += feature * features[t, k]
             matrices[arm, i, INVERSE, j, k] -= (part * work[k]) * share
-    if facts[i, SEEN] >= facts[i, DUE]:
-        refresh(model, i, 1)
     return mean

@@ -17,7 +17,7 @@ from lexbandit.kernels.pooled import Model
 
 @kernel
 def learn_rows(model: Model, features: Array, action: NDArray[np.int64], reward: Array) -> None:
-    """Add reward[n, D] of action[n] at features[n, F] and solve; NaN is no reward."""
+    """Add reward[n, D] of action[n] at features[n, F] to the sums; NaN is no reward."""
     tallies, vectors, matrices, facts = model.tallies, model.vectors, model.matrices, model.facts
     size = features.shape[1]
     for t in range(len(action)):
@@ -35,8 +35,6 @@ def learn_rows(model: Model, features: Array, action: NDArray[np.int64], reward:
                 vectors[arm, i, pooled.MOMENT, j] += y * feature
                 for k in range(size):
                     matrices[arm, i, pooled.GRAM, j, k] += feature * features[t, k]
-    for i in range(reward.shape[1]):
-        pooled.refresh(model, i, 1)
 
 
 @kernel

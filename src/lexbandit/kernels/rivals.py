@@ -28,15 +28,16 @@ import numpy as np
 from lexbandit.kernels import normal_chances
 from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.jit import inlined, kernel
-from lexbandit.kernels.pooled import NOISE
+from lexbandit.kernels.pooled import NOISE, Model
+from lexbandit.kernels.pooled_rules import DEVIATIONS, MEANS, REACHES, SPREADS, pooled_rule
 from lexbandit.kernels.random import RandomState, below, normal
 
 # From CS_UCB on, rules decide by bounds.
 WEIGHTED, CS_TS, CS_UCB, CS_ETC, PE_CS = 1, 2, 3, 4, 5
 
-# The settings of a rule, in one array: a factor of the draws' deviations, a factor of the bounds'
-# widths, T, and then the weights of the objectives.
-DRAW_WIDTH, SCALE, HORIZON, WEIGHTS = 0, 1, 2, 3
+# The settings of a rule, in one array: which it is, a factor of the draws' deviations, a factor of
+# the bounds' widths, T, and then the weights of the objectives.
+RULE, DRAW_WIDTH, SCALE, HORIZON, WEIGHTS = 0, 1, 2, 3, 4
 
 # The verdicts of PE-CS on an arm that is compared with the best.
 _WORSE, _AS_GOOD, _OPEN = 0.0, 1.0, 2.0
@@ -88,24 +89,23 @@ def radius_by_rounds(deviation: float, noise: float, scale: float, horizon: floa
     return 0.0
 
 
-@kernel
+@inlined
 def prepare(
-    rule: int,
-    facts: Array,
+    model: Model,
     plays: Array,
     clock: Keys,
     settings: Array,
     tolerances: Array,
-    means: Array,
-    deviations: Array,
-    spreads: Array,
-    reaches: Array,
+    sight: Array,
     widths: Array,
 ) -> None:
     """Write what rules read: the deviations of draws, upper bounds, and tolerances or weights."""
+    means, deviations = sight[MEANS], sight[DEVIATIONS]
+    spreads, reaches = sight[SPREADS], sight[REACHES]
+    rule = int(settings[RULE])
     arms = means.shape[1]
     for i in range(means.shape[0]):
-        noise = math.sqrt(facts[i, NOISE])
+        noise = math.sqrt(model.facts[i, NOISE])
         for arm in range(arms):
             deviation = deviations[i, arm]
             spreads[i, arm] = settings[DRAW_WIDTH] * deviation
@@ -329,11 +329,8 @@ def place_of_highest(draws: Array, size: int, random: RandomState) -> int:
 
 @kernel
 def decide(
-    rule: int,
-    means: Array,
-    deviations: Array,
-    spreads: Array,
-    reaches: Array,
+    settings: Array,
+    sight: Array,
     widths: Array,
     ceilings: Array,
     row: int,
@@ -346,6 +343,9 @@ def decide(
     Rules that draw take two steps of the random state for each arm that they draw for, in order of
     arms; CS-TS none at a level with one arm left. A tie takes one more.
     """
+    means, deviations = sight[MEANS], sight[DEVIATIONS]
+    spreads, reaches = sight[SPREADS], sight[REACHES]
+    rule = int(settings[RULE])
     size = 0
     if rule >= CS_UCB:
         mark(rule, means, deviations, reaches, widths, ceilings, row, draws)
@@ -381,20 +381,15 @@ def decide(
 
 @kernel
 def chances(
-    rule: int,
-    means: Array,
-    deviations: Array,
-    spreads: Array,
-    reaches: Array,
-    widths: Array,
-    ceilings: Array,
-    row: int,
-    out: Array,
+    settings: Array, sight: Array, widths: Array, ceilings: Array, row: int, out: Array
 ) -> None:
     """Write the exact probability of every arm to be the one that `decide` returns.
 
     NaN for CS-TS: there sets of arms are drawn, which takes an integral an objective.
     """
+    means, deviations = sight[MEANS], sight[DEVIATIONS]
+    spreads, reaches = sight[SPREADS], sight[REACHES]
+    rule = int(settings[RULE])
     if rule >= CS_UCB:
         count = mark(rule, means, deviations, reaches, widths, ceilings, row, out)
         for arm in range(out.shape[0]):
@@ -419,3 +414,7 @@ def chances(
         if ceilings[row, arm] > 0.0:
             out[arm] = shares[k]
             k += 1
+
+
+# The compiled loops of all of these rules: which one it is stands in the settings.
+LOOPS = pooled_rule(prepare=prepare, choose=decide, chances=chances)

@@ -70,6 +70,7 @@ class RewardModel:
 
     def _learn(self, features: Floats, action: Integers, reward: Floats) -> None:
         kernel.learn_rows(self._model, features, action, reward)
+        pooled.refresh(1, False, *self._model)
         kernel.coefficients(self._model, self._found)
 
     @property

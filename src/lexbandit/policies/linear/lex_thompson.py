@@ -23,6 +23,11 @@ NEGLECT = 0.5
 FEW = 8.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3).
 FLOOR = 0.5
+# Three objectives and more need other probabilities, which take long to compile.
+_OF_TWO, _OF_MANY = (
+    kernel.pooled_rule(prepare=kernel.prepare_draws, choose=kernel.choose_by_bands, chances=chances)
+    for chances in (kernel.chances_of_two, kernel.chances_of_many)
+)
 # With more arms than these an outlook has probabilities by draws.
 _MANY = 16
 
@@ -52,8 +57,6 @@ class LexThompsonRule(PooledPolicy):
     et al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
-    rule = kernel.LEX_THOMPSON
-
     def __init__(self, *, caution: float, draw_width: float, **parameters: Any) -> None:
         self.caution = checks.positive("caution", caution)
         self.draw_width = checks.positive("draw_width", draw_width)
@@ -64,6 +67,7 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.NEGLECT] = NEGLECT
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
+        self._rule = _OF_TWO if parameters["objectives"] <= 2 else _OF_MANY
         super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:

@@ -82,11 +82,11 @@ class PooledPolicy(Policy):
     """A rule that decides by a pooled regression on features of the context.
 
     The model is that of `kernels.pooled`: a linear model an arm and objective, drawn towards what
-    the arms have in common, with learned noise. A subclass supplies the rule: `rule` for the
-    kernels, its `settings`, and `_reason`.
+    the arms have in common, with learned noise. A subclass supplies the rule: `_rule`, its compiled
+    loops, its `settings`, and `_reason`.
     """
 
-    rule: int
+    _rule: kernel.PooledRule
 
     def __init__(
         self,
@@ -118,8 +118,9 @@ class PooledPolicy(Policy):
         self._kind = features.kind
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
-        # Room for the features of a context, and for what an arm is expected to give there.
-        self._room: tuple[Floats, Floats] = np.empty((1, size)), np.empty(objectives)
+        # Space for the features of a context, and for what an arm is expected to give there.
+        self._space: tuple[Floats, Floats] = np.empty((1, size)), np.empty(objectives)
+        self._sights, self._widths, self._chances = self._space_for(1)
         self._refresh(1)
 
     @abstractmethod
@@ -142,7 +143,16 @@ class PooledPolicy(Policy):
 
     def _refresh(self, steps: int) -> None:
         """Compute all that follows from the sums; with several steps, from them alone."""
-        kernel.refresh_all(steps, *self._model)
+        pooled.refresh(steps, False, *self._model)
+
+    def _refresh_due(self) -> None:
+        """Compute what follows from the sums of the objectives where that is due."""
+        pooled.refresh(1, True, *self._model)
+
+    def _space_for(self, rows: int) -> tuple[Floats, Floats, Floats]:
+        """Return space for what the rule sees in `rows` contexts, and for the probabilities."""
+        shape = (rows, kernel.TABLES, self.objectives, self.arms)
+        return np.empty(shape), np.empty((rows, self.objectives)), np.empty((rows, self.arms))
 
     # Decide.
 
@@ -163,8 +173,8 @@ class PooledPolicy(Policy):
         return self.select(point, allowed)
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        return kernel.select(
-            self.rule,
+        sights, widths, chances = self._sights, self._widths, self._chances
+        arm = self._rule.select(
             self._kind,
             point,
             self._table,
@@ -181,93 +191,84 @@ class PooledPolicy(Policy):
             self._facts,
             self._expected,
             self._random,
+            sights,
+            widths,
         )
+        if arm < 0:
+            return -1, 0.0
+        self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
+        return arm, chances.item(arm)
 
     def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
         """Return the arms to play in contexts[n, d] and their probabilities: one compiled loop."""
         points, masks = self._many(contexts, allowed)
         arms, propensities = np.empty(len(points), np.int64), np.empty(len(points))
         for part in self._chunks(len(points)):
-            kernel.select_many(
-                self.rule,
+            ceilings = self._no_ceiling if masks is None else ceilings_of(masks[part])
+            sights, widths, chances = self._space_for(len(arms[part]))
+            self._rule.select_many(
                 self.features.of_checked(points[part]),
-                self._no_ceiling if masks is None else ceilings_of(masks[part]),
+                ceilings,
                 self._plays,
                 self._clock,
                 self._settings,
                 self.tolerances,
                 *self._model,
                 self._random,
+                sights,
+                widths,
                 arms[part],
-                propensities[part],
             )
+            self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
+            propensities[part] = np.take_along_axis(chances, arms[part, np.newaxis], axis=1)[:, 0]
         return arms, propensities
 
     def propensities(self, context: Any, allowed: Any = None) -> Floats:
         """Return the exact probability of every arm to be selected in `context` now."""
-        point = self._context(context) if self._known else self._features(context)[0]
-        shares = self._propensities(point, self._ceilings(allowed))
-        if len(shares) == 0:
-            checks.in_unit_cube("context", point)
-        return shares
+        return self._shares(self._look(self._features(context)), self._ceilings(allowed))
 
     def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
         return self.propensities(point, allowed)
 
-    def _propensities(self, point: Floats, ceilings: Floats) -> Floats:
-        return kernel.propensities(
-            self.rule,
-            self._kind,
-            point,
-            self._table,
-            ceilings,
+    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
+        """Return the exact probability of every arm in contexts[n, d]: compiled loops."""
+        points, masks = self._many(contexts, allowed)
+        shares = np.empty((len(points), self.arms))
+        for part in self._chunks(len(points)):
+            ceilings = self._no_ceiling if masks is None else ceilings_of(masks[part])
+            sights, widths = self._see(self.features.of_checked(points[part]))
+            self._rule.shares_many(self._settings, sights, widths, ceilings, shares[part])
+        return shares
+
+    def _see(self, features: Floats, *, fully: bool = False) -> tuple[Floats, Floats]:
+        """Return what the rule sees at features[n, F], as its kernels take it."""
+        sights, widths, _ = self._space_for(len(features))
+        self._rule.look(
+            fully,
+            features,
             self._plays,
             self._clock,
             self._settings,
             self.tolerances,
-            self._tallies,
-            self._vectors,
-            self._matrices,
-            self._shared,
-            self._common,
-            self._facts,
-            self._expected,
+            *self._model,
+            sights,
+            widths,
         )
-
-    def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
-        """Return the exact probability of every arm in contexts[n, d]: one compiled loop."""
-        points, masks = self._many(contexts, allowed)
-        shares = np.empty((len(points), self.arms))
-        for part in self._chunks(len(points)):
-            kernel.propensities_many(
-                self.rule,
-                self.features.of_checked(points[part]),
-                self._no_ceiling if masks is None else ceilings_of(masks[part]),
-                self._plays,
-                self._clock,
-                self._settings,
-                self.tolerances,
-                *self._model,
-                shares[part],
-            )
-        return shares
+        return sights, widths
 
     def _look(self, features: Floats, *, fully: bool = False) -> Looks:
-        return Looks(
-            *kernel.look(
-                self.rule,
-                self._model,
-                features,
-                self._plays,
-                self._clock,
-                self._settings,
-                self.tolerances,
-                fully,
-            )
-        )
+        """Return what the rule sees at features[1, F]."""
+        sights, widths = self._see(features, fully=fully)
+        means, deviations, spreads, reaches = sights[0]
+        return Looks(means, deviations, spreads, reaches, widths[0])
 
     def _shares(self, looks: Looks, ceilings: Floats) -> Floats:
-        return kernel.shares(self.rule, *looks, ceilings)
+        """Return the exact probability of every arm, given what the rule sees."""
+        chances = np.empty((1, self.arms))
+        sights, widths = np.stack(looks[: kernel.TABLES])[np.newaxis], looks.bands[np.newaxis]
+        self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
+        found: Floats = chances[0]
+        return found
 
     def _about(self, looks: Looks, ceilings: Floats) -> Floats:
         """Return about the probability of every arm; a rule may be faster than the exact one."""
@@ -310,7 +311,7 @@ class PooledPolicy(Policy):
         return self.features.count
 
     def _expect_checked(self, point: Floats, arm: int) -> tuple[Floats, Floats]:
-        features, means = self._room
+        features, means = self._space
         if not pooled_prediction.expect(
             self._kind,
             point if self._known else self._features(point)[0],
@@ -360,20 +361,20 @@ class PooledPolicy(Policy):
     def _update_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:
-        if not (self._known and self._update(point, arm, rewards, False) == kernel.DONE):
+        if not (self._known and self._update(point, arm, rewards, False) >= kernel.DONE):
             self.update(point, arm, rewards, allowed)
 
     def _amend_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:
-        if not (self._known and self._update(point, arm, rewards, True) == kernel.DONE):
+        if not (self._known and self._update(point, arm, rewards, True) >= kernel.DONE):
             self.amend(point, arm, rewards, allowed)
 
     def _learn_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None, amends: bool
     ) -> tuple[Floats, Floats]:
-        if self._known and self._update(point, arm, rewards, amends) == kernel.DONE:
-            features, means = self._room
+        if self._known and self._update(point, arm, rewards, amends) >= kernel.DONE:
+            features, means = self._space
             return features[0], means
         return super()._learn_checked(point, arm, rewards, allowed, amends)
 
@@ -391,7 +392,7 @@ class PooledPolicy(Policy):
         features, means = np.empty((n, self.features.count)), np.empty((n, self.objectives))
         done = 0
         while done < n:
-            done += kernel.update_each(
+            more, answer = kernel.update_each(
                 self._kind,
                 points[done:],
                 self._table,
@@ -410,7 +411,10 @@ class PooledPolicy(Policy):
                 features[done:],
                 means[done:],
             )
-            if done < n:  # this one is refused, or learned in another way
+            done += more
+            if answer == kernel.AGAIN:
+                self._refresh_due()
+            elif answer != kernel.DONE:  # this one is refused, or learned in another way
                 features[done], means[done] = self._learn_checked(
                     points[done], int(arms[done]), rewards[done], allowed[done], bool(amends[done])
                 )
@@ -418,7 +422,8 @@ class PooledPolicy(Policy):
         return features, means
 
     def _update(self, point: Floats, arm: int, rewards: Floats, amends: bool) -> int:
-        return kernel.update(
+        """Learn the rewards of one decision; the answer is one of the kernel's."""
+        answer = kernel.update(
             self._kind,
             point,
             self._table,
@@ -434,22 +439,29 @@ class PooledPolicy(Policy):
             self._common,
             self._facts,
             self._expected,
-            *self._room,
+            *self._space,
         )
+        if answer == kernel.AGAIN:
+            self._refresh_due()
+        return answer
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
         points, _ = self._many(contexts, allowed)
         played, values = self._played(len(points), arms, rewards)
         for part in self._chunks(len(points)):
-            kernel.update_many(
-                self.features.of_checked(points[part]),
-                played[part],
-                values[part],
-                self._plays,
-                self._clock,
-                *self._model,
-            )
+            features, done = self.features.of_checked(points[part]), 0
+            while done < len(features):
+                done = kernel.update_many(
+                    done,
+                    features,
+                    played[part],
+                    values[part],
+                    self._plays,
+                    self._clock,
+                    *self._model,
+                )
+                self._refresh_due()
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order: one compiled loop."""
@@ -457,24 +469,31 @@ class PooledPolicy(Policy):
         checks.in_unit_cube("contexts", rounds.contexts)
         arms = np.empty(len(rounds), np.int64)
         for part in self._chunks(len(rounds)):
-            kernel.replay(
-                self.rule,
-                self.features.of_checked(rounds.contexts[part]),
-                rounds.outcomes[part],
-                self._no_ceiling if rounds.allowed is None else ceilings_of(rounds.allowed[part]),
-                self._plays,
-                self._clock,
-                self._settings,
-                self.tolerances,
-                *self._model,
-                self._random,
-                arms[part],
-            )
+            features, done = self.features.of_checked(rounds.contexts[part]), 0
+            allowed = rounds.allowed
+            ceilings = self._no_ceiling if allowed is None else ceilings_of(allowed[part])
+            while done < len(features):
+                done = self._rule.replay(
+                    done,
+                    features,
+                    rounds.outcomes[part],
+                    ceilings,
+                    self._plays,
+                    self._clock,
+                    self._settings,
+                    self.tolerances,
+                    *self._model,
+                    self._random,
+                    arms[part],
+                )
+                self._refresh_due()
         return arms
 
     def _chunks(self, n: int) -> Iterator[slice]:
-        """Yield parts of n rounds whose features take little room."""
-        size = max(1, _CHUNK // self.features.count)
+        """Yield parts of n rounds whose features, and what a rule sees, take little memory."""
+        size = max(
+            1, _CHUNK // max(self.features.count, kernel.TABLES * self.objectives * self.arms)
+        )
         for first in range(0, n, size):
             yield slice(first, first + size)
 
@@ -590,6 +609,7 @@ class PooledPolicy(Policy):
         self._matrices[-1, :, pooled.INVERSE, diagonal, diagonal] = 1.0 / penalties.T
         self._plays = np.append(self._plays, 0.0)
         self._set_arms(self.arms + 1)
+        self._sights, self._widths, self._chances = self._space_for(1)
         if weight > 0:
             self._add_prior(self.arms - 1, weight, means, +1.0)
             self._refresh(1)

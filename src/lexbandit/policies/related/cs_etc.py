@@ -29,7 +29,7 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
     filter for every objective before it if there are more than two. Nothing else is random.
     """
 
-    rule = kernel.CS_ETC
+    _rule = kernel.LOOPS
 
     def __init__(
         self, *, horizon: int, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any
@@ -37,6 +37,7 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.RULE] = kernel.CS_ETC
         settings[kernel.SCALE] = self.scale
         settings[kernel.HORIZON] = self.horizon
         super().__init__(settings=settings, tolerance=tolerance, **pooled)

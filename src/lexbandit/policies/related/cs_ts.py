@@ -30,11 +30,12 @@ class CostSubsidyThompson(PooledPolicy):
     arm that is not allowed.
     """
 
-    rule = kernel.CS_TS
+    _rule = kernel.LOOPS
 
     def __init__(self, *, draw_width: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.RULE] = kernel.CS_TS
         settings[kernel.DRAW_WIDTH] = self.draw_width
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 

@@ -29,11 +29,12 @@ class CostSubsidyUcb(PooledPolicy):
     two. Nothing but ties is random.
     """
 
-    rule = kernel.CS_UCB
+    _rule = kernel.LOOPS
 
     def __init__(self, *, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.RULE] = kernel.CS_UCB
         settings[kernel.SCALE] = self.scale
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 

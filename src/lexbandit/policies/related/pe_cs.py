@@ -36,7 +36,7 @@ class PairwiseElimination(PooledPolicy):
     Nothing but ties is random.
     """
 
-    rule = kernel.PE_CS
+    _rule = kernel.LOOPS
 
     def __init__(
         self, *, horizon: int, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any
@@ -44,6 +44,7 @@ class PairwiseElimination(PooledPolicy):
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
         settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.RULE] = kernel.PE_CS
         settings[kernel.SCALE] = self.scale
         settings[kernel.HORIZON] = self.horizon
         super().__init__(settings=settings, tolerance=tolerance, **pooled)

@@ -24,7 +24,7 @@ class WeightedThompson(PooledPolicy):
     deviations not inflated by their factor sqrt(p ln t).
     """
 
-    rule = kernel.WEIGHTED
+    _rule = kernel.LOOPS
 
     def __init__(
         self, *, objectives: int, price: Any = 1.0, draw_width: float = 1.0, **pooled: Any
@@ -32,6 +32,7 @@ class WeightedThompson(PooledPolicy):
         self.weights = weights_of(price, objectives)
         self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.WEIGHTS)
+        settings[kernel.RULE] = kernel.WEIGHTED
         settings[kernel.DRAW_WIDTH] = self.draw_width
         super().__init__(
             objectives=objectives,

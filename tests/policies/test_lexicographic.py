@@ -294,3 +294,32 @@ class TestTree:
     def test_bad_parameters(self, key: str, value: float) -> None:
         with pytest.raises(InvalidInput, match=f"{key} must be"):
             AdaptiveTree(**{"dimension": 2, key: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["moc-mab", "lex-linucb"])
+def test_a_top_arm_that_is_unknown_in_an_earlier_objective_is_played_and_told_so(name: str) -> None:
+    """With rewards missing, the test of level 2 is on the widths u^1 and u^2 of its top arm.
+
+    Arm 1 is known well in objectives 2 and 3 and hardly in objective 1. By u^2 alone the third
+    objective would be considered, and would take arm 0.
+    """
+    own: dict[str, Any] = {"scale": 0.24, "L": 0.1, "horizon": 1000, "cells_per_side": 1}
+    if name == "lex-linucb":
+        own = {"features": "raw", "scale": 5, "start": 1}
+    policy = lexbandit.make_policy(name, arms=2, dimension=1, objectives=3, **own)
+    for _ in range(1500):
+        policy.update([0.5], 0, [0.8, 0.3, 0.9])
+        policy.update([0.5], 1, [math.nan, 0.5, 0.1])
+    for _ in range(20):
+        policy.update([0.5], 1, [0.38, 0.5, 0.1])
+    explanation = policy.explain([0.5])
+    first, second = explanation.arms
+    limit = policy.margin if name == "moc-mab" else policy.tau  # type: ignore[attr-defined]
+    assert max(*first.width, *second.width[1:]) <= limit < second.width[0]
+    assert first.index[0] > second.index[0]  # so level 1 is passed by arm 0
+    assert explanation.unsure
+    assert [level.top for level in explanation.levels] == [0, 1]
+    assert policy.select([0.5]).arm == 1
+    why = f"highest index in objective 2, but its width {second.width[0]:.4g} in objective 1"
+    assert why in explanation.reason
+    assert "objective 3 is not considered yet" in explanation.reason

@@ -7,7 +7,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
-from lexbandit.kernels.cells import ArmStatistics
+from lexbandit.kernels.cells import WIDTH, ArmStatistics
 from lexbandit.policies.explain import listed, objective
 
 
@@ -16,7 +16,8 @@ class Levels:
     """What happens at each level, with ties at the top decided for the first arm.
 
     tops[i] is h_i, floors[i] the index from which arms stay candidates, opened[i] those that do.
-    `unsure`: the last of the tops is played because its width exceeds the threshold.
+    `unsure`: the last of the tops is played because a width of it exceeds the threshold, in the
+    level's objective or in one above.
     """
 
     tops: list[int]
@@ -67,6 +68,16 @@ def levels_of(
     if depth == 1:
         last = values == values.max()
     return Levels(tops.tolist(), floors, candidates, last, False)
+
+
+def least_known(known: ArmStatistics, slot: int, levels: Levels, threshold: float) -> int:
+    """Return the first objective in which the width of the last top arm exceeds the threshold.
+
+    It is that of the level itself, or one above it: where rewards are missing, an arm may be known
+    in an objective and not in one before.
+    """
+    widths = known.stats[slot, levels.tops[-1], : len(levels.tops), WIDTH]
+    return int(np.flatnonzero(widths > threshold)[0])
 
 
 def describe(levels: Levels, *, known: str, less: list[str], lam: float) -> str:

@@ -13,7 +13,7 @@ from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, describe, levels_of
+from lexbandit.policies.levels import Levels, describe, least_known, levels_of
 from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then β and λ.
@@ -64,8 +64,8 @@ class LexicographicRule(CellPolicy):
     """Algorithm 1, and LexMOC beyond two objectives: the best arm among those as good above.
 
     In the cell of the context, the top arm of a level is the one of the highest index in that
-    objective among the candidates, all arms at the first. While its width exceeds β times the
-    margin v, or at the last level, it is played. Otherwise the candidates whose index reaches its
+    objective among the candidates, all arms at the first. While its width in this objective or one
+    above exceeds β times the margin v, or at the last level, it is played. Otherwise the candidates whose index reaches its
     lower bound less 2v (equation 4), or less the objective's tolerance if that is more, and less
     what λ adds, go on to the next level. See `kernels.lexicographic`; the twins are in
     tests/naive.py and tests/twins/lexicographic.py.
@@ -120,23 +120,24 @@ class LexicographicRule(CellPolicy):
         return levels.candidates, f"{passed} To be played: {listed(chosen)}, {last}."
 
     def _unsure(self, slot: int, levels: Levels, chosen: list[int]) -> str:
-        """Return the reason while a level's top arm has a width above β·v."""
-        level = len(levels.tops) - 1
-        limit = self.beta * self._margin(slot)
-        known = self._memory.cells.stats[slot, levels.tops[-1], level]
+        """Return the reason while a level's top arm has a width above β·v, there or above."""
+        level, limit = len(levels.tops) - 1, self.beta * self._margin(slot)
+        unknown = least_known(self._memory.cells, slot, levels, limit)
+        known = self._memory.cells.stats[slot, levels.tops[-1], unknown]
         width = known[WIDTH]
-        where = f" in {objective(level)}"
         if width == math.inf:
-            seen = "" if level == 0 else where
+            seen = "" if unknown == level == 0 else f" in {objective(unknown)}"
             return f"{listed(chosen)}: not observed yet{seen} in this cell{drawn(chosen)}."
         # The width falls about as 1/√N from its present value.
         have = known[COUNT]
         need = math.ceil(have * (width / limit) ** 2)
+        there = "" if unknown == level else f" in {objective(unknown)}"
         later = f" and {objective(level + 1)} is not considered yet"
         return (
-            f"{listed(chosen)}: highest index{where}{drawn(chosen)}, but its width {width:.4g} "
-            f"exceeds β·v = {limit:.4g}, so it is played to learn about it{later}. That takes "
-            f"about {need} observations of it in this cell; there are {have:.0f}."
+            f"{listed(chosen)}: highest index in {objective(level)}{drawn(chosen)}, but its width "
+            f"{width:.4g}{there} exceeds β·v = {limit:.4g}, so it is played to learn about it"
+            f"{later}. That takes about {need} observations of it in this cell; there are "
+            f"{have:.0f}."
         )
 
 

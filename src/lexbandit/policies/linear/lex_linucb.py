@@ -13,7 +13,7 @@ from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
 from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, describe, levels_of
+from lexbandit.policies.levels import Levels, describe, least_known, levels_of
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
 from lexbandit.policies.registry import register
@@ -95,7 +95,7 @@ class LexLinearRule(LinearPolicy):
         τ_t = max(threshold · t^(−power), the least tolerance of an objective before the last)
 
     The top arm h_i of level i has the highest U^i among the candidates, all arms at first. If its
-    width exceeds τ_t, or at the last level, it is played. Otherwise the candidates with
+    width in an objective up to i exceeds τ_t, or at the last level, it is played. Otherwise the candidates with
     U^i_a ≥ L^i_h − tolerance_i − e_i go on, where e_i is what λ adds beyond two objectives; see
     `kernels.lexicographic`, with a margin of 0. No horizon is needed: t counts updates. An arm
     observed fewer than `start` times in an objective has an infinite width there.
@@ -173,16 +173,18 @@ class LexLinearRule(LinearPolicy):
         return describe(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
 
     def _unsure(self, known: LinearWork, levels: Levels, chosen: list[int]) -> str:
-        """Return the reason while a level's top arm has a width above τ."""
+        """Return the reason while a level's top arm has a width above τ, there or above."""
         level = len(levels.tops) - 1
-        width = known.stats[0, levels.tops[-1], level, WIDTH]
-        where = f" in {objective(level)}"
+        unknown = least_known(known, 0, levels, self.tau)
+        width = known.stats[0, levels.tops[-1], unknown, WIDTH]
         if width == math.inf:
-            return f"{listed(chosen)}: not observed yet{where if level else ''}{drawn(chosen)}."
+            seen = f" in {objective(unknown)}" if level else ""
+            return f"{listed(chosen)}: not observed yet{seen}{drawn(chosen)}."
+        there = "" if unknown == level else f" in {objective(unknown)}"
         return (
-            f"{listed(chosen)}: highest index{where}{drawn(chosen)}, but its width {width:.4g} "
-            f"exceeds τ = {self.tau:.4g}, so it is played to learn about it and "
-            f"{objective(level + 1)} is not considered yet."
+            f"{listed(chosen)}: highest index in {objective(level)}{drawn(chosen)}, but its width "
+            f"{width:.4g}{there} exceeds τ = {self.tau:.4g}, so it is played to learn about it "
+            f"and {objective(level + 1)} is not considered yet."
         )
 
 

@@ -3,6 +3,7 @@
 from lexbandit.partitions.adaptive_tree import AdaptiveTree
 from lexbandit.partitions.base import Partition
 from lexbandit.partitions.mixed_grid import Exact, MixedGrid, Sides, checked_sides
+from lexbandit.partitions.random_boundaries import RandomBoundaryGrid
 from lexbandit.partitions.single_cell import SingleCell
 from lexbandit.partitions.uniform_grid import UniformGrid
 
@@ -11,6 +12,7 @@ __all__ = [
     "Exact",
     "MixedGrid",
     "Partition",
+    "RandomBoundaryGrid",
     "Sides",
     "SingleCell",
     "UniformGrid",

@@ -24,6 +24,7 @@ class AdaptiveTree(Partition):
     """
 
     refines = True
+    counts_arrivals = True
 
     def __init__(self, dimension: int, *, rho: float = 3.0, split_after: float = 1.0) -> None:
         self.dimension = checks.whole("dimension", dimension, least=1)
@@ -81,8 +82,8 @@ class AdaptiveTree(Partition):
             used = kernel.arrive(self._table, self._nodes, self._arrivals, self._used, key)
         self._used = used
 
-    def restore(self, keys: Integers, arrivals: Integers) -> None:
-        """Set how many came to each cell."""
+    def restore(self, keys: Integers, arrivals: Integers, seed: int) -> None:
+        """Set how many came to each cell; a tree draws nothing."""
         self._clear(max(_FIRST_NODES, 2 ** (len(keys) + 1).bit_length()))
         self._used = len(keys) + 1
         self._nodes[1 : self._used] = keys
@@ -91,7 +92,7 @@ class AdaptiveTree(Partition):
 
     def _grow(self) -> None:
         """Double the number of nodes that fit."""
-        self.restore(self._nodes[1 : self._used], self._arrivals[1 : self._used].copy())
+        self.restore(self._nodes[1 : self._used], self._arrivals[1 : self._used].copy(), 0)
 
     def impossible(self, keys: Integers, arrivals: Integers) -> Booleans:
         """Tell which keys cannot be cells: outside the range, or below a node that is not full."""

@@ -18,6 +18,10 @@ class Partition(ABC):
 
     dimension: int
     refines: bool = False
+    counts_arrivals: bool = False
+    """Whether `locate` depends on how many contexts came to each cell, so that it is to be told."""
+    draws: bool = False
+    """Whether a context on a boundary is assigned at random, and one play's cell is not known."""
     sides: Integers = np.empty(0, np.int64)
     """The cells in each dimension of a grid, which kernels can locate in; empty for others."""
 
@@ -52,8 +56,8 @@ class Partition(ABC):
     def arrived(self, key: int) -> None:  # noqa: B027  a fixed partition has nothing to note
         """Note that a context came to a cell."""
 
-    def restore(self, keys: Integers, arrivals: Integers) -> None:  # noqa: B027
-        """Set how many came to each cell."""
+    def restore(self, keys: Integers, arrivals: Integers, seed: int) -> None:  # noqa: B027
+        """Set how many came to each cell, and the seed of a partition that draws."""
 
     def impossible(self, keys: Integers, arrivals: Integers) -> Booleans:
         """Tell which keys cannot be visited cells."""

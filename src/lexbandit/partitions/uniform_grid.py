@@ -16,8 +16,8 @@ class UniformGrid(Partition):
     """`cells_per_side`^`dimension` identical cells.
 
     Cells are half-open, [k/m, (k+1)/m) in each dimension, and the last one is closed; the double
-    nearest to k/m lies in cell k. The paper draws a cell at random for a context on a boundary;
-    any fixed rule serves its analysis as well and makes a context's cell a fact.
+    nearest to k/m lies in cell k. The paper draws a cell at random for a context on a boundary, see
+    `RandomBoundaryGrid`; any fixed rule serves its analysis and makes a context's cell a fact.
     """
 
     dimension: int

@@ -267,7 +267,7 @@ class CellPolicy(Policy):
             self._check_rewards("rewards", values)
             self._memory.visit(np.array([self.partition.locate(point)]))
             self._update(point, key, number, values, ceilings)
-        if self.partition.refines:
+        if self.partition.counts_arrivals:
             self.partition.arrived(key)
 
     def _update(self, point: Floats, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
@@ -305,7 +305,7 @@ class CellPolicy(Policy):
         Where cells are refined, it is a play in the finest cell around `context` in which one of
         the arm waits for these rewards: mostly that of the play itself.
         """
-        if not self._keeps_sums:
+        if not self.learns_in_parts:
             super().amend(context, arm, rewards, allowed)
         _, key = self._place(context)
         values = self._rewards(rewards)
@@ -481,8 +481,8 @@ class CellPolicy(Policy):
 
     @property
     def learns_in_parts(self) -> bool:
-        """Whether only counts and sums are stored, to which further rewards can be added."""
-        return self._keeps_sums
+        """Whether only counts and sums are stored, in a cell that the context gives for sure."""
+        return self._keeps_sums and not self.partition.draws
 
     @property
     def plays_by_arm(self) -> list[int]:
@@ -551,18 +551,20 @@ class CellPolicy(Policy):
         """
         arrays = self._checked(state)
         self._memory.restore(arrays)
-        self.partition.restore(arrays["cells"], arrays["plays"].sum(axis=1))
         self._random = arrays["random"]
+        arrivals = arrays["plays"].sum(axis=1)
+        self.partition.restore(arrays["cells"], arrivals, int(self._random[1]))
 
     def merge(self, state: Mapping[str, Any]) -> None:
         """Add what another policy of the same definition learned on rounds of its own: its state().
 
         Plays, counts, sums and spreads are added cell by cell, priors counted once. The random
         state stays. Cells that are refined as contexts come depend on their order, so a tree cannot
-        be merged. Spreads are errors of predictions, and each policy made its own: with a bound
-        that uses them the widths hold, and differ a little from those of one stream.
+        be merged, nor a grid that draws. Spreads are errors of predictions, and each policy made
+        its own: with a bound that uses them the widths hold, and differ a little from those of one
+        stream.
         """
-        if not self._keeps_sums or self.partition.refines:
+        if not self._keeps_sums or self.partition.counts_arrivals:
             super().merge(state)
         arrays = self._checked(state)
         refuse_other_priors(self._memory.priors, arrays["priors"])

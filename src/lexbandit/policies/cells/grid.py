@@ -3,27 +3,49 @@
 from collections.abc import Callable
 
 from lexbandit.bounds import Bound, UCB1Bound, make_bound
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.partitions import (
     AdaptiveTree,
     Exact,
     MixedGrid,
     Partition,
+    RandomBoundaryGrid,
     Sides,
     SingleCell,
     UniformGrid,
 )
 from lexbandit.smoothness import cells_per_side_for
 
+BOUNDARIES = ("half-open", "random")
+
 
 def grid_for(
-    *, dimension: int, horizon: int, alpha: float, cells_per_side: Sides, smoothings: int = 3
+    *,
+    dimension: int,
+    horizon: int,
+    alpha: float,
+    cells_per_side: Sides,
+    boundary: str = "half-open",
+    seed: int = 0,
+    smoothings: int = 3,
 ) -> Partition:
     """Return the grid with m from Theorem 2, or the given m, or one for each dimension.
 
     Where some are given, the others have the m of Theorem 2 for the number of dimensions that are
-    not `Exact`.
+    not `Exact`. `boundary` says which cell a context on a boundary is in: the upper one, or one
+    that is drawn by `seed` at each arrival, as in the paper.
     """
+    if boundary not in BOUNDARIES:
+        raise unknown_name("boundary rule", boundary, BOUNDARIES)
+    if boundary == "random":
+        m = cells_per_side
+        if m is None:
+            m = _theory(horizon, alpha, dimension, smoothings)
+        if not isinstance(m, int):
+            raise InvalidInput(
+                f"boundary='random' needs one number of cells for all sides, got {list(m)!r}."
+            )
+        return RandomBoundaryGrid(dimension, m, seed=seed)
     if cells_per_side is None:
         return UniformGrid(dimension, _theory(horizon, alpha, dimension, smoothings))
     if isinstance(cells_per_side, int):
@@ -56,16 +78,33 @@ def _theory(horizon: int, alpha: float, dimension: int, smoothings: int) -> int:
 
 
 def paper_grid(
-    *, dimension: int, horizon: int, alpha: float = 1.0, cells_per_side: Sides = None
+    *,
+    dimension: int,
+    horizon: int,
+    alpha: float = 1.0,
+    cells_per_side: Sides = None,
+    boundary: str = "half-open",
+    seed: int = 0,
 ) -> Partition:
     """Return MOC-MAB's grid, with m from Theorem 2 unless it is given."""
     return grid_for(
-        dimension=dimension, horizon=horizon, alpha=alpha, cells_per_side=cells_per_side
+        dimension=dimension,
+        horizon=horizon,
+        alpha=alpha,
+        cells_per_side=cells_per_side,
+        boundary=boundary,
+        seed=seed,
     )
 
 
 def fine_grid(
-    *, dimension: int, horizon: int, alpha: float = 1.0, cells_per_side: Sides = None
+    *,
+    dimension: int,
+    horizon: int,
+    alpha: float = 1.0,
+    cells_per_side: Sides = None,
+    boundary: str = "half-open",
+    seed: int = 0,
 ) -> Partition:
     """Return a finer grid, of m = ⌈T^(1/(2α+d))⌉ unless it is given."""
     return grid_for(
@@ -73,6 +112,8 @@ def fine_grid(
         horizon=horizon,
         alpha=alpha,
         cells_per_side=cells_per_side,
+        boundary=boundary,
+        seed=seed,
         smoothings=2,
     )
 

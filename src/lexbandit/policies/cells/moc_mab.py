@@ -65,10 +65,10 @@ class LexicographicRule(CellPolicy):
 
     In the cell of the context, the top arm of a level is the one of the highest index in that
     objective among the candidates, all arms at the first. While its width in this objective or one
-    above exceeds β times the margin v, or at the last level, it is played. Otherwise the candidates whose index reaches its
-    lower bound less 2v (equation 4), or less the objective's tolerance if that is more, and less
-    what λ adds, go on to the next level. See `kernels.lexicographic`; the twins are in
-    tests/naive.py and tests/twins/lexicographic.py.
+    above exceeds β times the margin v, or at the last level, it is played. Otherwise the candidates
+    whose index reaches its lower bound less 2v (equation 4), or less the objective's tolerance if
+    that is more, and less what λ adds, go on to the next level. See `kernels.lexicographic`; the
+    twins are in tests/naive.py and tests/twins/lexicographic.py.
     """
 
     _rule = cell_rule(choose=choose, shares=shares)

@@ -95,10 +95,10 @@ class LexLinearRule(LinearPolicy):
         τ_t = max(threshold · t^(−power), the least tolerance of an objective before the last)
 
     The top arm h_i of level i has the highest U^i among the candidates, all arms at first. If its
-    width in an objective up to i exceeds τ_t, or at the last level, it is played. Otherwise the candidates with
-    U^i_a ≥ L^i_h − tolerance_i − e_i go on, where e_i is what λ adds beyond two objectives; see
-    `kernels.lexicographic`, with a margin of 0. No horizon is needed: t counts updates. An arm
-    observed fewer than `start` times in an objective has an infinite width there.
+    width in an objective up to i exceeds τ_t, or at the last level, it is played. Otherwise the
+    candidates with U^i_a ≥ L^i_h − tolerance_i − e_i go on, where e_i is what λ adds beyond two
+    objectives; see `kernels.lexicographic`, with a margin of 0. No horizon is needed: t counts
+    updates. An arm observed fewer than `start` times in an objective has an infinite width there.
 
     At powers below ½ τ_t falls more slowly than a width, so every level is reached; and it falls,
     so a top arm is measured again and again: otherwise only its rival would be, and a tie would

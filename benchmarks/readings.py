@@ -1,66 +1,134 @@
 """How near a reading of Experiment 2 comes to the paper: `python -m benchmarks.readings DIR`.
 
-DIR is a results folder with studies of the six algorithms. MOC-MAB and each rival may stand at any
-scale factor of the grid; the choice with the least mean distance from the paper's six percentages
-is printed. That is a choice by hindsight: it shows what a reading could give at best.
+DIR is a results folder with studies of the six algorithms. The paper reports "the optimal scale
+factor" and does not say by what: each rule below chooses the scale factors, and the six percentages
+of the paper are printed beside what the study then gives. "free" is a choice by hindsight: the
+scale factors that come nearest to the paper, so it shows what a reading could give at best.
 """
 
 import itertools
 import json
+import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from lexbandit.bench.summary import MOC, PAPER_CLAIMS
 
-CLAIMS = [claim for claim in PAPER_CLAIMS if claim.experiment == 2]
+# The six percentages; the last claim of the experiment is no percentage.
+CLAIMS = [claim for claim in PAPER_CLAIMS if claim.experiment == 2 and claim.paper is not None]
+RIVALS = sorted({claim.rival for claim in CLAIMS})
 
-Choice = tuple[float, dict[str, str], list[float]]
-
-
-def nearest(policies: dict[str, dict[str, Any]]) -> Choice:
-    """Return the mean distance, the scale of each policy and the six percentages."""
-    return min((_given(scale, policies) for scale in policies[MOC]), key=lambda found: found[0])
+Points = dict[str, dict[str, Any]]
+Choice = dict[str, str]
 
 
-def _given(scale: str, policies: dict[str, dict[str, Any]]) -> Choice:
-    """Return the best scales of the rivals, where MOC-MAB stands at `scale`."""
-    ours = policies[MOC][scale]["reward"]
-    chosen, distance, shown = {MOC: scale}, 0.0, []
-    for rival, group in itertools.groupby(
-        sorted(CLAIMS, key=lambda claim: claim.rival), key=lambda claim: claim.rival
-    ):
-        claims = list(group)
-        found = {
-            at: _percentages(ours, point["reward"], claims) for at, point in policies[rival].items()
-        }
-        at = min(found, key=lambda at: _distance(found[at], claims))
-        chosen[rival], distance = at, distance + _distance(found[at], claims)
-        shown += found[at]
-    return distance / len(CLAIMS), chosen, shown
+def by_own_best(policies: Points, measure: Callable[[list[float]], float]) -> Choice:
+    """Return each policy's scale of the highest measure of its own rewards."""
+    return {
+        name: max(policies[name], key=lambda at, name=name: measure(policies[name][at]["reward"]))
+        for name in (MOC, *RIVALS)
+    }
 
 
-def _percentages(ours: list[float], theirs: list[float], claims: list[Any]) -> list[float]:
-    return [100.0 * (ours[c.objective] / theirs[c.objective] - 1.0) for c in claims]
+def by_one_scale(policies: Points) -> Choice:
+    """Return the scale that is the same for all and comes nearest to the paper."""
+    common = [
+        at for at in policies[RIVALS[0]] if all(_at(policies[name], at) for name in (MOC, *RIVALS))
+    ]
+    choices = [{name: _at(policies[name], at) for name in (MOC, *RIVALS)} for at in common]
+    return min(choices, key=lambda chosen: distance(policies, chosen))
 
 
-def _distance(found: list[float], claims: list[Any]) -> float:
-    return float(sum(abs(value - c.paper) for value, c in zip(found, claims, strict=True)))
+def _at(points: dict[str, Any], scale: str) -> str:
+    """Return the point of a scale, at L = 1 and β = 1 where a study has several; "" for none."""
+    for name in (scale, f"{scale},L=1", f"{scale},beta=1"):
+        if name in points:
+            return name
+    return ""
+
+
+def by_hindsight(policies: Points) -> Choice:
+    """Return the scales that come nearest to the paper, each policy's free."""
+    choices = []
+    for ours in policies[MOC]:
+        chosen = {MOC: ours}
+        for rival, group in itertools.groupby(
+            sorted(CLAIMS, key=lambda claim: claim.rival), key=lambda claim: claim.rival
+        ):
+            claims = list(group)
+            chosen[rival] = min(
+                policies[rival],
+                key=lambda at, ours=ours, rival=rival, claims=claims: sum(
+                    abs(_percentage(policies, {MOC: ours, rival: at}, claim) - claim.paper)
+                    for claim in claims
+                ),
+            )
+        choices.append(chosen)
+    return min(choices, key=lambda chosen: distance(policies, chosen))
+
+
+def _percentage(policies: Points, chosen: Choice, claim: Any) -> float:
+    """Return what MOC-MAB's reward is above the rival's, in per cent."""
+    ours = policies[MOC][chosen[MOC]]["reward"][claim.objective]
+    theirs = policies[claim.rival][chosen[claim.rival]]["reward"][claim.objective]
+    return 100.0 * (ours / theirs - 1.0)
+
+
+def percentages(policies: Points, chosen: Choice) -> list[float]:
+    """Return the six percentages, in the order of the paper's text."""
+    return [_percentage(policies, chosen, claim) for claim in CLAIMS]
+
+
+def distance(policies: Points, chosen: Choice) -> float:
+    """Return the mean distance of the six from the paper's, in points."""
+    found = percentages(policies, chosen)
+    return sum(abs(a - c.paper) for a, c in zip(found, CLAIMS, strict=True)) / len(CLAIMS)
+
+
+RULES: dict[str, Callable[[Points], Choice]] = {
+    "objective 1": lambda policies: by_own_best(policies, lambda reward: reward[0]),
+    "objective 2": lambda policies: by_own_best(policies, lambda reward: reward[1]),
+    "sum": lambda policies: by_own_best(policies, sum),
+    "product": lambda policies: by_own_best(policies, math.prod),
+    "one for all": by_one_scale,
+    "free": by_hindsight,
+}
+
+
+def table(summary: dict[str, Any]) -> str:
+    """Return a Markdown table: a row for each study and rule, the nearest first."""
+    heads = [f"{claim.rival} ({claim.objective + 1})" for claim in CLAIMS]
+    paper = " | ".join(signed(claim.paper, 2) for claim in CLAIMS)
+    lines = [
+        f"| reading | scales by | {' | '.join(heads)} | distance |",
+        "|" + "---|" * (len(heads) + 3),
+        f"| *the paper* | | {paper} | |",
+    ]
+    rows = []
+    for name, study in (summary["experiments"] | summary.get("studies", {})).items():
+        policies = study["policies"]
+        if study["environment"]["name"] != "multichannel" or not {MOC, *RIVALS} <= policies.keys():
+            continue
+        shown = f"experiment-{name}" if name.isdigit() else name
+        for rule, choose in RULES.items():
+            chosen = choose(policies)
+            found = " | ".join(map(signed, percentages(policies, chosen)))
+            rows.append((distance(policies, chosen), f"| `{shown}` | {rule} | {found} |"))
+    lines += [f"{row} {far:.1f} |" for far, row in sorted(rows)]
+    return "\n".join(lines)
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """Return a percentage with its sign, a proper minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def main(directory: str) -> None:
-    """Print the nearest choice for every study of six algorithms in a results folder."""
+    """Print the table for every study of six algorithms in a results folder."""
     summary = json.loads((Path(directory) / "summary.json").read_text(encoding="utf-8"))
-    for name, study in (summary["experiments"] | summary.get("studies", {})).items():
-        rivals = {claim.rival for claim in CLAIMS}
-        if not ({MOC} | rivals) <= study["policies"].keys():
-            continue
-        distance, chosen, shown = nearest(study["policies"])
-        print(f"{name}: {distance:.1f} points from the paper on average")
-        for claim, value in zip(sorted(CLAIMS, key=lambda c: c.rival), shown, strict=True):
-            scales = f"{chosen[MOC]}, {chosen[claim.rival]}"
-            numbers = f"{claim.paper:+7.2f} {value:+7.2f}"
-            print(f"  {claim.objective + 1} {claim.rival:8} {numbers}  ({scales})")
+    print(table(summary))
 
 
 if __name__ == "__main__":

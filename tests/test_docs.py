@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,25 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in targets:
         if not target.startswith("https://"):
             assert (page.parent / target).exists(), target
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that Python-Markdown gives a heading."""
+    text = re.sub(r"\[(.*?)\]\(.*?\)", r"\1", heading).replace("`", "").replace("*", "")
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=str_of)
+def test_anchors_are_headings(page: Path) -> None:
+    """A link to a place of a page leads to a heading of it; mkdocstrings makes those of names."""
+    text = BLOCK.sub("", page.read_text())
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text):
+        if target.startswith("https://") or anchor.startswith("lexbandit."):
+            continue
+        place = page if not target else page.parent / target
+        headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", place.read_text()), re.MULTILINE)
+        assert anchor in {slug(heading) for heading in headings}, f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str_of)

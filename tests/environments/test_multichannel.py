@@ -48,6 +48,22 @@ def test_other_channels_gains_and_rates() -> None:
     assert means[5, 0] == pytest.approx(math.exp(-1 / (2.0 * 5)) / 3)
 
 
+def test_other_readings_of_the_gain_and_of_the_snr() -> None:
+    """By hand: h of mean 0.25 with h² · SNR ≥ 2^R − 1; an SNR of 10^(5x/10)."""
+    amplitude = lexbandit.make_environment("multichannel", exponential="amplitude")
+    decibel = lexbandit.make_environment("multichannel", snr="decibel")
+    x = (0.3, 0.9)
+    for q in range(2):
+        success = math.exp(-math.sqrt((2**0.5 - 1) / (5 * x[q])) / 0.25)
+        assert amplitude.means([x])[0, 2 + q, 1] == pytest.approx(success)
+        success = math.exp(-(2**0.5 - 1) / (0.25 * 10 ** (5 * x[q] / 10)))
+        assert decibel.means([x])[0, 2 + q, 1] == pytest.approx(success)
+    for environment in (amplitude, decibel):
+        rounds = environment.rounds(40_000, seed=2)
+        seen, expected = rounds.outcomes.mean(axis=0), rounds.means.mean(axis=0)  # type: ignore[union-attr]
+        np.testing.assert_allclose(seen, expected, atol=0.01)
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
@@ -56,6 +72,8 @@ def test_other_channels_gains_and_rates() -> None:
         ({"rates": [math.nan]}, r"rates\[0\] must be .* got nan"),
         ({"rates": 2.0}, "rates must be a list"),
         ({"largest_snr": -1}, "largest_snr must be .* got -1"),
+        ({"exponential": "gain"}, "unknown exponential 'gain'"),
+        ({"snr": "decibels"}, "unknown snr 'decibels'; did you mean 'decibel'"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, object], words: str) -> None:

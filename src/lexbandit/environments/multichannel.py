@@ -7,7 +7,7 @@ import numpy as np
 from lexbandit.checks import Floats, positive
 from lexbandit.environments.base import Environment
 from lexbandit.environments.registry import REGISTRY
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, unknown_name
 
 
 class Multichannel(Environment):
@@ -19,17 +19,27 @@ class Multichannel(Environment):
     of a channel meet the same gain in a round. Arm q + Q·r is rate r on channel q.
 
     The paper's "exponential with parameter 0.25" is read as the mean: with rate 0.25, a mean of 4,
-    its +13.66 % in the second objective would be impossible.
+    its +13.66 % in the second objective would be impossible. Two further readings are here to be
+    tried: `exponential` = "amplitude", where h is exponential and not h²; `snr` = "decibel", where
+    10 log10(SNR) is uniform on [0, largest_snr].
     """
 
     objectives = 2
 
     def __init__(
-        self, *, gains: Sequence[float], rates: Sequence[float], largest_snr: float
+        self,
+        *,
+        gains: Sequence[float],
+        rates: Sequence[float],
+        largest_snr: float,
+        exponential: str = "power",
+        snr: str = "linear",
     ) -> None:
         self.gains = _positives("gains", gains)
         self.rates = _positives("rates", rates)
         self.largest_snr = positive("largest_snr", largest_snr)
+        self.exponential = _one_of("exponential", exponential, ("power", "amplitude"))
+        self.snr = _one_of("snr", snr, ("linear", "decibel"))
         self.dimension = len(self.gains)
         self.arms = len(self.gains) * len(self.rates)
         # h² · SNR must reach this for rate r to get through.
@@ -46,14 +56,29 @@ class Multichannel(Environment):
         return random.random((n, self.dimension))
 
     def _means(self, contexts: Floats) -> Floats:
+        if self.exponential == "amplitude":  # P(h² · SNR ≥ needed) = exp(−√(needed/SNR)/mean)
+            with np.errstate(divide="ignore"):
+                inverse = 1.0 / self._ratios(contexts)
+            needed = inverse[:, np.newaxis, :] * self._needed[:, np.newaxis]
+            return self._rewards(np.exp(-np.sqrt(needed) / self.gains))
         with np.errstate(divide="ignore"):  # an SNR of 0 needs an infinite gain: success 0
-            inverse = -1.0 / (contexts * (self.largest_snr * self.gains))
+            inverse = -1.0 / self._ratios(contexts, self.gains)
         success = np.exp(inverse[:, np.newaxis, :] * self._needed[:, np.newaxis])
         return self._rewards(success)
 
+    def _ratios(self, contexts: Floats, factor: Floats | float = 1.0) -> Floats:
+        """Return the SNR of each channel times `factor`."""
+        if self.snr == "decibel":
+            return np.asarray(10.0 ** (contexts * self.largest_snr / 10.0) * factor)
+        return np.asarray(contexts * (self.largest_snr * factor))
+
     def _outcomes(self, contexts: Floats, means: Floats, random: np.random.Generator) -> Floats:
         gains = self.gains * random.standard_exponential(contexts.shape)
+        if self.exponential == "amplitude":
+            gains = gains**2
         received = gains * contexts * self.largest_snr
+        if self.snr == "decibel":
+            received = gains * self._ratios(contexts)
         success = received[:, np.newaxis, :] >= self._needed[:, np.newaxis]
         return self._rewards(np.asarray(success, np.float64))
 
@@ -63,6 +88,12 @@ class Multichannel(Environment):
         rewards[..., 0] = success * self._throughput[:, np.newaxis]
         rewards[..., 1] = success
         return rewards.reshape(len(success), self.arms, 2)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise unknown_name(name, value, allowed)
+    return value
 
 
 def _positives(name: str, values: Sequence[float]) -> Floats:
@@ -77,6 +108,10 @@ def multichannel(
     gains: Sequence[float] = (0.25, 0.25),
     rates: Sequence[float] = (1.0, 0.5, 0.25, 0.1),
     largest_snr: float = 5.0,
+    exponential: str = "power",
+    snr: str = "linear",
 ) -> Multichannel:
     """Experiment 2: a channel and a rate for each message; throughput, then reliability."""
-    return Multichannel(gains=gains, rates=rates, largest_snr=largest_snr)
+    return Multichannel(
+        gains=gains, rates=rates, largest_snr=largest_snr, exponential=exponential, snr=snr
+    )

@@ -6,7 +6,6 @@ of the paper are printed beside what the study then gives. "free" is a choice by
 scale factors that come nearest to the paper, so it shows what a reading could give at best.
 """
 
-import itertools
 import json
 import math
 import sys
@@ -14,11 +13,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lexbandit.bench.summary import MOC, PAPER_CLAIMS
+from lexbandit.bench.summary import PAPER_CLAIMS
 
-# The six percentages; the last claim of the experiment is no percentage.
-CLAIMS = [claim for claim in PAPER_CLAIMS if claim.experiment == 2 and claim.paper is not None]
-RIVALS = sorted({claim.rival for claim in CLAIMS})
+MOC = "moc-mab"
+# The six percentages: a rival, an objective and the paper's number.
+CLAIMS = [
+    (claim.rival, claim.objective, claim.paper)
+    for claim in PAPER_CLAIMS
+    if claim.experiment == 2 and claim.paper is not None and claim.rival
+]
+RIVALS = sorted({rival for rival, _, _ in CLAIMS})
 
 Points = dict[str, dict[str, Any]]
 Choice = dict[str, str]
@@ -26,10 +30,11 @@ Choice = dict[str, str]
 
 def by_own_best(policies: Points, measure: Callable[[list[float]], float]) -> Choice:
     """Return each policy's scale of the highest measure of its own rewards."""
-    return {
-        name: max(policies[name], key=lambda at, name=name: measure(policies[name][at]["reward"]))
-        for name in (MOC, *RIVALS)
-    }
+    chosen = {}
+    for name in (MOC, *RIVALS):
+        found = {at: measure(point["reward"]) for at, point in policies[name].items()}
+        chosen[name] = max(found, key=found.__getitem__)
+    return chosen
 
 
 def by_one_scale(policies: Points) -> Choice:
@@ -54,37 +59,36 @@ def by_hindsight(policies: Points) -> Choice:
     choices = []
     for ours in policies[MOC]:
         chosen = {MOC: ours}
-        for rival, group in itertools.groupby(
-            sorted(CLAIMS, key=lambda claim: claim.rival), key=lambda claim: claim.rival
-        ):
-            claims = list(group)
-            chosen[rival] = min(
-                policies[rival],
-                key=lambda at, ours=ours, rival=rival, claims=claims: sum(
-                    abs(_percentage(policies, {MOC: ours, rival: at}, claim) - claim.paper)
-                    for claim in claims
-                ),
-            )
+        for rival in RIVALS:
+            found = {
+                at: sum(
+                    abs(_percentage(policies, {MOC: ours, rival: at}, rival, i) - paper)
+                    for other, i, paper in CLAIMS
+                    if other == rival
+                )
+                for at in policies[rival]
+            }
+            chosen[rival] = min(found, key=found.__getitem__)
         choices.append(chosen)
     return min(choices, key=lambda chosen: distance(policies, chosen))
 
 
-def _percentage(policies: Points, chosen: Choice, claim: Any) -> float:
-    """Return what MOC-MAB's reward is above the rival's, in per cent."""
-    ours = policies[MOC][chosen[MOC]]["reward"][claim.objective]
-    theirs = policies[claim.rival][chosen[claim.rival]]["reward"][claim.objective]
-    return 100.0 * (ours / theirs - 1.0)
+def _percentage(policies: Points, chosen: Choice, rival: str, i: int) -> float:
+    """Return what MOC-MAB's reward in objective i is above the rival's, in per cent."""
+    ours = policies[MOC][chosen[MOC]]["reward"][i]
+    theirs = policies[rival][chosen[rival]]["reward"][i]
+    return float(100.0 * (ours / theirs - 1.0))
 
 
 def percentages(policies: Points, chosen: Choice) -> list[float]:
     """Return the six percentages, in the order of the paper's text."""
-    return [_percentage(policies, chosen, claim) for claim in CLAIMS]
+    return [_percentage(policies, chosen, rival, i) for rival, i, _ in CLAIMS]
 
 
 def distance(policies: Points, chosen: Choice) -> float:
     """Return the mean distance of the six from the paper's, in points."""
     found = percentages(policies, chosen)
-    return sum(abs(a - c.paper) for a, c in zip(found, CLAIMS, strict=True)) / len(CLAIMS)
+    return sum(abs(a - paper) for a, (_, _, paper) in zip(found, CLAIMS, strict=True)) / len(CLAIMS)
 
 
 RULES: dict[str, Callable[[Points], Choice]] = {
@@ -99,8 +103,8 @@ RULES: dict[str, Callable[[Points], Choice]] = {
 
 def table(summary: dict[str, Any]) -> str:
     """Return a Markdown table: a row for each study and rule, the nearest first."""
-    heads = [f"{claim.rival} ({claim.objective + 1})" for claim in CLAIMS]
-    paper = " | ".join(signed(claim.paper, 2) for claim in CLAIMS)
+    heads = [f"{rival} ({i + 1})" for rival, i, _ in CLAIMS]
+    paper = " | ".join(signed(value, 2) for _, _, value in CLAIMS)
     lines = [
         f"| reading | scales by | {' | '.join(heads)} | distance |",
         "|" + "---|" * (len(heads) + 3),

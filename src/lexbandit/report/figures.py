@@ -210,13 +210,14 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
     if curve.pareto_regret is not None:  # Theorem 3: under the first bound of Theorem 1
         pareto = ("Pareto regret", "for the Pareto regret", curve.pareto_regret, 0, "Theorem 3")
         bounded.append(pareto)
-    panels, ends, powers = [], [], []
+    panels, ends, powers, hidden = [], [], [], []
     for title, where, measure, i, theorem in bounded:
         panel, end, power = _bound_panel(title, curve, measure, i, theory, theorem)
         panels.append(panel)
+        hidden += [where] if (measure.mean[curve.t >= 10, i] <= 0).any() else []
         ends.append(f"{end} {where}" + (f" (growing as t^{power:.2f})" if power else ""))
         powers += [power] if power is not None else []
-    caption = bounds_caption(theory, ends, powers) + period_text(study)
+    caption = bounds_caption(theory, ends, powers, hidden) + period_text(study)
     return Figure("bounds", "Theory and practice", caption, panels)
 
 
@@ -531,8 +532,13 @@ def _gains(theory: MocMabTheory) -> str:
     return more if theory.objectives > 2 else ""
 
 
-def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -> str:
-    """Return the caption of the bounds' figure, which says where a bound is trivial."""
+def bounds_caption(
+    theory: MocMabTheory, ends: list[str], powers: list[float], hidden: list[str]
+) -> str:
+    """Return the caption of the bounds' figure, which says where a bound is trivial.
+
+    `hidden` says where MOC-MAB's regret is not positive at some checkpoint.
+    """
     final = theory.high_probability(theory.horizon)
     text = (
         "MOC-MAB at scale 1, for which the theorem is. Where the means really vary by at most "
@@ -540,9 +546,13 @@ def bounds_caption(theory: MocMabTheory, ends: list[str], powers: list[float]) -
         f"probability at least 1 − 1/T. They end at {', '.join(ends)}. "
         f"Parameters: m = {theory.m}, v = {theory.margin:.3f}, A = {theory.A:.1f}, "
         f"L = {theory.L:g}, α = {theory.alpha:g}, β = {theory.beta:g}, "
-        f"λ = {theory.lam:g}, R = {theory.R:g}, largest gaps 1. A regret that is not positive "
-        "has no logarithm, and no line."
+        f"λ = {theory.lam:g}, R = {theory.R:g}, largest gaps 1."
     )
+    if hidden:
+        text += (
+            f" MOC-MAB's line is missing where its regret is not positive ({', '.join(hidden)}): "
+            "such a number has no logarithm."
+        )
     trivial = [str(i + 1) for i, e in enumerate(final) if e >= theory.horizon]
     if trivial:
         every = "both objectives" if theory.objectives == 2 else "every objective"

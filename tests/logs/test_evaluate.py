@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
@@ -310,3 +311,23 @@ def test_an_interval_beyond_the_picture_has_an_arrow() -> None:
     assert bare.count("<polygon") >= cut
     short = lb.evaluate(log_of(frame(2_000), context=[]), "always:medium")
     assert "<polygon" not in short.svg()
+
+
+def test_reports_and_descriptions_show_themselves_in_notebooks() -> None:
+    arms = ["small", "a < b", "large"]
+    table = frame(2_000).with_columns(pl.col("arm").replace("medium", "a < b"))
+    log = log_of(table, arms=arms)
+    report = lb.evaluate(log, "always:a < b")
+    page = ElementTree.fromstring(f"<div>{report._repr_html_()}</div>")
+    assert page.findtext("p/strong") == report.decision.sentence
+    assert [cell.text for cell in page.iter("td")][:2] == [
+        "quality",
+        f"{report['quality'].candidate:.4g}",
+    ]
+    assert len(page.findall("table")) == 1
+    assert len(page.findall("details/table")) == 1
+    assert page.find("{http://www.w3.org/2000/svg}svg") is not None
+    assert [item.text for item in page.iter("li")] == list(report.diagnostics.sentences)
+    described = ElementTree.fromstring(f"<div>{log.describe()._repr_html_()}</div>")
+    assert len(described.findall("table")) == 2
+    assert "a < b" in [cell.text for cell in described.iter("td")]

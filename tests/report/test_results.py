@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -107,3 +108,17 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "study-x.json").write_text(json.dumps({"name": "x", "files": []}))
     with pytest.raises(InvalidInput, match="no finished run"):
         read_results(tmp_path)
+
+
+def test_results_show_themselves_in_notebooks(reported: Path) -> None:
+    """A table a study, the best policy first, and the figure that the report drew."""
+    results = read_results(str(reported))
+    page = ElementTree.fromstring(f"<div>{results._repr_html_()}</div>")
+    assert [head.text for head in page.iter("h3")] == [study.title for study in results.studies]
+    tables = page.findall("table")
+    for study, table in zip(results.studies, tables, strict=True):
+        rows = [[cell.text or "" for cell in row] for row in table.findall("tbody/tr")]
+        assert [row[0] for row in rows] == [curve.name for curve in study.ranked()]
+        value = float(rows[0][1].partition(" ±")[0].replace(",", ""))
+        assert value == pytest.approx(study.ranked()[0].reward.mean[-1, 0], rel=1e-3)
+    assert len(page.findall("img")) == len(results.studies)

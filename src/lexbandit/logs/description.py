@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from lexbandit._internal.svg import html_table, xml
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import counted
 from lexbandit.logs.rows import Rows
@@ -70,7 +71,31 @@ class Description:
         return all(p * len(tested) >= _DOUBT for p in tested)
 
     def __str__(self) -> str:
+        arms, rewards = self._tables()
+        head, *said = self._sentences()
+        return "\n".join([head, *table(arms), "", *table(rewards), *said])
+
+    def _repr_html_(self) -> str:
+        """Return tables for a notebook; they have the colours of the page, light or dark."""
+        tables = (html_table(head, rows) for head, *rows in self._tables())
+        return "".join([*(f"<p>{xml(said)}</p>" for said in self._sentences()), *tables])
+
+    def _sentences(self) -> list[str]:
+        """Return how many rows there are, and what is to be known of them."""
         when = "" if self.times is None else f", {_date(self.times[0])} to {_date(self.times[1])}"
+        said = (
+            "The propensities agree with how often the arms were played."
+            if self.calibrated
+            else "The propensities do not agree with how often the arms were played: the mean "
+            "weight of an arm should be 1. Estimates from this log would be wrong."
+        )
+        rows = counted(self.rows, "row")
+        clipped = [outside_words(one.outside, one.objective) for one in self.objectives]
+        clipped = [words for words in clipped if words]
+        return [f"{rows}{when}", *clipped, said]
+
+    def _tables(self) -> tuple[list[list[str]], list[list[str]]]:
+        """Return the arms and the objectives, a line each below its head."""
         arms = [["arm", "plays", "share", "propensity", "mean weight", "p", "effective rows"]]
         for arm in self.arms:
             numbers = [
@@ -85,16 +110,7 @@ class Description:
         for one in self.objectives:
             counts = [f"{n:,}" for n in (one.rewards, one.immature, one.missing)]
             rewards.append([one.objective, *counts, f"{one.mean:.4g}".replace("nan", "-")])
-        said = (
-            "The propensities agree with how often the arms were played."
-            if self.calibrated
-            else "The propensities do not agree with how often the arms were played: the mean "
-            "weight of an arm should be 1. Estimates from this log would be wrong."
-        )
-        rows = counted(self.rows, "row")
-        clipped = [outside_words(one.outside, one.objective) for one in self.objectives]
-        clipped = [words for words in clipped if words]
-        return "\n".join([f"{rows}{when}", *table(arms), "", *table(rewards), *clipped, said])
+        return arms, rewards
 
 
 def outside_words(count: int, objective: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lexbandit._internal.svg import html_table, xml
 from lexbandit.errors import unknown_name
 from lexbandit.logs.description import table
 from lexbandit.logs.diagnostics import Diagnostics
@@ -83,6 +84,25 @@ class Evaluation:
         if self.segments:
             lines += ["", *table(self._segment_lines()), EXPLORATORY]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, tables and the picture for a notebook, light or dark."""
+        trained = f", after {self.trained:,} rows that trained it" if self.trained else ""
+        said = f"{self.candidate} against {self.against}: {self.rows:,} rows{trained}"
+        head, *lines = self._lines()
+        words = "".join(f"<li>{xml(sentence)}</li>" for sentence in self.diagnostics.sentences)
+        return (
+            f"<p>{xml(said)}</p><p><strong>{xml(self.decision.sentence)}</strong></p>"
+            f"{html_table(head, lines)}<p>{xml(self._about())}</p>{self.svg(heading=False)}"
+            f"<ul>{words}</ul>{self._segments_html()}"
+        )
+
+    def _segments_html(self) -> str:
+        if not self.segments:
+            return ""
+        head, *lines = self._segment_lines()
+        shown = f"{html_table(head, lines)}<p>{xml(EXPLORATORY)}</p>"
+        return f"<details><summary>Segments</summary>{shown}</details>"
 
     def _lines(self) -> list[list[str]]:
         lines = [["objective", "candidate", self.against, "difference", "interval", "tolerance"]]

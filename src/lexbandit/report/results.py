@@ -2,6 +2,7 @@
 
 import json
 import math
+from base64 import b64encode
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from lexbandit._internal.student import student_quantile
+from lexbandit._internal.svg import html_table, xml
 from lexbandit.bench.results import load_maps, load_runs, studies_in
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput
@@ -178,6 +180,23 @@ class StudyResults:
             return sorted(best, key=lambda curve: float(final(curve.regret)[0]))
         return sorted(best, key=lambda curve: -float(final(curve.reward)[0]))
 
+    def table(self) -> str:
+        """Return each policy's best curve at the end as an HTML table, in the order of ranks."""
+        measures = [("reward", False), *([("regret", True)] if self.has_regret else [])]
+        head = [f"{word} in {name}" for word, _ in measures for name in self.objectives]
+        rows = [
+            [
+                curve.name,
+                *(
+                    _with_half(curve.measure(regret=regret), i)
+                    for _, regret in measures
+                    for i in range(len(self.objectives))
+                ),
+            ]
+            for curve in self.ranked()
+        ]
+        return html_table(["policy", *head], rows)
+
 
 @dataclass(frozen=True)
 class Results:
@@ -189,6 +208,24 @@ class Results:
     series: dict[str, dict[str, Any]] = field(default_factory=dict)
     versions: dict[str, Any] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        """Return tables for a notebook, each with the figure over time if the report drew it."""
+        return "".join(
+            f"<h3>{xml(study.title)}</h3>"
+            f"<p>{study.runs:,} × {study.horizon:,} rounds; each policy at its best point of the "
+            f"grid, ± half of a 95 % interval</p>{study.table()}{self._figure(study)}"
+            for study in self.studies
+        )
+
+    def _figure(self, study: StudyResults) -> str:
+        """Return a study's figure over time as a picture; "" if there is none."""
+        try:
+            drawn = (self.directory / "figures" / f"{study.slug}-over-time.svg").read_bytes()
+        except OSError:
+            return ""
+        data = b64encode(drawn).decode()
+        return f'<img alt="over time" src="data:image/svg+xml;base64,{data}"/>'
+
 
 def final(measure: Measure | None) -> Floats:
     """Return the means at the last checkpoint."""
@@ -197,8 +234,15 @@ def final(measure: Measure | None) -> Floats:
     return last
 
 
-def read_results(directory: Path) -> Results:
+def _with_half(measure: Measure, objective: int) -> str:
+    """Return a mean at the end with half of its interval, if it has one."""
+    mean, half = (float(each[-1, objective]) for each in (measure.mean, measure.half))
+    return f"{mean:,.4g}" if math.isnan(half) else f"{mean:,.4g} ± {half:,.2g}"
+
+
+def read_results(directory: Path | str) -> Results:
     """Read a results folder: studies, finished runs, maps and summary."""
+    directory = Path(directory)
     if not directory.is_dir():
         raise InvalidInput(f"{directory} is not a folder; a report needs a results folder.")
     runs = load_runs(directory)

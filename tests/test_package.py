@@ -32,6 +32,19 @@ def test_import_brings_no_compiler_and_use_brings_no_extras() -> None:
     assert used == "set()"
 
 
+def test_a_policy_by_name_imports_its_own_file_and_not_all() -> None:
+    make = "lexbandit.make_policy('cs-ts', arms=2, dimension=1)"
+    others = "[m for m in sys.modules if m.startswith('lexbandit.policies.related.')]"
+    found = run(f"import sys, lexbandit; {make}; print({others})")
+    assert "lexbandit.policies.related.cs_ts" in found
+    assert "lexbandit.policies.related.mtlo" not in found
+
+
+def test_a_name_is_found_whatever_its_file_is_called() -> None:
+    code = "from lexbandit.policies import REGISTRY; print('ucb1' in REGISTRY, 'no' in REGISTRY)"
+    assert run(code) == "True False"
+
+
 def test_names() -> None:
     assert {"make_policy", "make_environment", "Rounds", "Decision"} <= set(dir(lexbandit))
     for name in lexbandit.__all__:

@@ -1,4 +1,7 @@
-"""Registries of builders by name. Every file of a package is imported, so a new file is found.
+"""Registries of builders by name, which are found in the files of a package.
+
+The file that is called like a name is imported first; only if it does not have the name, or if all
+names are asked for, every file is imported. So a new file is found, and one name is found quickly.
 
 Entry points of installed packages are found too, in the group named like the package. They are
 loaded on first use, so one that needs an optional dependency costs nothing before.
@@ -41,14 +44,14 @@ class Registry(Generic[T]):
         self._gather()
         return sorted({*self._builders, *self._installed()})
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (self._find(name) or name in self._installed())
+
     def builder(self, name: str) -> Callable[..., T]:
         """Return the builder of `name`; an unknown name is an error that suggests the nearest."""
-        self._gather()
-        if isinstance(name, str) and name in self._builders:
-            return self._builders[name]
-        if isinstance(name, str) and name in self._installed():
-            return self._loaded(name)
-        raise unknown_name(self.kind, name, self.names())
+        if name not in self:
+            raise unknown_name(self.kind, name, self.names())
+        return self._builders[name] if name in self._builders else self._loaded(name)
 
     def origin(self, name: str) -> str | None:
         """Return the source and version of another package's entry; None for our own."""
@@ -76,12 +79,22 @@ class Registry(Generic[T]):
         """Return the first line of the builder's docstring."""
         return (inspect.getdoc(self.builder(name)) or "").partition("\n")[0]
 
-    def _gather(self) -> None:
+    def _find(self, name: str) -> bool:
+        """Tell whether a file of the package has `name`; import the one that is called like it."""
+        if name not in self._builders:
+            self._gather(name.replace("-", "_"))
+        if name not in self._builders:
+            self._gather()
+        return name in self._builders
+
+    def _gather(self, file: str | None = None) -> None:
+        """Import all files of the package, or those of a name."""
         if not self._complete:
             package = importlib.import_module(self.package)
             for module in pkgutil.walk_packages(package.__path__, f"{self.package}."):
-                importlib.import_module(module.name)
-            self._complete = True
+                if file is None or module.name.endswith(f".{file}"):
+                    importlib.import_module(module.name)
+            self._complete = file is None
 
     def _installed(self) -> dict[str, EntryPoint]:
         return {point.name: point for point in entry_points(group=self.package)}

@@ -228,7 +228,7 @@ def _theory(frozen: Numbers, entry: Numbers, objectives: int) -> list[str | None
 def _true_lam(environment: Numbers) -> float:
     """Return the λ that an environment declares; 0 if it declares none."""
     name, given = environment["name"], environment["parameters"]
-    known = ENVIRONMENTS.parameters(name) if name in ENVIRONMENTS.names() else {}
+    known = ENVIRONMENTS.parameters(name) if name in ENVIRONMENTS else {}
     if "assumption" not in known:
         return 0.0
     return float(given.get("assumption", known["assumption"].default))

@@ -298,7 +298,7 @@ def with_tolerances(chooser: Chooser, tolerances: Mapping[str, float]) -> Choose
 def trained(asked: Asked) -> Candidate | None:
     """Read a policy's name, or {"policy": name, …settings}: trained on the earlier rows."""
     given, log, train_until = asked
-    if isinstance(given, str) and given in REGISTRY.names():
+    if isinstance(given, str) and given in REGISTRY:
         given = {"policy": given}
     if not isinstance(given, Mapping) or "policy" not in given:
         return None

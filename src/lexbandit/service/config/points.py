@@ -53,7 +53,7 @@ def _with_todays_names(file: TomlFile, place: Place, table: Any) -> Any:
     """Return the table with the settings of its policy under the names that they have today."""
     settings = table.get("settings") if isinstance(table, dict) else None
     policy = (table.get("policy") or DEFAULT) if settings else None
-    if not isinstance(settings, dict) or policy not in REGISTRY.names():
+    if not isinstance(settings, dict) or policy not in REGISTRY:
         return table
 
     def tell(message: str) -> None:
@@ -66,7 +66,7 @@ def _with_todays_names(file: TomlFile, place: Place, table: Any) -> Any:
 def _check_keys(file: TomlFile, place: Place, table: Any) -> None:
     """Refuse keys of a point, and settings of its policy, that there are not."""
     policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
-    known = isinstance(policy, str) and policy in REGISTRY.names()
+    known = isinstance(policy, str) and policy in REGISTRY
     taken = settings_known(str(policy)) if known else set()
     for key in table if known else ():
         if key not in _KEYS and key not in _DERIVED and key in taken:

@@ -14,6 +14,7 @@ import lexbandit as lb
 from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import evaluate as evaluating
+from lexbandit.logs import replay
 from lexbandit.logs.candidates import candidate_of, checked, row_until, with_tolerances
 from logs.made import ARMS, COST, QUALITY, SHARES, chooser, frame, log_of
 
@@ -331,3 +332,11 @@ def test_reports_and_descriptions_show_themselves_in_notebooks() -> None:
     described = ElementTree.fromstring(f"<div>{log.describe()._repr_html_()}</div>")
     assert len(described.findall("table")) == 2
     assert "a < b" in [cell.text for cell in described.iter("td")]
+
+
+def test_a_promise_that_is_not_kept_does_not_bias_a_replay() -> None:
+    """Rows are accepted with probability c·π/p, which must not exceed 1."""
+    log = log_of(TABLE, explore=0.9)  # a least propensity of 0.3, where the log has 0.2
+    assert replay._rate(log) == SHARES.min()
+    assert replay._rate(log_of(TABLE, explore=0.3)) == pytest.approx(0.1)
+    assert replay._rate(log_of(TABLE)) == SHARES.min()

@@ -93,14 +93,14 @@ class _Replay(_Learner):
 
 def _rate(log: Log) -> float:
     """Return the probability of a row to be accepted: as low as the least propensity of any arm."""
-    if log.explore > 0.0:
-        return log.explore / len(log.arms)
+    promised = log.explore / len(log.arms)
     least = min(float(rows.propensities.min()) for rows in log.batches(features=()))
     if least == 1.0:
         raise InvalidInput(
             "column 'propensity': all propensities are 1, so no other policy can be replayed."
         )
-    return least
+    # What `explore` promises holds for arms that were not played too; it may not be kept.
+    return promised if 0.0 < promised <= least * (1.0 + 1e-9) else least
 
 
 @kind

@@ -42,7 +42,7 @@ class Periodic(Environment):
         random = np.random.default_rng(whole("plan", plan, least=0))
         direction = random.standard_normal(self.features)
         direction *= self.frequency / math.sqrt((direction**2).sum())
-        self._turns = np.append(direction, 1.0)[:, np.newaxis]  # one turn a period
+        self._rates = np.append(direction, 1.0)[:, np.newaxis]  # one turn a period
 
     @property
     def lipschitz(self) -> float:
@@ -59,9 +59,9 @@ class Periodic(Environment):
         return contexts
 
     def _means(self, contexts: Floats) -> Floats:
-        turns = weigh(contexts, self._turns)
+        cycles = weigh(contexts, self._rates)
         pairs = (self.arms + 1) // 2
-        angles = _TURN * (turns - np.arange(pairs) / pairs)
+        angles = _TURN * (cycles - np.arange(pairs) / pairs)
         arms = np.arange(self.arms)
         means = np.empty((len(contexts), self.arms, 2))
         means[..., 0] = (0.5 + _SWING * np.cos(angles))[:, arms // 2]

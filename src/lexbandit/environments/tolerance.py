@@ -272,8 +272,8 @@ def _by_category(random: Random, base: Floats, sizes: tuple[int, ...], by: float
 
 def _swings(random: Random, table: Floats, least: float, most: float) -> Floats:
     """Return how far each mean swings, up or down: so that it stays inside of [0, 1]."""
-    room = 0.9 * np.minimum(table, 1.0 - table)
-    return np.asarray(np.clip(random.uniform(least, most, table.shape), -room, room))
+    limit = 0.9 * np.minimum(table, 1.0 - table)
+    return np.asarray(np.clip(random.uniform(least, most, table.shape), -limit, limit))
 
 
 def _cosines(random: Random, means: int, numbers: int) -> Cosines:

@@ -198,7 +198,7 @@ class _Frozen(Candidate):
                     f"the candidate {name} needs the context feature {feature.name!r}, and the log "
                     "has no column of it: its contexts are of another definition."
                 )
-        self._places = np.array([log.arms.index(arm) for arm in arms])
+        self._columns = np.array([log.arms.index(arm) for arm in arms])
         self._of = len(log.arms)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class _Frozen(Candidate):
         points = rows.points(chooser.contexts)
         masks = None
         if rows.allowed is not None:
-            masks = rows.allowed[:, self._places] & chooser._arms.active
+            masks = rows.allowed[:, self._columns] & chooser._arms.active
             masks[rows.allowed.sum(axis=1) == 1] = True  # nothing to decide: see `checked`
             rows.refuse(
                 ~masks.any(axis=1),
@@ -220,7 +220,7 @@ class _Frozen(Candidate):
                 f"the candidate {self.name} has none of the arms that were allowed.",
             )
         shares = np.zeros((len(rows), self._of))
-        shares[:, self._places] = chooser._propensities_many(points, masks)
+        shares[:, self._columns] = chooser._propensities_many(points, masks)
         return shares
 
 
@@ -363,8 +363,8 @@ class _Column(Candidate):
         if given.dtype.is_nested():
             return self._listed(rows, given)
         names = given.cast(str).to_list()
-        places = {arm: k for k, arm in enumerate(self._arms)}
-        found = np.array([places.get(name, -1) for name in names])
+        numbers = {arm: k for k, arm in enumerate(self._arms)}
+        found = np.array([numbers.get(name, -1) for name in names])
         rows.refuse(
             found < 0,
             self.extra[0],

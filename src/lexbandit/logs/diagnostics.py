@@ -187,11 +187,11 @@ def pareto_k(tails: Floats, rows: float) -> float:
     fitted, as far as they are kept, by what they exceed the next one. NaN with fewer than five that
     exceed it: there is no tail, as with weights that are all alike.
     """
-    kept = np.sort(tails[tails > 0.0])[::-1]
-    size = int(min(rows / 5.0, 3.0 * math.sqrt(rows), tails.shape[1] - 1, len(kept) - 1))
+    largest = np.sort(tails[tails > 0.0])[::-1]
+    size = int(min(rows / 5.0, 3.0 * math.sqrt(rows), tails.shape[1] - 1, len(largest) - 1))
     if size < 5:
         return math.nan
-    excess = np.sort(kept[:size] - kept[size])
+    excess = np.sort(largest[:size] - largest[size])
     excess = excess[excess > 0.0]
     return _pareto_shape(excess) if len(excess) >= 5 else math.nan
 

@@ -110,8 +110,8 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     total = merge(found.total)
     names = [objective.name for objective in log.objectives]
     diagnostics = diagnose(total, policy.arms or log.arms, names)
-    told = zip(found.outside.tolist(), names, strict=True)
-    clipped = [words for count, name in told if (words := outside_words(count, name))]
+    counts = zip(found.outside.tolist(), names, strict=True)
+    clipped = [words for count, name in counts if (words := outside_words(count, name))]
     doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
     said = (*diagnostics.sentences, *clipped, *dict.fromkeys(doubts))
     diagnostics = replace(diagnostics, sentences=said)
@@ -196,9 +196,9 @@ class _Summed(NamedTuple):
         np.add(self.outside, other.outside, out=self.outside)
         for mine, theirs in zip(self.segments, other.segments, strict=True):
             for n, (rows, parts) in theirs.items():
-                before, kept = mine.get(n, (0, []))
-                kept.extend(parts)
-                mine[n] = (before + rows, kept)
+                before, joined = mine.get(n, (0, []))
+                joined.extend(parts)
+                mine[n] = (before + rows, joined)
         if self.units is not None and other.units is not None:
             np.add(self.units, other.units, out=self.units)
 
@@ -285,8 +285,8 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     arrays = work.candidate.rewritten(arrays)
     start = rows.start - work.origin
 
-    def some(places: Integers, n: int) -> tuple[int, Sums]:
-        inside = np.flatnonzero(places == n)
+    def some(labels: Integers, n: int) -> tuple[int, Sums]:
+        inside = np.flatnonzero(labels == n)
         chosen: dict[str, Any] = {
             name: None if array is None else array[inside] for name, array in arrays.items()
         }
@@ -296,9 +296,9 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     found.total.append(sum_block(start, **arrays))
     np.add(found.outside, outside_of(rows.rewards, work.log.objectives), out=found.outside)
     for split, segments in zip(work.splits, found.segments, strict=True):
-        places = split.of(rows)
-        for n in np.unique(places[places >= 0]).tolist():
-            count, sums = some(places, n)
+        labels = split.of(rows)
+        for n in np.unique(labels[labels >= 0]).tolist():
+            count, sums = some(labels, n)
             segments[n] = (count, [sums])
     if found.units is not None:
         groups = bootstrap.groups_of(rows)

@@ -67,8 +67,8 @@ def drawn(
         text(28, legend, "within the tolerance below 0: as good", fill=_OPEN),
     ]
     if len(labels) > 1:
-        told = "segments are exploratory: each interval holds by itself"
-        parts.append(text(28, legend + _LINE, told, fill=_OPEN))
+        caution = "segments are exploratory: each interval holds by itself"
+        parts.append(text(28, legend + _LINE, caution, fill=_OPEN))
     return "".join([*parts, *_bars(bars, note, left, below + 8, width), "</svg>"])
 
 

@@ -15,7 +15,7 @@ _BITS = 6
 def refuse_duplicates(source: Source, column: str) -> None:
     """Refuse an id that two rows have, and rows without one."""
     with tempfile.TemporaryDirectory(prefix="lexbandit-ids-") as folder:
-        places = [Path(folder) / str(bucket) for bucket in range(2**_BITS)]
+        paths = [Path(folder) / str(bucket) for bucket in range(2**_BITS)]
         row = 0
         for table in source.tables(0, source.rows(), [column]):
             ids = table[column]
@@ -28,15 +28,15 @@ def refuse_duplicates(source: Source, column: str) -> None:
             buckets = hashes >> np.uint64(64 - _BITS)
             order = np.argsort(buckets, kind="stable")
             ends = np.searchsorted(buckets[order], np.arange(2**_BITS + 1))
-            for bucket, place in enumerate(places):
+            for bucket, path in enumerate(paths):
                 part = order[ends[bucket] : ends[bucket + 1]]
                 if len(part):
-                    with place.open("ab") as file:
+                    with path.open("ab") as file:
                         hashes[part].tofile(file)
             row += len(ids)
-        for place in places:
-            if place.exists():
-                hashes = np.sort(np.fromfile(place, np.uint64))
+        for path in paths:
+            if path.exists():
+                hashes = np.sort(np.fromfile(path, np.uint64))
                 again = hashes[1:][hashes[1:] == hashes[:-1]]
                 if len(again):
                     _refuse(source, column, again)

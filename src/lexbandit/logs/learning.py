@@ -81,7 +81,7 @@ class _Lesson(NamedTuple):
     start: int
     stop: int
     definition: Mapping[str, Any]
-    places: Integers
+    numbers: Integers
     weigh: str | None
 
     def policy(self) -> tuple[Policy, Contexts]:
@@ -186,8 +186,8 @@ def _lesson(chooser: Chooser, log: Readable, start: int, stop: int, weigh: str |
         "seed": chooser._seed,
         "settings": chooser._settings,
     }
-    places = np.array([chooser._arms.number(arm) for arm in log.arms])
-    return _Lesson(log, start, stop, definition, places, weigh)
+    numbers = np.array([chooser._arms.number(arm) for arm in log.arms])
+    return _Lesson(log, start, stop, definition, numbers, weigh)
 
 
 def _adds_up(lesson: _Lesson, state: Mapping[str, Any]) -> bool:
@@ -247,7 +247,7 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
             [o.shares(rows.rewards[:, i]) for i, o in enumerate(log.objectives)]
         )
         arms, copies = rows.arms, np.ones(len(rows), np.int64)
-        told = ~np.isnan(shares).all(axis=1)
+        rewarded = ~np.isnan(shares).all(axis=1)
         counts = len(log.arms) if rows.allowed is None else rows.allowed.sum(axis=1)
         if lesson.weigh == "propensity":
             weights = 1.0 / (counts * rows.propensities)
@@ -260,13 +260,15 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
             copies = np.floor(weights + _uniform(rows, 0)).astype(np.int64)
         elif lesson.weigh == "doubly-robust":
             arms, shares = _pseudo(rows, shares, model, log.contexts)
-        kept = np.repeat(np.arange(len(rows)), np.where(told, copies, 0))
+        repeated = np.repeat(np.arange(len(rows)), np.where(rewarded, copies, 0))
         masks = None
         if rows.allowed is not None:
-            masks = np.zeros((len(kept), lesson.definition["arms"]), np.bool_)
-            masks[:, lesson.places] = rows.allowed[kept]
-        points = rows.points(contexts)[kept]
-        yield _Plays(points, lesson.places[arms[kept]], shares[kept], masks, int(told.sum()))
+            masks = np.zeros((len(repeated), lesson.definition["arms"]), np.bool_)
+            masks[:, lesson.numbers] = rows.allowed[repeated]
+        points = rows.points(contexts)[repeated]
+        yield _Plays(
+            points, lesson.numbers[arms[repeated]], shares[repeated], masks, int(rewarded.sum())
+        )
 
 
 def _pseudo(
@@ -290,9 +292,9 @@ def _uniform(rows: Rows, stream: int) -> Floats:
     return uniform(np.arange(rows.start, rows.start + len(rows)), stream)
 
 
-def uniform(places: Integers, stream: int) -> Floats:
-    """Return pseudo-random numbers of places, the same whoever asks (splitmix64)."""
-    z = places.astype(np.uint64) * np.uint64(2) + np.uint64(stream)
+def uniform(rows: Integers, stream: int) -> Floats:
+    """Return pseudo-random numbers of rows, the same whoever asks (splitmix64)."""
+    z = rows.astype(np.uint64) * np.uint64(2) + np.uint64(stream)
     z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -120,8 +120,8 @@ def _merged(table: pl.DataFrame, others: dict[int, Visit]) -> pl.DataFrame:
     numbered = table.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     replaced = pl.DataFrame(rows, schema=["row", *SCHEMA], orient="row", infer_schema_length=None)
     replaced = replaced.cast(numbered.schema)
-    kept = numbered.filter(~pl.col("row").is_in(list(others)))
-    return pl.concat([kept, replaced]).sort("row").drop("row")
+    unchanged = numbered.filter(~pl.col("row").is_in(list(others)))
+    return pl.concat([unchanged, replaced]).sort("row").drop("row")
 
 
 def _size_of(path: Path) -> int:

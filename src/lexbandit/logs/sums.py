@@ -210,9 +210,9 @@ def _checked(
 def _largest(weights: Floats, size: int) -> Floats:
     """Return the largest weights, descending, then zeros: float[1, size]."""
     found = np.zeros((1, size))
-    kept = min(len(weights), size)
-    if kept:
-        found[0, :kept] = np.sort(np.partition(weights, len(weights) - kept)[-kept:])[::-1]
+    count = min(len(weights), size)
+    if count:
+        found[0, :count] = np.sort(np.partition(weights, len(weights) - count)[-count:])[::-1]
     return found
 
 

@@ -207,10 +207,12 @@ def false_claims(policy: str, *, runs: int, rows: int, seed: int) -> dict[str, i
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("policy", ["epsilon-greedy", "thompson"])
-def test_false_claims_with_optional_stopping(policy: str) -> None:
-    """300 runs: at most alpha of them ever say "better" or "as good" wrongly."""
-    found = false_claims(policy, runs=300, rows=1000, seed=21)
+def test_false_claims_with_optional_stopping() -> None:
+    """300 runs: at most alpha of them ever say "better" or "as good" wrongly.
+
+    The slow test below has every logging policy.
+    """
+    found = false_claims("thompson", runs=300, rows=1000, seed=21)
     assert max(found.values()) <= 300 * ALPHA, found
 
 

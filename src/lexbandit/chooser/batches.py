@@ -15,6 +15,7 @@ from lexbandit.contexts import Contexts, no_value
 from lexbandit.errors import (
     InvalidInput,
     UnknownDecision,
+    UnknownName,
     counted,
     there_are,
     unknown_name,
@@ -261,7 +262,11 @@ def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str])
         columns = {name: columns[name] for name in columns if not _is_unread(name)}
     for name in columns:
         if name not in names:
-            raise unknown_name("column of a log:", name, names)
+            refused = unknown_name("column of a log:", name, names)
+            raise UnknownName(
+                f"{refused} Leave other columns out, or name yours: "
+                "learn(lexbandit.Log(frame, like=chooser, arm=...)) takes what it needs."
+            )
     return {names[name]: column for name, column in columns.items()}
 
 

@@ -206,9 +206,9 @@ class Log:
         if propensities and names.propensity is None:
             raise InvalidInput(
                 "the log has no column of propensities; it has "
-                f"{', '.join(self.source.schema())}. Name it: Log(..., propensity=...). Without "
-                "the probability that each arm had when it was chosen, a log cannot say what "
-                "another policy would have done."
+                f"{', '.join(self.source.schema())}. Name it: Log(..., propensity=...), or "
+                "--column propensity=NAME. Without the probability that each arm had when it was "
+                "chosen, a log cannot say what another policy would have done."
             )
         for first, table in _cut(self.source.tables(start, stop, read), start, edges):
             rows = rows_of(table, first, names, self.arms, self.objectives, self.source.place)

@@ -101,6 +101,8 @@ def test_columns_by_other_names() -> None:
     other = table.rename({"arm": "action", "propensity": "p", "quality": "score", "tokens": "len"})
     log = log_of(other, arm="action", propensity="p", columns={"quality": "score", "tokens": "len"})
     same(log, log_of(table))
+    roles = {"arm": "action", "propensity": "p", "quality": "score", "tokens": "len"}
+    same(log_of(other, columns=roles), log_of(table))
 
 
 def test_names_of_an_export() -> None:
@@ -252,7 +254,7 @@ def test_wrong_files(tmp_path: Path) -> None:
         ({"objectives": None}, "objectives is missing"),
         ({"like": 3}, "like must be"),
         ({"point": "router"}, "point is for the storage"),
-        ({"columns": {"speed": "x"}}, "unknown feature or objective"),
+        ({"columns": {"speed": "x"}}, "unknown name in columns"),
         ({"columns": {"quality": "x"}}, "unknown column"),
         ({"propensity": "p"}, "unknown column of the log, for propensity: 'p'"),
         ({"explore": 2.0}, "explore"),

@@ -64,7 +64,7 @@ class Log:
     wait         seconds in which rewards come; rewards of younger rows are left out
     adaptive     whether what decided went on learning; False only if it did not
     explore      the share of choices that was drawn uniformly, if it is known
-    columns      other names of columns, by feature or objective, as {"quality": "score"}
+    columns      other names of columns, as {"quality": "score"}
     arm, …       the columns of the arm that was played, of its probability, of the lists of arms
                  that were allowed, of times, of ids, of units (such as users) and of groups
 
@@ -291,11 +291,11 @@ class Log:
         """Find the columns; one that is named and not there is refused."""
         schema = self.source.schema()
         objectives = [objective.name for objective in self.objectives]
-        for name in others:
-            if name not in (*self.contexts.names, *objectives):
-                raise unknown_name(
-                    "feature or objective in columns:", name, [*self.contexts.names, *objectives]
-                )
+        own = (*self.contexts.names, *objectives)
+        for name in [name for name in others if name not in own]:
+            if name not in roles:
+                raise unknown_name("name in columns:", name, [*own, *roles])
+            roles = {**roles, name: others[name]}
 
         def found(name: str, prefix: str) -> str | None:
             if name in others:

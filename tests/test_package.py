@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import lexbandit
 
 
@@ -43,6 +45,14 @@ def test_a_policy_by_name_imports_its_own_file_and_not_all() -> None:
 def test_a_name_is_found_whatever_its_file_is_called() -> None:
     code = "from lexbandit.policies import REGISTRY; print('ucb1' in REGISTRY, 'no' in REGISTRY)"
     assert run(code) == "True False"
+
+
+def test_a_taken_name_is_refused_before_its_file_is_imported() -> None:
+    for name in ("moc-mab", "ucb1"):
+        code = f"from lexbandit.policies import REGISTRY; REGISTRY.register('{name}')(print)"
+        with pytest.raises(subprocess.CalledProcessError) as failed:
+            run(code)
+        assert f"two builders for the policy '{name}'" in failed.value.stderr
 
 
 def test_names() -> None:

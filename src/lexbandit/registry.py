@@ -32,7 +32,8 @@ class Registry(Generic[T]):
         """Enter the decorated builder under `name`."""
 
         def enter(builder: Callable[..., T]) -> Callable[..., T]:
-            if name in self._builders:
+            ours = getattr(builder, "__module__", "").startswith(f"{self.package}.")
+            if name in self._builders or (not ours and self._find(name)):
                 raise ValueError(f"two builders for the {self.kind} {name!r}")
             self._builders[name] = builder
             return builder

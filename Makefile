@@ -25,8 +25,11 @@ demo: $(READY)  ## a decision service with simulated traffic, to watch in the br
 serve: $(READY)  ## the decision service with a sample, at http://127.0.0.1:8080/
 	$(BIN)/lexbandit serve samples/router.toml --no-auth
 
-evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives, verdicts from logs (docs/beyond.md, docs/log-estimators.md; by estimate half an hour on 2 cores)
+evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives, readings of the paper, verdicts from logs (docs/beyond.md, docs/reproduction.md, docs/log-estimators.md; by estimate 50 minutes on 2 cores)
 	$(BIN)/lexbandit run 'beyond-*' 'rates-*' 'growth-*' 'objectives*' periodic bounds 'tree*' --out results-beyond
+	$(BIN)/lexbandit run 'reading-*' 'cells-*' --out results-readings
+	$(BIN)/python -m benchmarks.readings results-readings
+	$(BIN)/python -m benchmarks.lemmas
 	$(BIN)/python -m benchmarks.log_study
 
 example-%: $(READY)  ## one example, such as make example-network: radio, diagnosis, recommender, network, language_models

@@ -1,4 +1,4 @@
-"""How near a reading of Experiment 2 comes to the paper: `python -m benchmarks.readings DIR`.
+"""How near readings of Experiment 2 are: `python -m benchmarks.readings DIR [RULE ...]`.
 
 DIR is a results folder with studies of the six algorithms. The paper reports "the optimal scale
 factor" and does not say by what: each rule below chooses the scale factors, and the six percentages
@@ -101,7 +101,7 @@ RULES: dict[str, Callable[[Points], Choice]] = {
 }
 
 
-def table(summary: dict[str, Any]) -> str:
+def table(summary: dict[str, Any], rules: list[str]) -> str:
     """Return a Markdown table: a row for each study and rule, the nearest first."""
     heads = [f"{rival} ({i + 1})" for rival, i, _ in CLAIMS]
     paper = " | ".join(signed(value, 2) for _, _, value in CLAIMS)
@@ -116,8 +116,8 @@ def table(summary: dict[str, Any]) -> str:
         if study["environment"]["name"] != "multichannel" or not {MOC, *RIVALS} <= policies.keys():
             continue
         shown = f"experiment-{name}" if name.isdigit() else name
-        for rule, choose in RULES.items():
-            chosen = choose(policies)
+        for rule in rules:
+            chosen = RULES[rule](policies)
             found = " | ".join(map(signed, percentages(policies, chosen)))
             rows.append((distance(policies, chosen), f"| `{shown}` | {rule} | {found} |"))
     lines += [f"{row} {far:.1f} |" for far, row in sorted(rows)]
@@ -129,11 +129,11 @@ def signed(value: float, digits: int = 1) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def main(directory: str) -> None:
-    """Print the table for every study of six algorithms in a results folder."""
+def main(directory: str, *rules: str) -> None:
+    """Print the table for the studies of six algorithms in a folder, by all rules or some."""
     summary = json.loads((Path(directory) / "summary.json").read_text(encoding="utf-8"))
-    print(table(summary))
+    print(table(summary, list(rules or RULES)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -77,5 +77,4 @@ def test_a_table_of_growth_has_regret_for_1000_rounds_and_exponents() -> None:
 
 def test_each_growth_series_has_its_own_table() -> None:
     series = {"kind": "growth", "objectives": ["first", "second"], "lines": {"a": line()}}
-    told = {"studies": {}, "series": {"rates": series, "growth": series}}
-    assert set(tool().tables(told)) == {"rates", "growth"}
+    assert set(tool().tables({}, {"rates": series, "growth": series})) == {"rates", "growth"}

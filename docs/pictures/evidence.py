@@ -27,7 +27,7 @@ PAGE = HERE.parent / "beyond.md"
 NAMED = {
     "lex-thompson": "right",
     "lex-linucb": "right",
-    "linucb (legendre)": "above",
+    "linucb (legendre, 1/10)": "above",
     "moc-mab": "right",
     "cd-ucb1": "right",
     "cp-ucb1": "right",
@@ -35,6 +35,7 @@ NAMED = {
     "lex-tree": "left",
     "random": "left",
 }
+OURS = ("lex-linucb", "lex-thompson", "lex-tree")
 CURVES = {
     "lex-thompson": BLUE,
     "lex-linucb": GREEN,
@@ -110,10 +111,10 @@ class Panel:
 def scatter(panel: Panel, name: str) -> list[str]:
     """Return a point for each policy but the oracle, whose regret is 0."""
     marks, names = [], []
-    for label, first, second in rows(name):
+    for label, first, second, *_ in rows(name):
         if label == "oracle":
             continue
-        ours, side = short(label).startswith("lex-"), NAMED.get(short(label))
+        ours, side = short(label) in OURS, NAMED.get(short(label))
         x, y = panel.x(number(first)), panel.y(number(second))
         color = BLUE if ours else (INK if side else GREY)
         marks.append(dot(x, y, color=color, radius=5 if side else 3))

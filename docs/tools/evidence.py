@@ -1,49 +1,81 @@
-"""Write the tables of docs/beyond.md from a results folder: python docs/tools/evidence.py DIR.
+"""Write the tables of docs/beyond.md from results folders: python docs/tools/evidence.py DIR...
 
-Each table stands between <!-- NAME --> and <!-- end -->, and everything else of the page is left.
+The regrets of every run go into docs/assets/evidence.json, and the tables are made from there: the
+test of the page's claims reads the same file. Each table stands between <!-- NAME --> and
+<!-- end -->, and everything else of the page is left. Policies of one study may be in several
+folders, if they were played apart on the same streams.
 """
 
 import json
+import math
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "beyond.md"
+FIGURES = PAGE.parent / "assets" / "evidence.json"
+
+# The policy of a study that paired differences are taken from.
+REFERENCES = {
+    "beyond-1": "lex-linucb",
+    "beyond-2-pairs": "lex-linucb",
+    "bounds": "moc-mab",
+    "periodic": "moc-mab",
+}
+WITH_MEMORY = ("tree", "tree-memory-1", "tree-memory-2", "tree-memory-3")
+
+Regrets = list[list[float]]
 
 
 def number(value: float) -> str:
     """Return a whole number with a proper minus."""
-    return f"{value:,.0f}".replace("-", "−")
+    return f"{round(value):,}".replace("-", "−")
 
 
-def with_error(point: dict[str, Any], i: int) -> str:
-    """Return the regret in objective i with its standard error."""
-    text = number(point["regret"][i])
-    error = point["standard_error"]["regret"]
-    return text if error is None else f"{text} ± {number(error[i])}"
+def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
+    """Return the mean and its standard error."""
+    known = list(values)
+    mean = math.fsum(known) / len(known)
+    spread = math.fsum((value - mean) ** 2 for value in known) / (len(known) - 1)
+    return mean, math.sqrt(spread / len(known))
 
 
-def points(study: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Every policy at the scale of its least dominant regret, the least first."""
-    chosen = []
-    for name, every in study["policies"].items():
-        best = study["best_scale"][name]["by_regret"]
-        label = name if best == "-" else f"{name} at {best}"
-        chosen.append((label, every[best]))
-    return sorted(chosen, key=lambda pair: float(pair[1]["regret"][0]))
+def with_error(values: Iterable[float]) -> str:
+    """Return the mean with its standard error, in words."""
+    mean, error = mean_and_error(values)
+    return f"{number(mean)} ± {number(error)}"
 
 
-def of_study(study: dict[str, Any], *, memory: bool = False) -> str:
-    """A row a policy: regret in each objective."""
-    names = study["objectives"]
-    head = ["policy", *(f"regret, {name}" for name in names), *(["state"] if memory else [])]
+def difference(ours: Regrets, theirs: Regrets, i: int, factor: float = 1.0) -> list[float]:
+    """Return run by run our regret in objective i less `factor` times theirs: the same streams."""
+    return [a[i] - factor * b[i] for a, b in zip(ours, theirs, strict=True)]
+
+
+def of_study(study: dict[str, Any], *, reference: str = "", memory: bool = False) -> str:
+    """A row a policy, the least dominant regret first: regret in each objective.
+
+    With a reference, also the paired differences from it.
+    """
+    names, regret = study["objectives"], study["regret"]
+    head = ["policy", *(f"regret, {name}" for name in names)]
+    head += [f"less that of `{reference}`, {name}" for name in names] if reference else []
+    head += ["state"] if memory else []
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for label, point in points(study):
-        cells = [f"`{label}`", *(with_error(point, i) for i in range(len(names)))]
+    for label in sorted(regret, key=lambda label: math.fsum(run[0] for run in regret[label])):
+        cells = [f"`{label}`"]
+        cells += [with_error(run[i] for run in regret[label]) for i in range(len(names))]
+        if reference:
+            cells += [
+                "–"
+                if label == reference
+                else with_error(difference(regret[label], regret[reference], i))
+                for i in range(len(names))
+            ]
         if memory:
-            cells.append(f"{point['state_bytes'] / 1024:,.1f} KiB")
+            cells.append(f"{study['state_bytes'][label] / 1024:,.1f} KiB")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -74,36 +106,83 @@ def power(value: float | None, error: float | None) -> str:
     return text if error is None else f"{text} ± {error:.2f}"
 
 
-def tables(summary: dict[str, Any]) -> dict[str, str]:
-    """Every table by its name; only those whose studies were run."""
-    studies = summary["studies"]
-    made = {}
-    for name in ("beyond-1", "beyond-2", "objectives", "objectives-without", "periodic", "bounds"):
-        if name in studies:
-            made[name] = of_study(studies[name])
-    for name in ("tree", "tree-memory-1", "tree-memory-2", "tree-memory-3"):
-        if name in studies:
-            made[name] = of_study(studies[name], memory=True)
-    for name, series in summary.get("series", {}).items():
-        if series.get("kind") == "growth":
-            made[name] = of_growth(series)
+def figures_in(directory: Path) -> dict[str, Any]:
+    """Return what the studies of a results folder found, run by run, at their horizons."""
+    import polars as pl  # noqa: PLC0415  the tests of this file do without
+
+    from lexbandit.bench.results import load_runs, studies_in  # noqa: PLC0415
+
+    runs = load_runs(directory)
+    found: dict[str, Any] = {}
+    for study in studies_in(directory):
+        rows = runs.filter((pl.col("study") == study["name"]) & (pl.col("t") == study["horizon"]))
+        if study.get("series") or rows.is_empty():
+            continue
+        regret: dict[str, Regrets] = {}
+        state: dict[str, float] = {}
+        for (label,), group in rows.sort("run").group_by(["label"], maintain_order=True):
+            name = str(label).replace("@", " at ")
+            regret[name] = [[round(x, 1) for x in run] for run in group["regret"].to_list()]
+            state[name] = round(float(group["state_bytes"].mean() or 0.0), 1)  # type: ignore[arg-type]
+        found[study["name"]] = {
+            "horizon": study["horizon"],
+            "runs": rows["run"].n_unique(),
+            "objectives": study["objectives"],
+            "regret": regret,
+            "state_bytes": state,
+        }
+    return found
+
+
+def merged(known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with those of a folder added: other policies of a study stay."""
+    for name, study in found.items():
+        before = known.get(name)
+        if before and before["runs"] == study["runs"]:
+            for part in ("regret", "state_bytes"):
+                study[part] = before[part] | study[part]
+        known[name] = study
+    return known
+
+
+def tables(figures: dict[str, Any], series: dict[str, Any]) -> dict[str, str]:
+    """Every table by its name, from the figures of runs and the series of a summary."""
+    made = {
+        name: of_study(study, reference=REFERENCES.get(name, ""), memory=name in WITH_MEMORY)
+        for name, study in figures.items()
+    }
+    for name, lines in series.items():
+        if lines.get("kind") == "growth":
+            made[name] = of_growth(lines)
     return made
 
 
-def main(directory: str) -> None:
-    """Fill the page from DIR/summary.json."""
-    summary = json.loads((Path(directory) / "summary.json").read_text())
-    page = PAGE.read_text()
-    for name, table in tables(summary).items():
+def main(directories: list[str]) -> None:
+    """Fill the page from results folders; later ones add to earlier ones."""
+    figures: dict[str, Any] = {}
+    if FIGURES.exists():
+        figures = json.loads(FIGURES.read_text("utf-8"))
+    series: dict[str, Any] = {}
+    fresh: dict[str, Any] = {}
+    for directory in map(Path, directories):
+        fresh = merged(fresh, figures_in(directory))
+        summary = directory / "summary.json"
+        if summary.exists():
+            series |= json.loads(summary.read_text("utf-8")).get("series", {})
+    figures |= fresh
+    page = PAGE.read_text("utf-8")
+    for name, table in tables(figures, series).items():
         pattern = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)
         if not pattern.search(page):
             sys.exit(f"{PAGE} has no place for {name}: <!-- {name} --> ... <!-- end -->")
         text = f"<!-- {name} -->\n{table}\n<!-- end -->"
         page = pattern.sub(lambda _, text=text: text, page)  # type: ignore[misc]
-    PAGE.write_text(page)
+    lines = [f"{json.dumps(name)}: {json.dumps(figures[name])}" for name in sorted(figures)]
+    FIGURES.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+    PAGE.write_text(page, "utf-8")
     drawing = PAGE.parent / "pictures" / "evidence.py"
     subprocess.run([sys.executable, str(drawing)], check=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

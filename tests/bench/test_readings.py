@@ -37,7 +37,9 @@ def test_the_table_has_the_paper_first_and_then_the_nearest(
 ) -> None:
     study = {"policies": policies, "environment": {"name": "multichannel"}}
     other = {"policies": policies, "environment": {"name": "synthetic"}}
-    lines = readings.table({"experiments": {"2": study, "1": other}}).splitlines()
+    lines = readings.table(
+        {"experiments": {"2": study, "1": other}}, list(readings.RULES)
+    ).splitlines()
     assert "+82.94" in lines[2]
     assert len(lines) == 3 + len(readings.RULES)
     assert lines[3].startswith("| `experiment-2` | free |")

@@ -26,7 +26,7 @@ PAGE = HERE.parent / "beyond.md"
 # The policies that are named, and on which side of its point a name stands.
 NAMED = {
     "lex-thompson": "right",
-    "lex-linucb": "right",
+    "lex-linucb": "left",
     "linucb (legendre, 1/10)": "above",
     "moc-mab": "right",
     "cd-ucb1": "right",

@@ -126,6 +126,31 @@ def test_binary_rewards_have_intervals_of_proportions() -> None:
     assert second.interval[0][1] == pytest.approx(1.96**2 / (20 + 1.96**2), abs=0.05)
 
 
+def test_intervals_of_rewards_that_are_mostly_0_hold_the_truth() -> None:
+    """32 worlds of revenue, 1,500 decisions each: at least 95 %.
+
+    Found: 96.6 %, and 92.0 % before noise was drawn to that of all arms.
+    """
+    held = []
+    for world in range(200, 232):
+        environment = lb.make_environment("tolerance", kind="revenue", world=world)
+        made = lb.make_policy(
+            "lex-thompson",
+            arms=environment.arms,
+            dimension=environment.dimension,
+            layout=environment.layout,
+            tolerance=environment.tolerances,
+            seed=world,
+        )
+        rounds = environment.rounds(1_500, seed=world)
+        assert rounds.means is not None
+        made.replay(rounds)
+        for arm, report in enumerate(made.explain(rounds.contexts[0]).arms):
+            low, high = report.interval[0]
+            held.append(low <= rounds.means[0, arm, 0] <= high)
+    assert np.mean(held) >= 0.95
+
+
 @pytest.mark.parametrize(
     ("layout", "left_out"),
     [

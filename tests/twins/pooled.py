@@ -225,6 +225,7 @@ class LexThompson:
         few: float,
         draws: float,
         floor: float,
+        steady: float,
         neglect: float,
         tolerances: Any,
         seed: int = 0,
@@ -233,6 +234,7 @@ class LexThompson:
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
         self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
         self.binary, self.few, self.tolerances = binary, few, tolerances
+        self.steady = steady
         self.rounds = 0
         self.dice = Dice(seed)
 
@@ -265,9 +267,14 @@ class LexThompson:
         return found
 
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κws with κ = benefit · ln(2 + t)^1.25, times binary · √v for rewards of 0 or 1."""
+        """m + κws with κ = benefit · ln(2 + t)^1.25, times binary · √v for rewards of 0 or 1.
+
+        Without a tolerance, before the last objective, κ = steady instead.
+        """
         objective, v = self.objectives[i], self.binary_variance(i)
         kappa = self.benefit * math.log(self.rounds + 3) ** 1.25
+        if self.exact(i):
+            kappa = self.steady
         if v is not None:
             kappa *= self.binary * math.sqrt(v)
         found = []

@@ -45,8 +45,8 @@ TABLES = 4
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 
 # The settings of lex-thompson, in one array.
-BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR = 0, 1, 2, 3, 4, 5
-SETTINGS = 6
+BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR, STEADY = 0, 1, 2, 3, 4, 5, 6
+SETTINGS = 7
 
 # κ grows with this power of ln t.
 _GROWTH = 1.25
@@ -70,7 +70,7 @@ def prepare_draws(
     a reward when others had. Of an objective whose rewards were all 0 or 1, with variance v =
     p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
-    t^(−1/3), which lets exact ties resolve, and there draws are wider by w too.
+    t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by w too.
     """
     means, deviations = sight[MEANS], sight[DEVIATIONS]
     spreads, reaches = sight[SPREADS], sight[REACHES]
@@ -80,7 +80,7 @@ def prepare_draws(
     for i in range(last + 1):
         exact = i < last and tolerances[i] == 0.0
         told = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
-        doubt, worth = benefit, 1.0
+        doubt, worth = settings[STEADY] if exact else benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
             doubt *= settings[BINARY] * math.sqrt(variance)

@@ -20,6 +20,10 @@ _Z = _NORMAL.inv_cdf(0.5 + LEVEL / 2)
 # The noise and the scales that are learned from all arms count for so many rewards of an arm.
 _PSEUDO = 2.0
 
+# The noise of an arm is at least what it would be if drawn to that of all arms by so many rewards:
+# where most rewards are 0, an arm that had few others seems both worse and quieter than it is.
+_DRAWN = 30.0
+
 # What the features cannot represent shows as noise, so its variance is at most this share of the
 # noise, more by _FEW/near where few rewards show it. By measured coverage, as `left_out` is.
 _MISFIT, _FEW = 4.0, 25.0
@@ -91,9 +95,10 @@ def known_at(
     far as the n rewards of the arm came elsewhere; if all came in this very context, that does not
     matter. The sum is at most 4σ²(1 + 25/near), or it would have shown as noise.
 
-    For σ_a² the larger one is taken of the model's and (2σ² + Q_a)/(2 + n), which is drawn less to
-    the noise of all arms. Quantiles are those of Student's t with 2 + n degrees of freedom, or with
-    2 + near if that is less: far from data the interval rests on variances that few arms tell of.
+    For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
+    noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those
+    of Student's t with 2 + n degrees of freedom, or with 2 + near if that is less: far from data
+    the interval rests on variances that few arms tell of.
 
     Where all rewards were 0 or 1 the interval is that of Wilson (1927, JASA 22), as if 1/leverage
     rewards had been observed here, and holds that of the estimate as it would be without the pull
@@ -114,9 +119,12 @@ def known_at(
     beyond = common / shared[:, pooled.PENALTY] @ left_out[:, np.newaxis]
     beyond = np.minimum(beyond, most) * elsewhere
     modelled = deviations**2 / whole
-    looser = (_PSEUDO * common + tallies[:, :, pooled.RESIDUAL].T) / (_PSEUDO + seen)
+    residuals = tallies[:, :, pooled.RESIDUAL].T
+    looser, drawn = ((by * common + residuals) / (by + seen) for by in (_PSEUDO, _DRAWN))
     binary = (facts[:, pooled.OTHER] == 0.0) & (facts[:, pooled.SEEN] > 0.0)
-    noise = np.where(binary[:, np.newaxis], modelled, np.maximum(modelled, looser))
+    noise = np.where(
+        binary[:, np.newaxis], modelled, np.maximum(modelled, np.maximum(looser, drawn))
+    )
 
     widths = student(_PSEUDO + np.minimum(seen, near)) * np.sqrt(noise * whole + beyond)
     low, high = means - widths, means + widths

@@ -17,12 +17,14 @@ from lexbandit.policies.registry import REGISTRY
 # posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
 # of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
 BENEFIT = 0.125
-BINARY = 1.7
+BINARY = 1.3
 NEGLECT = 0.5
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
 FEW = 8.0
-# For objectives without a tolerance: the band is this share of the noise, times t^(−1/3).
-FLOOR = 0.5
+# For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
+# benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25.
+FLOOR = 0.7
+STEADY = 1.0
 # Three objectives and more need other probabilities, which take long to compile.
 _OF_TWO, _OF_MANY = (
     kernel.pooled_rule(prepare=kernel.prepare_draws, choose=kernel.choose_by_bands, chances=chances)
@@ -46,11 +48,11 @@ class LexThompsonRule(PooledPolicy):
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
     again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
-    multiplied by 1.7 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
+    multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
-    The band is the objective's tolerance. If that is 0, it is ½ σ t^(−1/3), which lets exact ties
-    resolve, and draws are wider by w_a too.
+    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
+    resolve, κ is 1/caution, and draws are wider by w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
@@ -67,6 +69,7 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.NEGLECT] = NEGLECT
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
+        settings[kernel.STEADY] = STEADY / self.caution
         self._rule = _OF_TWO if parameters["objectives"] <= 2 else _OF_MANY
         super().__init__(settings=settings, **parameters)
 

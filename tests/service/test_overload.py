@@ -1,6 +1,7 @@
 """More than can be answered: some is refused at once, the rest is answered in time."""
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -210,6 +211,73 @@ def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
             assert s.engine.points["router"].counts["decisions"] == 5000
             assert s.engine.points["router"].counts["rewards"] == 4000
             beating.cancel()
+
+    asyncio.run(run())
+
+
+async def _longest_pause(s: Served, batches: int, rows: int) -> tuple[float, float]:
+    """Return the longest time without a pause in a flood of batches, and the time of all of it.
+
+    Both are processor time of the thread that serves: the machine may be busy.
+    """
+    longest, last = 0.0, time.thread_time()
+
+    async def watch() -> None:
+        nonlocal longest, last
+        while True:
+            now = time.thread_time()
+            longest, last = max(longest, now - last), now
+            await asyncio.sleep(0)
+
+    async def post(path: str, body: Any) -> Any:
+        reply = await s.http.post(path, content=body, headers=headers, timeout=900)
+        assert reply.status_code == 200, reply.text
+        return reply.content
+
+    headers = {"content-type": "application/json"}
+    asked = [
+        json.dumps({"decisions": [{"context": CONTEXT, "id": f"{b}-{n}"} for n in range(rows)]})
+        for b in range(batches)
+    ]
+    values = {"quality": 0.5, "cost": 0.01}
+    told = [
+        json.dumps({"rewards": [{"id": f"{b}-{n}", "values": values} for n in range(rows)]})
+        for b in range(batches)
+    ]
+    for n in range(3):  # loads what is compiled
+        await s.decide(id=f"first-{n}")
+        await s.engine.reward("router", f"first-{n}", values)
+    gc.collect()
+    gc.disable()  # a process of its own has little to look through
+    try:
+        began = last = time.thread_time()
+        watching = asyncio.create_task(watch())
+        await asyncio.gather(*(post("/v1/router/decisions:batch", body) for body in asked))
+        await asyncio.gather(*(post("/v1/router/rewards:batch", body) for body in told))
+        watching.cancel()
+    finally:
+        gc.enable()
+    point = s.engine.points["router"]
+    assert point.counts["decisions"] == batches * rows + 3
+    assert point.counts["rewards"] == 2 * (batches * rows + 3)
+    return longest, time.thread_time() - began
+
+
+def test_a_flood_of_large_batches_is_taken_in_turns(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, body=4_000_000) as s:
+            longest, whole = await _longest_pause(s, 4, 2000)
+            assert longest < whole / 10  # a fiftieth on a quiet machine
+
+    asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_forty_batches_of_ten_thousand_rows_stall_nobody(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with served(tmp_path, body=4_000_000, keep=1_000_000) as s:
+            longest, whole = await _longest_pause(s, 40, 10_000)
+            assert longest < max(0.02, whole / 500)  # by the speed of this machine
 
     asyncio.run(run())
 

@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -59,6 +59,10 @@ _DAMAGE = (
     MemoryError,
     SyntaxError,
 )
+
+# So many rows are encoded at once.
+_TOGETHER = 5_000
+_T = TypeVar("_T")
 
 # What may differ between choosers that learned the same decisions and rewards.
 _OF_ITS_OWN = ("random", "policy/random")
@@ -125,9 +129,6 @@ class ChooserSnapshot(NamedTuple):
     arrays: Arrays
     recent: list[tuple[Floats, Booleans | None]]
     pending: list[Pending]
-    masks: list[Booleans | None]
-    rewards: list[tuple[float | None, ...]]
-    learned: list[bool]
 
 
 class Contents(NamedTuple):
@@ -141,7 +142,6 @@ def snapshot(
     definition: dict[str, Any], arms: Arms, ledger: Ledger, past: set[str], random: np.ndarray
 ) -> ChooserSnapshot:
     """Return a chooser's definition, what it learned, and its pending decisions."""
-    pending = list(ledger.pending.values())
     document = {
         "definition": definition,
         "active": arms.active.tolist(),
@@ -164,32 +164,45 @@ def snapshot(
         ledger.contexts.dimension,
         arrays,
         list(ledger.recent),
-        pending,
-        [one.mask for one in pending],
-        [one.rewards for one in pending],
-        [one.learned for one in pending],
+        # `dict.values` and not `values`: of an OrderedDict that takes many times as long.
+        list(dict.values(ledger.pending)),
     )
 
 
 def contents_of(taken: ChooserSnapshot) -> Contents:
     """Return a snapshot as a document and arrays."""
-    pending = taken.pending
     definition = taken.document["definition"]
-    arms, depth = len(definition["arms"]), len(definition["objectives"])
+    arms = len(definition["arms"])
     recent = [point for point, _ in taken.recent], [mask for _, mask in taken.recent]
+    parts = [
+        _waiting(part, taken.dimension, arms, len(definition["objectives"]))
+        for part in _in_parts(taken.pending)
+    ]
     arrays = {
         **taken.arrays,
         **_points_and_masks("recent", *recent, taken.dimension, arms),
-        **_points_and_masks(
-            "waiting", [one.point for one in pending], taken.masks, taken.dimension, arms
-        ),
+        **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
+    }
+    return Contents({**taken.document, "waiting": [one.id for one in taken.pending]}, arrays)
+
+
+def _in_parts(rows: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Yield parts of a list, one at least: a call on all of it would hold up other threads."""
+    for start in range(0, max(len(rows), 1), _TOGETHER):
+        yield rows[start : start + _TOGETHER]
+
+
+def _waiting(pending: Sequence[Pending], dimension: int, arms: int, depth: int) -> Arrays:
+    """Return decisions that wait for rewards as arrays."""
+    points, masks = [one.point for one in pending], [one.mask for one in pending]
+    return {
+        **_points_and_masks("waiting", points, masks, dimension, arms),
         "waiting/arms": np.array([one.arm for one in pending], np.int64),
         "waiting/propensities": np.array([one.propensity for one in pending], np.float64),
         "waiting/since": np.array([one.since for one in pending], np.float64),
-        "waiting/rewards": _table_of(taken.rewards, depth),
-        "waiting/learned": np.array(taken.learned, np.bool_),
+        "waiting/rewards": _table_of([one.rewards for one in pending], depth),
+        "waiting/learned": np.array([one.learned for one in pending], np.bool_),
     }
-    return Contents({**taken.document, "waiting": [one.id for one in pending]}, arrays)
 
 
 def _points_and_masks(
@@ -380,12 +393,20 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
 def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> str:
     """Return a document as JSON."""
     try:
-        return json.dumps(document, allow_nan=False, sort_keys=sort)
+        members = sorted(document.items()) if sort else document.items()
+        return f"{{{', '.join(f'{json.dumps(key)}: {_json(v, sort)}' for key, v in members)}}}"
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"this chooser cannot be {purpose}: {error}; settings of the policy must be plain "
             "numbers, texts and lists."
         ) from error
+
+
+def _json(value: Any, sort: bool) -> str:
+    """Return a member of a document as JSON, a long list in parts."""
+    if isinstance(value, list) and len(value) > _TOGETHER:
+        return f"[{', '.join(_json(part, sort)[1:-1] for part in _in_parts(value))}]"
+    return json.dumps(value, allow_nan=False, sort_keys=sort)
 
 
 def write(path: Path, data: bytes) -> None:

@@ -5,25 +5,26 @@ learns from rewards is worked out by compiled loops, a block at a time. An event
 are is folded by `Point.fold`, in its place.
 """
 
+import math
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from lexbandit.checks import Floats
 from lexbandit.chooser.log_blocks import LogBlock
-from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.history import RECENT
-from lexbandit.service.engine.point import AnsweredRequest, Point
+from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point
 from lexbandit.service.events import Event, read_body
 
+_KINDS = frozenset(("decisions", "rewards"))
 # So many events are folded together, at most.
 _BLOCK = 10_000
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
 
 
-class _Decision(Struct):
+class _Decision(Struct, gc=False):
     id: str
     arm: str
     propensity: float | None
@@ -32,32 +33,32 @@ class _Decision(Struct):
     key: str | None = None
 
 
-class _Decisions(Struct):
+class _Decisions(Struct, gc=False):
     version: int
     rows: list[_Decision] = []
 
 
-class _Reward(Struct):
+class _Reward(Struct, gc=False):
     id: str
     values: dict[str, Any]
 
 
-class _Rewards(Struct):
+class _Rewards(Struct, gc=False):
     rows: list[_Reward]
 
 
-_decisions = msgspec.json.Decoder(_Decisions).decode
-_rewards = msgspec.json.Decoder(_Rewards).decode
+_decode_decisions = msgspec.json.Decoder(list[_Decisions]).decode
+_decode_rewards = msgspec.json.Decoder(list[_Rewards]).decode
 
 
 def fold_many(point: Point, events: Sequence[Event]) -> None:
     """Fold events of a point, all after those it has taken."""
     first = 0
-    for n, event in enumerate(events):
-        if event.kind not in ("decisions", "rewards"):
-            _fold_blocks(point, events[first:n])
-            point.fold(event)
-            first = n + 1
+    others = [n for n, event in enumerate(events) if event.kind not in _KINDS]
+    for n in others:
+        _fold_blocks(point, events[first:n])
+        point.fold(events[n])
+        first = n + 1
     _fold_blocks(point, events[first:])
 
 
@@ -66,178 +67,233 @@ def _fold_blocks(point: Point, events: Sequence[Event]) -> None:
     if events and not point.begun:
         point.fold(events[0])  # refuses it
     for start in range(0, len(events), _BLOCK):
-        block = _Block(point)
+        block = _Block(point, events[start : start + _BLOCK])
         with block.lock:
-            block.fold(events[start : start + _BLOCK])
+            block.fold()
 
 
 class _Block:
     """A block of events of decisions and rewards.
 
-    What happened is counted here and told to the point a second at a time (its history), before an
-    event is folded alone, and at the end.
+    Decisions and rewards are stored in the order of the log. What follows from them is worked out
+    later: the history is told a second at a time, and all else is brought up to date (`_settle`)
+    before an event is folded alone, and at the end.
     """
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: Point, events: Sequence[Event]) -> None:
         self._point = point
+        self._events = events
         self._block = LogBlock(point.chooser)
         self.lock = self._block.lock
-        # Decisions that leave may teach something then: a default, or rewards told in parts.
-        self._leaving_teaches = not self._block.defers or any(
-            objective.default is not None for objective in point.chooser.objectives
-        )
-        self._time = 0.0  # of what waits for the history
-        self._arms: list[str] = []
-        self._decided: list[tuple[Event, int]] = []  # which row of which event
-        self._rewarded: list[tuple[str, dict[str, float]]] = []
-        self._events = self._counted = 0
+        # The rows of decisions of all events: what they say, their events, versions.
+        self._decisions: list[_Decision] = []
+        self._owners: list[Event] = []
+        self._versions: list[int] = []
+        self._pending: list[Any] = []  # as they are stored; None: not as most are
+        self._rewards: list[_Reward] = []
+        # How many rows of decisions are past, were brought up to date, and are in the history.
+        self._at = self._settled = self._counted = 0
+        # Rewards that were learned since the last `_settle`, defaults among them: of which
+        # decisions, and after how many rows of decisions.
+        self._ids: list[str] = []
+        self._values: list[dict[str, float]] = []
+        self._after: list[int] = []
+        self._counted_rewards = 0
+        self._learned = 0  # values, without defaults
+        self._time = 0.0  # of the events that the history was not told
         self._last: Event | None = None
+        self._folded = 0
 
-    def fold(self, events: Sequence[Event]) -> None:
+    def fold(self) -> None:
         """Fold the events in their order."""
         point, history = self._point, self._point.history
-        bodies = _decoded(events)
-        decide, reward, taken = self._decide, self._reward, False
-        for event, body, points in zip(events, bodies, self._encoded(bodies), strict=True):
+        sizes = self._decode()
+        n = 0  # the next row of rewards
+        for event, size in zip(self._events, sizes, strict=True):
             time = event.time
             if time >= history.end:
                 self._count()
             self._time = time
-            over = time >= point.look_at
-            if body is None or (over and self._leaving_teaches):
-                taken = False
-            else:
-                if over:
-                    point.enter(event)
-                    point.pass_time(time)
-                if points is not None:
-                    taken = decide(event, body.version, body.rows, points)
+            folded = size != 0 and (time < point.look_at or self._pass_time(event))
+            if size > 0:
+                folded = folded and self._decide(size)
+                self._at += size
+            elif size < 0:
+                folded = folded and self._block.defers
+                if size == -1:
+                    folded = folded and self._reward(event, n)
                 else:
-                    taken = body.__class__ is _Rewards and reward(event, body.rows)
-            if taken:
+                    folded = folded and self._reward_many(event, n, n - size)
+                n -= size
+            if folded:
                 self._last = event
-                self._events += 1
+                self._folded += 1
             else:
-                self._fold_alone(event, body, points)
+                self._fold_alone(event, max(size, 0))
         self._settle()
 
-    def _encoded(self, bodies: Sequence[Any]) -> list[list[Floats] | None]:
-        """Return the points of an event's decisions, for each event whose can be recorded here."""
-        takes = self._block.takes
-        contexts: list[Any] = []
-        sizes = []
-        for body in bodies:
-            size = 0
-            if body.__class__ is _Decisions and all(map(takes, body.rows)):
-                contexts += [row.context for row in body.rows]
-                size = len(body.rows)
-            sizes.append(size)
-        points = self._block.points(contexts)
-        if points is None:
-            return [None] * len(bodies)
-        ends = accumulate(sizes)
-        return [points[end - size : end] or None for size, end in zip(sizes, ends, strict=True)]
+    def _decode(self) -> list[int]:
+        """Decode and check the events; returns how many rows each has, negative for rewards.
 
-    def _decide(
-        self, event: Event, version: int, rows: Sequence["_Decision"], points: list[Floats]
-    ) -> bool:
-        """Record the decisions of an event; False if they must be taken alone."""
-        point, block = self._point, self._block
-        try:
-            masks = [block.mask(row.arm, row.allowed) for row in rows]
-        except InvalidInput:
-            return False
-        held, past = block.held, point.past
-        for row in rows:
-            if row.id in held:
+        An event with 0 must be folded alone.
+        """
+        decided = [event for event in self._events if event.kind == "decisions"]
+        bodies = _decoded(_decode_decisions, decided)
+        sizes = [0 if body is None else len(body.rows) for body in bodies]
+        if sizes.count(1) == len(sizes):  # the usual case
+            self._decisions = [body.rows[0] for body in bodies]
+            self._versions = [body.version for body in bodies]
+            self._owners = decided
+        else:
+            for event, body, size in zip(decided, bodies, sizes, strict=True):
+                if size:
+                    self._decisions += body.rows
+                    self._versions += [body.version] * size
+                    self._owners += [event] * size
+        given = _decoded(_decode_rewards, [e for e in self._events if e.kind == "rewards"])
+        rewards = [[] if body is None else body.rows for body in given]
+        self._rewards = [row for rows in rewards for row in rows]
+        self._pending = self._block.decisions(self._decisions, [e.time for e in self._owners])
+        self._block.rewards(self._rewards)
+        made, told = iter(sizes), iter([-len(rows) for rows in rewards])
+        return [next(made if event.kind == "decisions" else told) for event in self._events]
+
+    def _decide(self, size: int) -> bool:
+        """Store the decisions of an event; False if it must be folded alone."""
+        first, block, point = self._at, self._block, self._point
+        stored, past = block.pending, point.past
+        rows = range(first, first + size)
+        for n in rows:
+            if self._pending[n] is None or self._decisions[n].id in stored:
                 return False
-        for n, row in enumerate(rows):
-            id = row.id
+        for n in rows:
+            row = self._decisions[n]
+            if len(stored) >= block.keep:
+                block.drop_oldest()
+            stored[row.id] = self._pending[n]
             if row.key is not None:
-                self._tell_recent()  # an id of a caller's own may be used again
-                point.keep_key(id, AnsweredRequest(row.key, version))
-            block.record(id, row.arm, row.propensity, points[n], masks[n], event.time)
+                key = (row.id, row.key, self._versions[n])
+                point.keep_key(_tuple(AnsweredRequest, key))
             if past:
-                past.pop(id, None)
-            self._arms.append(row.arm)
-            self._decided.append((event, n))
+                past.pop(row.id, None)
         return True
 
-    def _reward(self, event: Event, rows: Sequence["_Reward"]) -> bool:
-        """Note the rewards of an event; False if they must be taken alone."""
-        block = self._block
-        if not block.defers:
+    def _reward(self, event: Event, n: int) -> bool:
+        """Store the rewards of an event with one row; False if it must be folded alone."""
+        row, point = self._rewards[n], self._point
+        if row.id in point.past:  # it is late
+            point.enter(event)
+            point.take_rewards([{"id": row.id, "values": row.values}])
+            return True
+        if not self._block.reward(n, row.id):
             return False
-        if len(rows) > 1:
-            if len({row.id for row in rows}) < len(rows):
-                return False
-            if any(block.rewards_of(row.id, row.values) is None for row in rows):
-                return False
-        for row in rows:
-            id, values = row.id, row.values
-            if not block.reward(id, values):
-                return False  # it is the only one
-            self._rewarded.append((id, values))
-        self._point.version = event.seq
+        self._note(row.id, row.values)
+        self._learned += len(row.values)
+        point.version = event.seq
         return True
 
-    def _fold_alone(self, event: Event, body: Any, points: list[Floats] | None) -> None:
-        """Fold an event by itself, after all that comes before it."""
+    def _reward_many(self, event: Event, first: int, end: int) -> bool:
+        """Store the rewards of an event with several rows; False if it must be folded alone."""
+        rows, past = self._rewards[first:end], self._point.past
+        if len({row.id for row in rows}) < len(rows):
+            return False
+        fits = self._block.fits
+        if any(row.id in past or not fits(n, row.id) for n, row in enumerate(rows, first)):
+            return False
+        return all(self._reward(event, n) for n in range(first, end))
+
+    def _note(self, id: str, values: dict[str, float]) -> None:
+        """Note rewards for the history."""
+        self._ids.append(id)
+        self._values.append(values)
+        self._after.append(self._at)
+
+    def _pass_time(self, event: Event) -> bool:
+        """Do what `Point.pass_time` does; False if the event must be folded alone."""
+        point, time = self._point, event.time
+        if not self._block.defers:
+            return False
+        gone = self._block.expire(time)
+        for one in gone:
+            point.past[one.id] = _tuple(PastDecision, (*one[:5], {}))
+            point.keys.pop(one.id, None)
+            if one.defaults:
+                self._note(one.id, one.defaults)
+        if gone:
+            point.trim_past()
+            point.version = event.seq
+            point.counts["expired"] += len(gone)
+            point.history.expired(time, len(gone))
+        point.look_at = self._block.due or time + (point.definition.wait or math.inf)
+        return True
+
+    def _fold_alone(self, event: Event, decisions: int) -> None:
+        """Fold an event by itself, after all that comes before it; it has so many decisions."""
+        at = self._at
+        self._at -= decisions
         self._settle()
-        if points is not None:
-            for row in body.rows:
-                self._block.uncount(row.context)
+        own = [n for n in range(self._at, at) if self._pending[n] is not None]
+        self._block.uncount(self._decisions[n].context for n in own)
+        self._at = self._settled = self._counted = at
         self._point.fold(event)
 
     def _settle(self) -> None:
         """Bring the point to where it would be."""
         self._block.learn()
-        self._tell_recent()
+        self._count()
+        self._keep_recent()
+        decided = self._at - self._settled
+        if decided:
+            self._point.counts["decisions"] += decided
+            self._block.recorded(decided, self._at)
+            self._settled = self._at
+        if self._learned:
+            self._point.counts["rewards"] += self._learned
+            self._learned = 0
         if self._last is not None:
             self._point.enter(self._last)
             self._point.seq = self._last.seq
-            self._point.counts["events"] += self._events
-            self._events, self._last = 0, None
+            self._point.counts["events"] += self._folded
+            self._folded, self._last = 0, None
 
     def _count(self) -> None:
         """Count in the history what happened in the last second."""
         history = self._point.history
-        if self._arms:
-            history.decided(self._time, self._arms)
-            self._arms = []
-        columns: dict[str, list[float]] = {}
-        for _, values in self._rewarded[self._counted :]:
-            for name, value in values.items():
-                if name in columns:
-                    columns[name].append(value)
-                else:
-                    columns[name] = [value]
-        for name, column in columns.items():
-            history.rewarded_many(self._time, name, column)
-            self._point.counts["rewards"] += len(column)
-        self._counted = len(self._rewarded)
+        if self._counted < self._at:
+            rows = self._decisions[self._counted : self._at]
+            history.decided(self._time, [row.arm for row in rows])
+            self._counted = self._at
+        some = self._values[self._counted_rewards :]
+        if some:
+            names = dict.fromkeys(name for values in some for name in values)
+            for name in names:
+                column = [values[name] for values in some if name in values]
+                history.rewarded_many(self._time, name, column)
+            self._counted_rewards = len(self._values)
 
-    def _tell_recent(self) -> None:
+    def _keep_recent(self) -> None:
         """Tell the history which decisions are the last ones, and their rewards."""
-        history = self._point.history
-        if self._decided:
-            self._point.counts["decisions"] += len(self._decided)
-        for event, n in self._decided[-RECENT:]:
-            history.keep(event.time, read_body(event)["rows"][n])
-        self._count()
-        for id, values in self._rewarded:
-            history.reward_recent(id, values)
-        self._decided, self._rewarded, self._counted = [], [], 0
+        history, rows = self._point.history, self._decisions
+        places: dict[str, int] = {}
+        for n in range(max(self._settled, self._at - RECENT), self._at):
+            event, first = self._owners[n], n
+            while first and self._owners[first - 1] is event:
+                first -= 1
+            history.keep(event.time, read_body(event)["rows"][n - first])
+            places[rows[n].id] = n
+        for k, id in enumerate(self._ids):
+            # An id may have been used again, after rewards of its first decision.
+            if history.is_recent(id) and places.get(id, -1) < self._after[k]:
+                history.reward_recent(id, self._values[k])
+        self._ids, self._values, self._after, self._counted_rewards = [], [], [], 0
 
 
-def _decoded(events: Sequence[Event]) -> list[Any]:
-    """Return what events say; None for one that is not as most are."""
-    bodies: list[Any] = []
-    for event in events:
-        try:
-            decode = _decisions if event.kind == "decisions" else _rewards
-            body: Any = decode(event.body)
-        except msgspec.MsgspecError:
-            body = None
-        bodies.append(body if body is not None and body.rows else None)
-    return bodies
+def _decoded(decode: Any, events: Sequence[Event]) -> list[Any]:
+    """Return the bodies of events, decoded at once; None for one that is not as most are."""
+    try:
+        found: list[Any] = decode(b"[%b]" % b",".join([event.body for event in events]))
+        return found
+    except msgspec.MsgspecError:
+        if len(events) == 1:
+            return [None]
+    return [_decoded(decode, [event])[0] for event in events]

@@ -32,10 +32,8 @@ from lexbandit.service.engine.rows import (
     FoundDecision,
     RewardReply,
     at_row,
-    fingerprint,
     fresh_ids,
-    one_request_an_id,
-    own_id,
+    request_key,
     rewards_by_id,
     slices,
 )
@@ -273,9 +271,14 @@ class Engine:
                 self._snapshots.folded += len(own)
 
     def append(
-        self, name: str, kind: Kind, body: dict[str, Any], made: tuple[Point, Any] | None = None
+        self,
+        name: str,
+        kind: Kind,
+        body: dict[str, Any],
+        made: tuple[Point, Any] | None = None,
+        encoded: bytes | None = None,
     ) -> Appended:
-        """Have an event written and folded; to be awaited.
+        """Have an event written and folded; to be awaited. `encoded` is the body as it is written.
 
         `made` has the proposals of a decisions event and the point that made them. They are of no
         use to another one, which serves in its place since a changed definition was replayed.
@@ -285,7 +288,8 @@ class Engine:
             proposals = made[1] if made is not None and self.points[name] is made[0] else None
             return self._fold(event, body, proposals)
 
-        return self._journal.append(new_event(name, kind, body_of(body)), fold)
+        written = body_of(body) if encoded is None else encoded
+        return self._journal.append(new_event(name, kind, written), fold)
 
     async def _retain(self, seconds: float, archive: Path | None) -> None:
         """Remove events from the log now and then that are older than so many seconds."""
@@ -346,7 +350,8 @@ class Engine:
             return self._not_durable(state, context, allowed)
         proposal = _proposed(state, context, allowed)
         row = _row(next(self._ids), context, allowed, proposal)
-        appended = self._append_decisions(state, [row], [proposal])
+        body = {"by": self.replica, "version": state.version, "rows": [row]}
+        appended = self.append(point, "decisions", body, (state, [proposal]))
         if self.definitions[point].when_down is not None and await self._withdrawn(appended):
             return self._not_durable(state, context, allowed)
         decided: DecisionReply = _answer((await appended)[0])
@@ -385,7 +390,6 @@ class Engine:
     async def decide_many(self, point: str, rows: Sequence[DecisionRequest]) -> list[DecisionReply]:
         """Decide many, all by what is known now; if one cannot be taken, none is."""
         state = self.point(point)
-        one_request_an_id(rows)
         if self._goes_on(point):
             return await self._many_not_durable(state, rows)
         async with self._id_locks.hold({(point, row.id) for row in rows if row.id is not None}):
@@ -396,13 +400,14 @@ class Engine:
     ) -> list[DecisionReply]:
         """Return decisions that are not written, but for those that an id knows again."""
         answers: list[DecisionReply] = []
+        asked: dict[str, str] = {}
         for n, row in enumerate(rows):
             if n % SLICE == SLICE - 1:
                 await self._pause()
             try:
-                before = None
-                if row.id is not None and own_id(row.id) in point.chooser:
-                    before = point.answered(row.id, fingerprint(row.context, row.allowed))
+                key, before = request_key(row, asked), None
+                if row.id is not None and row.id in point.chooser:
+                    before = point.answered(row.id, key)
                 answers.append(before or self._not_durable(point, row.context, row.allowed))
             except InvalidInput as error:
                 raise at_row(error, n, len(rows)) from None
@@ -419,18 +424,17 @@ class Engine:
         answers: dict[Any, DecisionReply] = {}
         fresh: dict[Any, dict[str, Any]] = {}
         proposals: list[Proposal] = []
+        asked: dict[str, str] = {}
         for n, (name, row) in enumerate(zip(names, rows, strict=True)):
             context, allowed, id = row.context, row.allowed, row.id
             if n % SLICE == SLICE - 1:
                 await self._pause()
-            if name in answers or name in fresh:
-                continue
             try:
-                key = before = None
-                if id is not None:
-                    key = fingerprint(context, allowed)
-                    if own_id(id) in point.chooser:
-                        before = point.answered(id, key)
+                key, before = request_key(row, asked), None
+                if name in answers or name in fresh:
+                    continue
+                if id is not None and id in point.chooser:
+                    before = point.answered(id, key)
                 if before is not None:
                     answers[name] = before
                 else:
@@ -441,21 +445,30 @@ class Engine:
         self.repeated[point.name] += len(rows) - len(fresh)
         if fresh:
             written = [*fresh.values()]
-            appended = [
-                self._append_decisions(point, written[a:b], proposals[a:b])
-                for a, b in slices(len(written))
+            bodies: list[dict[str, Any]] = []
+            encoded: list[bytes] = []
+            for a, b in slices(len(written)):
+                bodies.append(self._decisions_body(point, written[a:b]))
+                encoded.append(body_of(bodies[-1]))
+                if b < len(written):
+                    await self._pause()
+            appended = [  # at once, so that one transaction has them all
+                self.append(point.name, "decisions", body, (point, proposals[a:b]), text)
+                for (a, b), body, text in zip(slices(len(written)), bodies, encoded, strict=True)
             ]
-            for name, outcome in zip(fresh, await _all(appended), strict=True):
+            outcomes = await _all(appended)
+            for n, (name, outcome) in enumerate(zip(fresh, outcomes, strict=True)):
                 answers[name] = _answer(outcome)
+                if n % COLUMNS == COLUMNS - 1:
+                    await self._pause()
         return [answers[name] for name in names]
 
-    def _append_decisions(
-        self, point: Point, rows: list[dict[str, Any]], proposals: list[Proposal]
-    ) -> Appended:
+    def _decisions_body(self, point: Point, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the body of the event of decisions in rows."""
         body: dict[str, Any] = {"by": self.replica, "version": point.version, "rows": rows}
         if any("key" in row for row in rows):  # the service's own ids never come again
             body["seen"] = self.seq
-        return self.append(point.name, "decisions", body, (point, proposals))
+        return body
 
     async def decide_columns(
         self, point: str, contexts: Mapping[str, Sequence[Any]], allowed: Any = None
@@ -523,6 +536,8 @@ class Engine:
         """Learn rewards of many decisions; if one cannot be taken, none is."""
         state = self.point(point)
         rewards = rewards_by_id(rows)
+        if len(rows) > SLICE:
+            await self._pause()
         nowhere = {id for id in rewards if id.startswith(NOT_DURABLE)}
         if nowhere:  # of decisions that are not in the log
             others = await self.reward_many(point, [row for row in rows if row[0] not in nowhere])
@@ -551,8 +566,11 @@ class Engine:
                     self.append(point, "rewards", {"rows": fresh[a:b]})
                     for a, b in slices(len(fresh))
                 ]
-                for row, outcome in zip(fresh, await _all(appended), strict=True):
+                outcomes = await _all(appended)
+                for n, (row, outcome) in enumerate(zip(fresh, outcomes, strict=True)):
                     answers[row["id"]] = _answer(outcome)
+                    if n % COLUMNS == COLUMNS - 1:
+                        await self._pause()
         return [answers[id] for id, _ in rows]
 
     async def decision(self, point: str, id: str) -> FoundDecision:

@@ -51,7 +51,8 @@ class Bucket:
 
     def add(self, other: "Bucket") -> None:
         """Add what happened in another stretch."""
-        self.arms.update(other.arms)
+        for arm, count in other.arms.items():
+            self.arms[arm] += count
         for name, spread in other.rewards.items():
             _put_together(self.rewards.setdefault(name, [0, 0.0, 0.0]), spread)
         self.late += other.late
@@ -99,7 +100,9 @@ class Series:
             oldest = place - math.ceil(self.span / self.width)
             while self.buckets and next(iter(self.buckets)) <= oldest:
                 del self.buckets[next(iter(self.buckets))]
-        self.buckets.setdefault(place, Bucket()).add(bucket)
+        if place not in self.buckets:
+            self.buckets[place] = Bucket()
+        self.buckets[place].add(bucket)
 
     def _double(self) -> None:
         """Make buckets twice as wide: each takes in its neighbour."""
@@ -209,13 +212,15 @@ class History:
             squares += apart * (value - mean)
         rewards[objective][:] = count, mean, squares
 
+    def is_recent(self, id: str) -> bool:
+        """Tell whether a decision is one of the last ones."""
+        return id in self._recent
+
     def reward_recent(self, id: str, values: Mapping[str, float]) -> None:
-        """Note the rewards of a decision if it is one of the last ones."""
-        recent = self._recent.get(id)
-        if recent is not None:
-            for name, value in values.items():
-                within = -_MOST < value < _MOST
-                recent.rewards[name] = value if within else math.copysign(_MOST, value)
+        """Note the rewards of a decision that is one of the last ones."""
+        for name, value in values.items():
+            within = -_MOST < value < _MOST
+            self._recent[id].rewards[name] = value if within else math.copysign(_MOST, value)
 
     def late(self, time: float) -> None:
         """Count a reward that came after its time."""

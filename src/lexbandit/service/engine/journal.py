@@ -19,7 +19,7 @@ PAGE = 200
 # How often to try, in seconds, whether a storage that failed is well again.
 _PROBE = 0.5
 # Events are folded for so long at a time, in seconds, before others are answered.
-_AT_ONCE = 0.01
+_AT_ONCE = 0.005
 # A storage that takes longer than this, in seconds, is one that does not answer.
 _STALLED = 1.0
 

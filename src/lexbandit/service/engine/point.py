@@ -22,6 +22,7 @@ Outcome = DecisionReply | RewardReply | InvalidInput | bool | None
 class AnsweredRequest(NamedTuple):
     """What a caller's own id stands for: the request, and the version that answered it."""
 
+    id: str
     request: str
     version: int
 
@@ -29,6 +30,7 @@ class AnsweredRequest(NamedTuple):
 class PastDecision(NamedTuple):
     """A decision whose time is over, and its rewards: those in time, and those too late."""
 
+    id: str
     arm: str
     propensity: float
     since: float
@@ -93,8 +95,8 @@ class Point:
             self.time,
             sorted(self.counts.items()),
             self.priors,
-            list(self.keys.items()),
-            list(self.past.items()),
+            [(key.id, key[1:]) for key in self.keys.values()],
+            [(past.id, past[1:]) for past in self.past.values()],
             self.history.plain(),
         ]
         return hashlib.sha256(json.dumps(state).encode()).hexdigest()
@@ -203,7 +205,7 @@ class Point:
 
     def _take(self, event: Event, body: dict[str, Any]) -> Sequence[Outcome]:
         if event.kind == "rewards":
-            return self._rewards(body["rows"])
+            return self.take_rewards(body["rows"])
         if event.kind == "arm":
             return [self._arm(body)]
         if event.kind == "begin":
@@ -226,14 +228,18 @@ class Point:
     def _erase(self, ids: Sequence[str]) -> None:
         """Forget the contexts of decisions; they are over, and what they taught stays."""
         for pending in self.chooser.forget(ids):
-            self._keep_past(pending.id, _past(pending))
+            self._keep_past(_past(pending))
         for id in ids:
             self.keys.pop(id, None)
         self.history.forget(ids)
         self.version = self._at
 
-    def _keep_past(self, id: str, past: PastDecision) -> None:
-        self.past[id] = past
+    def _keep_past(self, past: PastDecision) -> None:
+        self.past[past.id] = past
+        self.trim_past()
+
+    def trim_past(self) -> None:
+        """Forget the oldest of the decisions whose time is over, if there are too many."""
         while len(self.past) > self.definition.keep:
             self.past.popitem(last=False)
 
@@ -247,8 +253,7 @@ class Point:
                 if objective.default is not None and objective.name not in pending.rewards:
                     self.history.rewarded(time, objective.name, objective.default, pending.id)
         if gone:
-            while len(self.past) > self.definition.keep:
-                self.past.popitem(last=False)
+            self.trim_past()
             self.chooser.tick()
             self.version = self._at
             self.counts["expired"] += len(gone)
@@ -290,7 +295,8 @@ class Point:
         """Keep a decision that can be kept; one without a context is over at once."""
         if made is None:
             propensity = math.nan if row["propensity"] is None else row["propensity"]
-            self._keep_past(row["id"], PastDecision(row["arm"], propensity, self.time, {}, {}))
+            past = PastDecision(row["id"], row["arm"], propensity, self.time, {}, {})
+            self._keep_past(past)
             self.counts["decisions"] += 1
             self.history.decided(self.time, (row["arm"],))
             return DecisionReply(row["id"], row["arm"], propensity, version)
@@ -300,7 +306,7 @@ class Point:
         id = row["id"]
         self.chooser.record(id, made)
         if "key" in row:
-            self.keep_key(id, AnsweredRequest(row["key"], version))
+            self.keep_key(AnsweredRequest(id, row["key"], version))
         if self.past:  # an id may be used again when its first decision is over
             self.past.pop(id, None)
         self.counts["decisions"] += 1
@@ -308,10 +314,10 @@ class Point:
         self.history.keep(self.time, row)
         return DecisionReply(id, made.arm, made.propensity, version)
 
-    def keep_key(self, id: str, key: AnsweredRequest) -> None:
+    def keep_key(self, key: AnsweredRequest) -> None:
         """Remember what a caller's own id stands for."""
-        self.keys.pop(id, None)  # so that the newest comes last
-        self.keys[id] = key
+        self.keys.pop(key.id, None)  # so that the newest comes last
+        self.keys[key.id] = key
         if len(self.keys) > self.definition.keep:
             self.keys.popitem(last=False)
 
@@ -336,7 +342,7 @@ class Point:
             self.history.keep(self.time, {**row, "context": context, "allowed": own})
         return [None]
 
-    def _rewards(self, rows: Sequence[dict[str, Any]]) -> Sequence[Outcome]:
+    def take_rewards(self, rows: Sequence[dict[str, Any]]) -> Sequence[Outcome]:
         """Learn rewards, all of them or none."""
         known = []
         for n, row in enumerate(rows):
@@ -408,7 +414,8 @@ class Point:
 
 def _past(pending: PendingDecision) -> PastDecision:
     """Return a decision that leaves, with the rewards that came in time."""
-    return PastDecision(pending.arm, pending.propensity, pending.since, pending.rewards, {})
+    id, arm, propensity = pending.id, pending.arm, pending.propensity
+    return PastDecision(id, arm, propensity, pending.since, pending.rewards, {})
 
 
 def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:

@@ -17,7 +17,8 @@ LONGEST_ID = 128
 OUR_IDS = "_"
 # Those of decisions that are not durable begin with this: no random id does.
 NOT_DURABLE = "_~"
-_ID_BYTES = 12
+# Base64 has four letters for three bytes.
+_ID_BYTES, _ID_LETTERS = 12, 16
 # So many bytes a request's body may have, unless the service is set otherwise.
 LARGEST_BODY = 4_194_304
 
@@ -143,10 +144,10 @@ def _one(value: Any) -> Any:
 
 def fresh_ids() -> Iterator[str]:
     """Yield ids of the service's own: 96 random bits each, so that nobody guesses another's."""
-    while True:
-        drawn = secrets.token_bytes(_ID_BYTES * 256)  # one call of the system for many ids
-        for start in range(0, len(drawn), _ID_BYTES):
-            yield OUR_IDS + urlsafe_b64encode(drawn[start : start + _ID_BYTES]).decode()
+    while True:  # many ids are drawn and written at once
+        drawn = urlsafe_b64encode(secrets.token_bytes(_ID_BYTES * 256)).decode()
+        for start in range(0, len(drawn), _ID_LETTERS):
+            yield OUR_IDS + drawn[start : start + _ID_LETTERS]
 
 
 def own_id(id: Any) -> str:
@@ -165,18 +166,17 @@ def at_row(error: InvalidInput, row: int, rows: int) -> InvalidInput:
     return error if rows == 1 else type(error)(f"row {row}: {error}")
 
 
-def one_request_an_id(rows: Sequence[DecisionRequest]) -> None:
-    """Refuse a batch that asks for two different decisions by one id."""
-    asked: dict[str, DecisionRequest] = {}
-    for n, row in enumerate(rows):
-        if row.id is None:
-            continue
-        first = asked.setdefault(row.id, row)
-        same = first is row or (
-            fingerprint(first.context, first.allowed) == fingerprint(row.context, row.allowed)
-        )
-        if not same:
-            raise Contradiction(f"row {n}: id {row.id!r} came before, with another request.")
+def request_key(row: DecisionRequest, asked: dict[str, str]) -> str | None:
+    """Return the fingerprint of a request with an id of the caller's own; None without one.
+
+    `asked` has those of the rows before it: an id may come again, with the same request.
+    """
+    if row.id is None:
+        return None
+    key = fingerprint(row.context, row.allowed)
+    if asked.setdefault(own_id(row.id), key) != key:
+        raise Contradiction(f"id {row.id!r} came before, with another request.")
+    return key
 
 
 class RewardsOfOne(NamedTuple):

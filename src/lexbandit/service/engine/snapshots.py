@@ -37,7 +37,8 @@ def packer(point: Point) -> Callable[[], bytes]:
     """Return a function that packs the state as it is now; it may run in another thread.
 
     What is taken here is all that must not change meanwhile. It is quick: rows of `keys` and `past`
-    are replaced when they change, never changed in place, so they need no copies.
+    and pending decisions are replaced when they change, never changed in place, so they need no
+    copies.
     """
     document: dict[str, Any] = {
         "seq": point.seq,
@@ -49,17 +50,17 @@ def packer(point: Point) -> Callable[[], bytes]:
         "arms": list(point.definition.arms),
         "definition": point.definition.plain(),
     }
-    # `dict.keys` and not `keys`: of an OrderedDict that takes many times as long.
-    stored: dict[str, dict[str, Any]] = {"keys": point.keys, "past": point.past}
-    tables = {
-        name: (list(dict.keys(table)), list(dict.values(table))) for name, table in stored.items()
+    # `dict.values` and not `values`: of an OrderedDict that takes many times as long.
+    tables: dict[str, list[Any]] = {
+        "keys": list(dict.values(point.keys)),
+        "past": list(dict.values(point.past)),
     }
     chooser = point.chooser.packer()
 
     def pack() -> bytes:
         parts = [_json(document)[:-1]]
-        for name, (ids, rows) in tables.items():
-            parts += [f',"{name}":['.encode(), _rows_as_json(ids, rows), b"]"]
+        for name, rows in tables.items():
+            parts += [f',"{name}":['.encode(), _rows_as_json(rows), b"]"]
         text = b"".join([*parts, b"}"])
         return b"".join([_HEAD, len(text).to_bytes(_SIZE, "little"), text, chooser()])
 
@@ -70,16 +71,13 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _rows_as_json(ids: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Return rows as the inside of a JSON array, each after its id.
+def _rows_as_json(rows: Sequence[tuple[Any, ...]]) -> bytes:
+    """Return rows as the inside of a JSON array.
 
     Some at a time: whoever encodes keeps other threads from running.
     """
-    parts = []
-    for n in range(0, len(ids), _TOGETHER):
-        some = zip(ids[n : n + _TOGETHER], rows[n : n + _TOGETHER], strict=True)
-        parts.append(_json([[id, *row] for id, row in some])[1:-1])
-    return b",".join(parts)
+    starts = range(0, len(rows), _TOGETHER)
+    return b",".join([_json(rows[start : start + _TOGETHER])[1:-1] for start in starts])
 
 
 def unpack(definition: Definition, data: bytes) -> Point:
@@ -114,8 +112,8 @@ def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) 
     point.counts = Counter(document["counts"])
     point.priors = {arm: Prior(*prior) for arm, prior in document["priors"].items()}
     point.history = History.from_plain(document["history"])
-    point.keys = OrderedDict((id, AnsweredRequest(*key)) for id, *key in document["keys"])
-    point.past = OrderedDict((id, PastDecision(*one)) for id, *one in document["past"])
+    point.keys = OrderedDict((row[0], AnsweredRequest(*row)) for row in document["keys"])
+    point.past = OrderedDict((row[0], PastDecision(*row)) for row in document["past"])
     return point
 
 

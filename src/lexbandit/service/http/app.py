@@ -218,7 +218,9 @@ class App:
         async with self._large:  # one at a time: what is decoded takes many times its size
             value = decode(body)
             await asyncio.sleep(0)  # let others be answered
-            return convert(value, type_for(value, operation.takes))
+            content = convert(value, type_for(value, operation.takes))
+            await asyncio.sleep(0)
+            return content
 
     def _problem(self, error: Exception, method: str, route: str) -> Reply:
         problem = problem_of(error)

@@ -10,7 +10,7 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.errors import InvalidInput
-from lexbandit.service.names import arm_name
+from lexbandit.service.definition import arm_name
 from service.http import detail_of, served
 
 

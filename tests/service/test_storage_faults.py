@@ -379,6 +379,7 @@ async def test_every_flipped_bit_of_a_write_ahead_log_is_found(
 @in_loop
 async def test_a_log_that_is_served_is_verified_meanwhile(home: SqliteHome) -> None:
     async with home.opened() as storage:
+        await storage.append(numbered(0, 1))
         work = asyncio.create_task(_append_all_the_time(storage))
         for _ in range(5):
             assert (await verified(home))[0]

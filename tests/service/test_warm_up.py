@@ -2,7 +2,7 @@
 
 import pytest
 
-from lexbandit.service.engine.warm_up import warm_up
+from lexbandit.service.engine.start import warm_up
 from service.world import definition
 
 pytestmark = pytest.mark.compiled

@@ -70,7 +70,7 @@ def command(
     with needs("service"):
         from lexbandit.service import process as server  # noqa: PLC0415
         from lexbandit.service.config.file import read_config  # noqa: PLC0415
-        from lexbandit.service.engine.warm_up import warm_up  # noqa: PLC0415
+        from lexbandit.service.engine.start import warm_up  # noqa: PLC0415
         from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
         from lexbandit.service.storage import check_storage  # noqa: PLC0415
     with needs("postgres"):

@@ -156,7 +156,7 @@ class Client(_BaseClient):
         return self._send(wire.decide_many(point, contexts, allowed, ids))
 
     def decision(self, point: str, decision: Decided | str) -> Found:
-        """Look a decision up: its arm, and the rewards that were told."""
+        """Look a decision up: its arm, and the rewards that came."""
         return self._send(wire.decision(point, decision))
 
     def reward(

@@ -14,7 +14,7 @@ _FIRST = 0.1
 _LONGEST = 5.0
 # With these waits a service that is started again within 15 seconds is not missed.
 RETRIES = 9
-# Who is asked to wait for longer is told so, instead of waiting.
+# A longer Retry-After is an error at once, instead of a wait.
 _PATIENT = 30.0
 # What OpenSSL calls an answer that is not TLS, by its version.
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
@@ -78,7 +78,7 @@ def url_of(url: str) -> str:
 
 
 def key_of(key: str) -> str:
-    """Return a checked API key; what is wrong with it is told without it."""
+    """Return a checked API key; an error does not repeat it."""
     if not isinstance(key, str):
         raise InvalidInput(f"key must be a text, got {type(key).__name__}.")
     if not key or any(not "!" <= character <= "~" for character in key):

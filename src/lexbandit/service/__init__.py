@@ -1,1 +1,1 @@
-"""The decision service: decisions and rewards over HTTP, every acknowledged one kept."""
+"""The decision service: decisions and rewards over HTTP, every acknowledged one durable."""

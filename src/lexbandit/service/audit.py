@@ -1,7 +1,7 @@
 """The audit log: who was refused, and who changed arms, keys and the configuration.
 
 A line each in the logger `lexbandit.audit`, which goes where the other logs go and, if `audit_log`
-names a file, to that file as well. Keys are told by their names, never by themselves.
+names a file, to that file as well. Keys appear by their names, never by their secrets.
 """
 
 import json
@@ -10,7 +10,7 @@ import time
 
 log = logging.getLogger("lexbandit.audit")
 
-# So many refusals a second are told one by one; beyond that they are counted, so that whoever tries
+# How many refusals a second are logged one by one; further ones are counted, so that whoever tries
 # keys cannot fill the disk.
 _MOST = 10
 

@@ -87,7 +87,7 @@ class Metrics(Collector):
         try:
             self._log_bytes = await self._engine.storage.size()
         except StorageFailed:
-            self._log_bytes = None  # the others are told nevertheless
+            self._log_bytes = None  # the other metrics are shown nevertheless
 
     def collect(self) -> Iterable[Metric]:
         """Yield all numbers."""
@@ -218,7 +218,7 @@ class Metrics(Collector):
     def _gauges(self) -> Iterable[Metric]:
         points = self._engine.points
         waiting = GaugeMetricFamily(
-            "lexbandit_waiting_decisions", "Decisions kept for their rewards.", labels=("point",)
+            "lexbandit_waiting_decisions", "Decisions that wait for rewards.", labels=("point",)
         )
         events = GaugeMetricFamily(
             "lexbandit_last_event", "The last event of the log it took in.", labels=("point",)

@@ -19,7 +19,7 @@ from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.bundle import BUNDLE
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.warm_up import warm_up
+from lexbandit.service.engine.start import warm_up
 from lexbandit.service.http.access import Access, Sessions, is_loopback
 from lexbandit.service.http.app import App, Limits
 from lexbandit.service.http.keys import Keys
@@ -127,7 +127,7 @@ async def serve(
     skip_untaken: bool = False,
     accept_clock: bool = False,
 ) -> None:
-    """Serve until the process is told to end; `started` hears the URL when all is ready.
+    """Serve until a signal ends the process; call `started` with the URL when all is ready.
 
     `read` reads the configuration again, on SIGHUP: keys and certificates are taken from it.
     `storage` is one that the configuration does not know; `skip_untaken` and
@@ -188,7 +188,7 @@ async def serve(
 
 
 def _signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """Return what is set when the process is told to end, and when it is told to do so at once.
+    """Return the events that are set by signals: to end gracefully, and to end at once.
 
     SIGTERM is the first, and the second one if it comes again; SIGINT is both.
     """

@@ -21,8 +21,10 @@ docs/service.md explains all of it.
 """
 
 import dataclasses
+import difflib
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,11 @@ from typing import Any
 from lexbandit import checks
 from lexbandit._internal.toml_file import TomlFile
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.config.environment import PREFIX, SECRET, check_environment
 from lexbandit.service.config.points import read_point
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.rows import LARGEST_BODY
 from lexbandit.service.http.keys import (
+    VARIABLE,
     ApiKey,
     Keys,
     check_points,
@@ -43,6 +45,18 @@ from lexbandit.service.http.keys import (
 )
 from lexbandit.service.log_format import FORMATS
 from lexbandit.service.storage import make_storage
+
+PREFIX = "LEXBANDIT_"
+# Not for a file: whoever reads it, or guesses it, can make sessions.
+SECRET = "LEXBANDIT_SESSION_SECRET"
+
+# An example reads it: where data are.
+_DATA = "LEXBANDIT_DATA"
+# What Kubernetes sets in every pod for a service called lexbandit or lexbandit-something.
+_LINK = re.compile(
+    rf"{PREFIX}(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+_LINK_URL = re.compile(r"(tcp|udp|sctp)://")
 
 _SHORTEST_SECRET = 32
 
@@ -254,3 +268,21 @@ class _Reader:
 def _refuse_folder(name: str, place: Path) -> None:
     if place.is_dir():
         raise InvalidInput(f"{name} must name a file, and {place} is a folder.")
+
+
+def check_environment(environment: Mapping[str, str], settings: Iterable[str]) -> None:
+    """Refuse a variable that is none of the settings': else a slip would count for nothing."""
+    known = {PREFIX + name.upper() for name in settings} | {SECRET}
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in known | {_DATA}:
+            continue
+        if variable.startswith(VARIABLE) and variable != VARIABLE:
+            continue
+        if _LINK.fullmatch(variable) or _LINK_URL.match(environment[variable]):
+            continue
+        near = difflib.get_close_matches(variable, known, 1, 0.75)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        raise InvalidInput(
+            f"unknown environment variable {variable}{hint} Known: {', '.join(sorted(known))} and "
+            f"{VARIABLE}NAME for a key called NAME. Unset it, or give it its right name."
+        )

@@ -13,9 +13,8 @@ from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.objectives import Objective
 from lexbandit.policies.registry import REGISTRY, renamed, settings_known
-from lexbandit.service.definition import Definition
+from lexbandit.service.definition import Definition, arm_name
 from lexbandit.service.events import point_name
-from lexbandit.service.names import arm_name
 
 log = logging.getLogger("lexbandit.service")
 

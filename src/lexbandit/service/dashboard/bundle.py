@@ -72,7 +72,7 @@ def _tell(made: Future[Script]) -> None:
 
 
 def _script() -> Script:
-    """Return the script that another process kept, or make it."""
+    """Return the script that another process cached, or make it."""
     place = cache_root() / f"{NAME}.gz"
     with contextlib.suppress(OSError, EOFError, zlib.error):  # none there, or a damaged one
         compressed = place.read_bytes()

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-# An answer is kept for at least so many seconds, and for so many times the processor's time that it
+# An answer is cached for at least so many seconds, and for so many times the processor time that it
 # took. Not the time of the clock: on a busy machine that is mostly others' work, and a viewer would
 # look at an old answer for long.
 _LEAST, _TIMES = 1.5, 50.0

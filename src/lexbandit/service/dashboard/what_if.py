@@ -2,7 +2,7 @@
 
 The log's last rows are evaluated for always playing each arm, and for what is known now with other
 tolerances, against what was logged. It takes seconds, so a thread does it beside the requests, one
-evaluation at a time, and the report is kept for a while.
+evaluation at a time, and the report is cached for a while.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ log = logging.getLogger("lexbandit.service")
 ROWS = 100_000
 """So many of the last decisions are evaluated."""
 KEPT = 60.0
-"""So many seconds a report is kept."""
+"""How many seconds a report is cached."""
 # So many arms are candidates, those played most; and the point's tolerances, times these.
 _ARMS, _TIMES = 10, (0.5, 1.0, 2.0)
 
@@ -93,14 +93,14 @@ class WhatIf:
         )
         made: Future[dict[str, Any]] = Future()
         self._under_way = (point.name, made)
-        # A daemon: a service that is told to end does not wait for it.
+        # A daemon: a service that ends does not wait for it.
         threading.Thread(
             target=lambda: made.set_result(_report(asked)), name="what-if", daemon=True
         ).start()
 
 
 def _report(asked: _Asked) -> dict[str, Any]:
-    """Return a report; a log that cannot be evaluated is told in a sentence."""
+    """Return a report; if the log cannot be evaluated, a sentence that says why."""
     began = time.monotonic()
     report: dict[str, Any] = {"decisions": asked.decisions, "rows": 0, "young": 0}
     report |= {"wait": asked.wait, "more": 0, "candidates": []}
@@ -177,11 +177,11 @@ def _evaluated(asked: _Asked, table: pl.DataFrame) -> dict[str, Any]:
         if tolerances:
             said = ", ".join(f"{name} {value:g}" for name, value in tolerances.items())
             given[f"tolerance of {said}"] = {"chooser": asked.chooser, "tolerance": tolerances}
-    told = [_candidate(rows, name, one) for name, one in given.items()]
-    errors = {one.get("error", "") for one in told}
+    candidates = [_candidate(rows, name, one) for name, one in given.items()]
+    errors = {one.get("error", "") for one in candidates}
     if len(errors) == 1 and "" not in errors:  # it is about the log, not about a candidate
         raise InvalidInput(errors.pop())
-    return {"candidates": told, "more": max(0, len(arms) - _ARMS)}
+    return {"candidates": candidates, "more": max(0, len(arms) - _ARMS)}
 
 
 def _candidate(rows: Log, name: str, given: Any) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def _candidate(rows: Log, name: str, given: Any) -> dict[str, Any]:
         found = evaluate(rows, given, segments=())
     except InvalidInput as error:
         return {"candidate": name, "error": str(error)}
-    told: dict[str, Any] = plain(
+    candidate: dict[str, Any] = plain(
         {
             "candidate": name,
             "verdict": found.verdict,
@@ -202,4 +202,4 @@ def _candidate(rows: Log, name: str, given: Any) -> dict[str, Any]:
             },
         }
     )
-    return told
+    return candidate

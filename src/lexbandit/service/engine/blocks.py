@@ -76,8 +76,8 @@ class _Block:
     """A block of events of decisions and rewards.
 
     Decisions and rewards are stored in the order of the log. What follows from them is worked out
-    later: the history is told a second at a time, and all else is brought up to date (`_settle`)
-    before an event is folded alone, and at the end.
+    later: the history is extended a second at a time, and all else is brought up to date by
+    `_settle`, before an event is folded alone and at the end.
     """
 
     def __init__(self, point: Point, events: Sequence[Event]) -> None:
@@ -100,7 +100,7 @@ class _Block:
         self._after: list[int] = []
         self._counted_rewards = 0
         self._learned = 0  # values, without defaults
-        self._time = 0.0  # of the events that the history was not told
+        self._time = 0.0  # of the events that are not in the history yet
         self._last: Event | None = None
         self._folded = 0
 
@@ -155,8 +155,8 @@ class _Block:
         self._rewards = [row for rows in rewards for row in rows]
         self._pending = self._block.decisions(self._decisions, [e.time for e in self._owners])
         self._block.rewards(self._rewards)
-        made, told = iter(sizes), iter([-len(rows) for rows in rewards])
-        return [next(made if event.kind == "decisions" else told) for event in self._events]
+        decisions, others = iter(sizes), iter([-len(rows) for rows in rewards])
+        return [next(decisions if event.kind == "decisions" else others) for event in self._events]
 
     def _decide(self, size: int) -> bool:
         """Store the decisions of an event; False if it must be folded alone."""
@@ -272,18 +272,18 @@ class _Block:
             self._counted_rewards = len(self._values)
 
     def _keep_recent(self) -> None:
-        """Tell the history which decisions are the last ones, and their rewards."""
+        """Add the last decisions, and rewards of recent ones, to the history."""
         history, rows = self._point.history, self._decisions
-        places: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for n in range(max(self._settled, self._at - RECENT), self._at):
             event, first = self._owners[n], n
             while first and self._owners[first - 1] is event:
                 first -= 1
             history.keep(event.time, read_body(event)["rows"][n - first])
-            places[rows[n].id] = n
+            positions[rows[n].id] = n
         for k, id in enumerate(self._ids):
             # An id may have been used again, after rewards of its first decision.
-            if history.is_recent(id) and places.get(id, -1) < self._after[k]:
+            if history.is_recent(id) and positions.get(id, -1) < self._after[k]:
                 history.reward_recent(id, self._values[k])
         self._ids, self._values, self._after, self._counted_rewards = [], [], [], 0
 

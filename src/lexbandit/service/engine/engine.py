@@ -5,7 +5,7 @@ import logging
 import math
 import secrets
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,8 @@ from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import start as starting
-from lexbandit.service.engine.arms import check_added, check_retired
 from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.blocks import fold_many
-from lexbandit.service.engine.id_locks import IdLocks
 from lexbandit.service.engine.journal import Appended, Durations, Journal
 from lexbandit.service.engine.point import Outcome, Point
 from lexbandit.service.engine.rows import (
@@ -38,7 +36,12 @@ from lexbandit.service.engine.rows import (
     slices,
 )
 from lexbandit.service.engine.snapshots import Snapshots
-from lexbandit.service.engine.text_limits import check_columns, check_context
+from lexbandit.service.engine.validation import (
+    check_added,
+    check_columns,
+    check_context,
+    check_retired,
+)
 from lexbandit.service.events import CorruptLog, Event, Kind, body_of, new_event
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.storage import Storage, StorageFailed
@@ -74,7 +77,7 @@ class Engine:
         self.repeated: Counter[str] = Counter()
         """By point, how many decisions and rewards were answered as before, and not written."""
         self.not_durable: Counter[str] = Counter()
-        """By point, how many decisions were answered while the storage was down, and not kept."""
+        """By point, how many decisions were answered while the storage was down, and not stored."""
         self.draining = False
         """The process is about to end: it is not ready, and still serves."""
         self._journal = Journal(storage, self._fold, self._fold_many, seq)
@@ -113,8 +116,9 @@ class Engine:
             seq = min((point.seq for point in states.values()), default=0)
             engine = cls(states, storage, seq=seq, snapshot_every=snapshot_every)
             engine.definitions = dict(points)
-            async with starting.reporting(lambda: engine.seq):
-                await engine._journal.catch_up(page=starting.PAGE)
+            with starting.without_garbage_collection():
+                async with starting.reporting(lambda: engine.seq):
+                    await engine._journal.catch_up(page=starting.PAGE)
             if not skip_untaken:
                 starting.check_taken(engine.points)
             starting.report(engine.points)
@@ -122,7 +126,7 @@ class Engine:
                 starting.warn_of_log(definition)
             engine._journal.start()
             await engine._begin()
-            if skip_untaken:  # the next start goes on from here, and need not be told again
+            if skip_untaken:  # the next start goes on from here, without the flag
                 await engine._snapshots.take()
         except BaseException:
             await storage.close()
@@ -222,7 +226,7 @@ class Engine:
 
     @property
     def snapshot_age(self) -> float:
-        """How many seconds ago the last snapshots were kept; 0 if nothing happened since."""
+        """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
         return self._snapshots.age
 
     @property
@@ -339,7 +343,7 @@ class Engine:
         allowed: list[str] | None = None,
         id: str | None = None,
     ) -> DecisionReply:
-        """Decide, and keep the decision for its rewards.
+        """Decide, and store the decision for its rewards.
 
         The same `id` again, with the same context and allowed arms, gives the first answer again.
         """
@@ -574,7 +578,7 @@ class Engine:
         return [answers[id] for id, _ in rows]
 
     async def decision(self, point: str, id: str) -> FoundDecision:
-        """Look a decision up: one that is kept, or was until its time was over."""
+        """Look a decision up: a pending one, or one whose time is over."""
         state = self.point(point)
         if self.storage.shared and not state.knows(id):
             await self._journal.catch_up()  # another process may have decided just now
@@ -693,3 +697,33 @@ def _answer(outcome: Any) -> Any:
 
 def _number(propensity: float) -> float | None:
     return None if math.isnan(propensity) else float(propensity)
+
+
+class IdLocks:
+    """Lets one request at a time be under way about an id; requests about others go on."""
+
+    def __init__(self) -> None:
+        self._busy: dict[Hashable, asyncio.Future[None]] = {}
+
+    def hold(self, ids: Iterable[Hashable]) -> "HeldIds":
+        """Return a context that begins when no other request holds any of these ids."""
+        return HeldIds(self._busy, list(ids))
+
+
+class HeldIds:
+    """While it lasts, others wait who ask for one of its ids."""
+
+    def __init__(self, busy: "dict[Hashable, asyncio.Future[None]]", ids: list[Hashable]) -> None:
+        self._busy = busy
+        self._ids = ids
+
+    async def __aenter__(self) -> None:
+        while busy := [self._busy[one] for one in self._ids if one in self._busy]:
+            await asyncio.wait(busy)
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._busy.update(dict.fromkeys(self._ids, self._done))
+
+    async def __aexit__(self, *_: object) -> None:
+        for one in self._ids:
+            del self._busy[one]
+        self._done.set_result(None)

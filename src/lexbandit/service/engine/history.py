@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 ROOM = 240
 """So many buckets a series has at most."""
 RECENT = 50
-"""So many of the last decisions are kept."""
+"""How many of the last decisions are stored."""
 _HOUR, _HALF_MINUTE = 3600.0, 30.0
 # A reward beyond this counts as this, so that no square is infinite.
 _MOST = 1e140
@@ -69,7 +69,7 @@ class Bucket:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Bucket":
-        """Return the bucket that `plain` told of."""
+        """Return a bucket from what `plain` returned."""
         bucket = cls()
         bucket.arms.update(plain["arms"])
         bucket.rewards = {name: list(spread) for name, spread in plain["rewards"].items()}
@@ -118,14 +118,14 @@ class Series:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Series":
-        """Return the series that `plain` told of."""
+        """Return a series from what `plain` returned."""
         series = cls(plain["width"], plain["span"])
         series.buckets = {place: Bucket.from_plain(bucket) for place, bucket in plain["buckets"]}
         return series
 
 
 class Recent(NamedTuple):
-    """A decision of late as the log has it, and what was told of it so far."""
+    """A recent decision as the log has it, and the rewards that came so far."""
 
     time: float
     row: Mapping[str, Any]
@@ -133,7 +133,7 @@ class Recent(NamedTuple):
 
 
 class History:
-    """What happened over time. Whoever folds the log tells it, in the order of the log."""
+    """What happened over time, by the events of the log, added in their order."""
 
     def __init__(self) -> None:
         self._series = {"whole": Series(1.0), "hour": Series(_HALF_MINUTE, _HOUR)}
@@ -168,7 +168,7 @@ class History:
     def keep(self, time: float, row: Mapping[str, Any]) -> None:
         """Keep a decision among the last ones: a row of the log, with its id.
 
-        Of a batch only the last `RECENT` need be told.
+        Of a batch only the last `RECENT` need be added.
         """
         recent = self._recent
         recent.pop(row["id"], None)  # an id that is used again is a decision of now
@@ -267,7 +267,7 @@ class History:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "History":
-        """Return the history that `plain` told of: it goes on as that one would."""
+        """Return a history from what `plain` returned; it goes on as that one would."""
         history = cls()
         history._series = {name: Series.from_plain(one) for name, one in plain["series"].items()}
         if plain["now"] is not None:

@@ -55,7 +55,7 @@ class Point:
     seq        the last event that was taken
     version    the last event that changed what the policy knows
     counts     how often what happened
-    keys       the callers' own ids, as long as their decisions are kept
+    keys       the callers' own ids, as long as their decisions are pending
     past       the decisions whose time was over, the last `keep` of them
     priors     of the arms that began with one
     """
@@ -131,7 +131,7 @@ class Point:
             )
 
     def found(self, id: str) -> FoundDecision:
-        """Return a decision that is kept, or was until its time was over."""
+        """Return a pending decision, or one whose time is over."""
         past = self.past.get(id)
         if past is not None:
             return FoundDecision(
@@ -143,11 +143,11 @@ class Point:
         )
 
     def knows(self, id: str) -> bool:
-        """Tell whether a decision is kept, or was until its time was over."""
+        """Tell whether a decision is pending, or was until its time was over."""
         return id in self.chooser or id in self.past
 
     def rewarded(self, id: str, values: Mapping[str, Any]) -> RewardReply | None:
-        """Return the answer to rewards that were told before; None if there is something new.
+        """Return the answer to rewards that all came before; None if one of them is new.
 
         Values that cannot be taken, or contradict earlier ones, are refused.
         """
@@ -292,7 +292,7 @@ class Point:
     def _decision(
         self, row: dict[str, Any], version: int, made: Proposal | DecisionReply | None
     ) -> DecisionReply:
-        """Keep a decision that can be kept; one without a context is over at once."""
+        """Store a checked decision; one whose context was erased is over at once."""
         if made is None:
             propensity = math.nan if row["propensity"] is None else row["propensity"]
             past = PastDecision(row["id"], row["arm"], propensity, self.time, {}, {})
@@ -362,7 +362,7 @@ class Point:
         return before
 
     def _reward(self, id: str, values: Mapping[str, Any]) -> RewardReply:
-        """Learn rewards of a decision that is kept; note those of one whose time is over."""
+        """Learn rewards of a pending decision; store those of one whose time is over."""
         past = self.past.get(id)
         if past is not None:
             late = {n: v for n, v in values.items() if n not in past.rewards}

@@ -80,7 +80,7 @@ class DecisionReply(Struct, frozen=True, omit_defaults=True):
 
 
 class FoundDecision(Struct):
-    """A decision that was looked up. `kept`: rewards are learned; if not, its time is over.
+    """A decision that was looked up. `kept`: its rewards are learned; if false, its time is over.
 
     `rewards` came in time, `late` after it. `time` is when it was made, in seconds since 1970.
     """

@@ -1,13 +1,17 @@
-"""How an engine starts: from snapshots and the log to where the log ends."""
+"""How an engine starts: from snapshots and the log to where the log ends, and compiled."""
 
 import asyncio
+import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 import numpy as np
 
 from lexbandit.chooser.policy import DEFAULT
+from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
@@ -161,6 +165,18 @@ def found_in(point: Point) -> str:
     return f"{point.name}: {', '.join(found)}"
 
 
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Read the log without looking for cycles among its decisions: there are many, and none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @asynccontextmanager
 async def reporting(folded: Callable[[], int]) -> AsyncIterator[None]:
     """Say now and then how far the log was read: of a long one that takes a while."""
@@ -191,7 +207,7 @@ def report(points: Mapping[str, Point]) -> None:
 
 
 def check_taken(points: Mapping[str, Point]) -> None:
-    """Refuse to forget, without being told so, what a changed definition has no place for."""
+    """Refuse to lose rows that do not fit a changed definition, unless that was asked for."""
     for name, point in points.items():
         if point.unfit:
             raise InvalidInput(
@@ -200,3 +216,49 @@ def check_taken(points: Mapping[str, Point]) -> None:
                 "Put the definition back, or give the changed point a new name, or start once with "
                 "--skip-untaken to go on without them; they stay in the log."
             )
+
+
+def example(feature: Feature) -> Any:
+    """Return a value that a feature takes."""
+    if isinstance(feature, Number):
+        return feature.low
+    if isinstance(feature, Category):
+        return feature.values[0]
+    if isinstance(feature, Flag):
+        return False
+    if isinstance(feature, Cycle):
+        return 0.0
+    if isinstance(feature, Vector):
+        return [feature.low] * feature.length
+    return None
+
+
+def warm_up(definition: Definition) -> None:
+    """Decide, learn and explain once with a chooser that is thrown away.
+
+    A policy that cannot be used in a service is refused here, before anybody asks.
+    """
+    begun = time.perf_counter()
+    log.info("preparing point=%s", definition.name)
+    try:
+        _use(definition)
+    except InvalidInput as error:
+        raise InvalidInput(f"points.{definition.name} cannot decide: {error}") from None
+    log.info("point=%s is ready seconds=%.1f", definition.name, time.perf_counter() - begun)
+
+
+def _use(definition: Definition) -> None:
+    # The clock stands still: compiling may take longer than rewards are waited for.
+    chooser = definition.chooser(definition.arms, lambda: 0.0)
+    context = {feature.name: example(feature) for feature in definition.context}
+    allowed = list(definition.arms)[:1]
+    for arms in (None, allowed):
+        decision = chooser.choose(context, arms)
+        for objective in definition.objectives:
+            chooser.reward(decision, {objective.name: objective.range[0]})
+    columns = {name: [value, value] for name, value in context.items()}
+    for arms in (None, allowed):
+        chooser.choose_many(columns, arms)
+    chooser.explain(context)
+    chooser.propensities(context)
+    chooser.summary()

@@ -10,13 +10,13 @@ import lexbandit
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.objectives import Objective
+from lexbandit.service.definition import ARM_PATTERN, LONGEST_ARM, NO_ARMS
 from lexbandit.service.engine.rows import LONGEST_ID
-from lexbandit.service.engine.text_limits import longest_text
+from lexbandit.service.engine.validation import longest_text
 from lexbandit.service.http.operations import LINES, NEXT, Operation
 from lexbandit.service.http.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from lexbandit.service.http.schemas import MOST_ROWS, Rewards
 from lexbandit.service.http.server import JSON
-from lexbandit.service.names import ARM_PATTERN, LONGEST_ARM, NO_ARMS
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.point import Point

@@ -9,8 +9,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from lexbandit.errors import InvalidInput, UnknownName
-from lexbandit.service.engine.arms import arms_ever, check_allowed
 from lexbandit.service.engine.rows import LARGEST_BODY, at_row
+from lexbandit.service.engine.validation import arms_ever, check_allowed
 from lexbandit.service.events import Event
 from lexbandit.service.http import schemas as s
 from lexbandit.service.http.json_body import convert
@@ -207,7 +207,7 @@ async def health(_engine: "Engine", _request: Request) -> s.StateReply:
 
 
 async def ready(engine: "Engine", request: Request) -> s.StateReply:
-    """Tell whether requests can be served now; why not is told to the role read only.
+    """Tell whether requests can be served now; the reason is shown to the role read only.
 
     While the storage is down, a service whose points all have `when_down` is ready, not durable.
     """

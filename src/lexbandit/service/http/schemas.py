@@ -68,7 +68,7 @@ class RewardRows(Strict):
 
 
 class RewardsReply(Struct):
-    """What became of many rewards, in the order told."""
+    """What became of many rewards, in the order of the request."""
 
     rewards: list[RewardReply]
 
@@ -138,7 +138,7 @@ class MeanReply(Struct):
 class DifferenceReply(Struct):
     """How much better the chooser did in one objective than always playing one arm would have.
 
-    In the objective's own units, positive is better for the chooser; null where it cannot be told.
+    In the objective's own units, positive is better for the chooser; null where it is not known.
     `low` and `high` are the ends of an interval that covers the truth with the probability `level`.
     It is over the rewarded `decisions` in which the arm was allowed; in `tried` of them it was
     played, and in the share `modelled` it had next to no chance, so that the policy's model says

@@ -522,7 +522,7 @@ class Connection(HttpToolsProtocol):
         self.headers = []  # trailers are no headers of the request
 
     def _may_be_shed(self) -> bool:
-        """Tell whether the request can be refused without an order among replies to be kept."""
+        """Tell whether the request can be refused at once: no reply before it is outstanding."""
         return (
             self.url.startswith(b"/v1")
             and not self.in_flight

@@ -30,7 +30,7 @@ async def copy(source: Storage, target: Storage, progress: Callable[[int], None]
     """Copy what `target` has not yet.
 
     What it has must be the beginning of `source`; then the copy goes on from there, as after one
-    that was stopped. `progress` is told how many events are there by now.
+    that was stopped. `progress` is called with the number of events copied.
     """
     there = begun = await _there(source, target)
     removed = await source.removed()

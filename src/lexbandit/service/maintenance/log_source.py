@@ -28,7 +28,7 @@ class _Folder:
 
 
 def opened(url: str, point: str | None) -> Opened:
-    """Export a decision point into a file that is kept for as long as the log is read.
+    """Export a decision point into a file that exists for as long as the log is read.
 
     The service may go on meanwhile. Without `point`, the storage must have one only.
     """

@@ -22,7 +22,7 @@ class Verified(NamedTuple):
 async def verify(storage: Storage, progress: Callable[[int], None]) -> Verified:
     """Check every event, then what is beside them; `CorruptLog` names the first that is damaged.
 
-    `progress` is told the last event that was read.
+    `progress` is called with the last event that was read.
     """
     first = seq = await storage.removed()
     times: list[float] = []

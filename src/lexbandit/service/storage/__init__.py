@@ -1,4 +1,4 @@
-"""Where events are kept: a file (SQLite), or a server that replicas share (PostgreSQL).
+"""Where events are stored: a file (SQLite), or a server that replicas share (PostgreSQL).
 
 A storage is one file here, called as its URLs begin, with two functions: `storage_at` makes it, and
 `check` says what would keep a service from starting on it.

@@ -29,14 +29,8 @@ class Damage(NamedTuple):
     at_end: bool
 
 
-def wal_of(path: Path) -> Path:
-    """Return where the write-ahead log of a SQLite file is: beside the file, not beside a link."""
-    return Path(f"{path.resolve()}-wal")
-
-
-def wal_damage(path: Path) -> Damage | None:
-    """Return what is wrong with the write-ahead log of a SQLite file; None if it is whole."""
-    wal = wal_of(path)
+def wal_damage(wal: Path) -> Damage | None:
+    """Return what is wrong with a write-ahead log; None if it is whole, or not there."""
     data = wal.read_bytes() if wal.exists() else b""
     return _damage(data) if data else None
 

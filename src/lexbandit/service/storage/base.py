@@ -1,4 +1,4 @@
-"""What a storage does: it keeps the log and the snapshots. One file a storage."""
+"""The interface of a storage: a log of events, and snapshots. One file a storage."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class SnapshotKey(NamedTuple):
 
 
 class StorageFailed(Exception):
-    """The storage did not take something; whether it is there is not known, and nobody was told so.
+    """A write failed. Whether it is on disk is not known; it was not acknowledged.
 
     `final`: it takes nothing more until the process is started again.
     """
@@ -100,7 +100,7 @@ class Storage(ABC):
 
     @abstractmethod
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
-        """Keep a point's snapshot, made under a definition; the last two are kept."""
+        """Save a point's snapshot, made under a definition; the last two are stored."""
 
     @abstractmethod
     async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
@@ -142,7 +142,7 @@ class Storage(ABC):
         raise _not_supported("changed")
 
     async def shrink(self) -> None:  # noqa: B027 - nothing to do is right too
-        """Give the room of what was removed back to the file system, where that is possible."""
+        """Return the space of what was removed to the file system, where that is possible."""
 
     async def check_rest(self) -> None:  # noqa: B027 - nothing to do is right too
         """Raise `CorruptLog` for damage that reading all events does not show."""

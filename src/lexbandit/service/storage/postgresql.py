@@ -39,7 +39,7 @@ CONNECTIONS = 4
 # So many events are removed from the log's beginning by one statement.
 _REMOVED_TOGETHER = 200
 # What the server or the database may have set otherwise, and the log cannot do without: a commit
-# is on disk when it is told, and a batch waits for the one before it instead of failing.
+# is on disk when it is acknowledged, and a batch waits for the one before it instead of failing.
 SETTINGS = {
     "application_name": "lexbandit",
     "default_transaction_isolation": "read committed",

@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.events import CorruptLog, Event, Snapshot, checksum, in_order
-from lexbandit.service.storage._sqlite_wal import wal_damage, wal_of
+from lexbandit.service.storage._sqlite_wal import wal_damage
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
     SnapshotKey,
@@ -162,9 +162,9 @@ class SqliteStorage(Storage):
     """A file in write-ahead mode with synchronous=FULL: what is appended survives a loss of power.
 
     All writing is done by one thread, all reading by another, each with a connection of its own.
-    A full disk takes nothing, and everything again when there is room. After any other write that
-    failed nothing more is written: what the disk holds then is not known until the file is opened
-    again. The same holds when the file at the path is no longer the one that was opened.
+    While the disk is full writes are refused, and accepted again when it has space. After any other
+    write that failed nothing more is written: what the disk holds then is not known until the file
+    is opened again. The same holds when the file at the path is no longer the one that was opened.
     """
 
     shared = False
@@ -216,8 +216,7 @@ class SqliteStorage(Storage):
         self._seq, last = _end(self._writer, self.path)
         self._ahead = self._clock.now() - last if self._seq else None
         self._clock.not_before(last)
-        wal = wal_of(self.path)
-        self._identities = {place: _identity(place) for place in (self.path, wal)}
+        self._identities = {place: _identity(place) for place in (self.path, _wal_of(self.path))}
         self._reader = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
         )
@@ -264,7 +263,7 @@ class SqliteStorage(Storage):
 
     async def size(self) -> int | None:
         """Return the size of the file and of its write-ahead log."""
-        places = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        places = (self.path, _wal_of(self.path))
         return sum(place.stat().st_size for place in places if place.exists())
 
     async def probe(self) -> None:
@@ -592,9 +591,9 @@ def _check_structure(connection: sqlite3.Connection, path: Path) -> None:
     for (found,) in connection.execute("PRAGMA integrity_check(1)"):
         if found != "ok":
             raise CorruptLog(f"{path} is damaged: {found}. Restore it from a backup.")
-    damage = wal_damage(path)
+    damage = wal_damage(_wal_of(path))
     if damage is not None and not damage.at_end:
-        damage = wal_damage(path)  # a process may have written while it was read
+        damage = wal_damage(_wal_of(path))  # a process may have written while it was read
     if damage is None:
         return
     last = _end(connection, path)[0] if _version(connection, path) else 0
@@ -624,6 +623,11 @@ def unreadable(path: Path, what: str, error: Exception) -> CorruptLog | StorageF
             f"{path} is not a SQLite file. If that is its right name, restore it from a backup."
         )
     return CorruptLog(f"{path} is damaged where {what} is: {error}. Restore it from a backup.")
+
+
+def _wal_of(path: Path) -> Path:
+    """Return where the write-ahead log of a SQLite file is: beside the file, not beside a link."""
+    return Path(f"{path.resolve()}-wal")
 
 
 def _touch(connection: sqlite3.Connection) -> None:

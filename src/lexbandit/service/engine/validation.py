@@ -1,11 +1,16 @@
-"""Arms that a request names, checked before anything is written to the log."""
+"""Checks of what a request names, before anything is written: arms, and texts in contexts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.arms import prior_of
+from lexbandit.contexts import Category, Feature
 from lexbandit.errors import InvalidInput, counted, unknown_name
-from lexbandit.service.names import arm_name
+from lexbandit.service.definition import arm_name
+
+LONGEST_TEXT = 1000
+"""A category that is not known is taken, and stored as it was sent, up to this length."""
 
 
 def check_added(
@@ -52,3 +57,35 @@ def check_allowed(allowed: Sequence[str] | None, most: int) -> None:
     if len(set(allowed)) < len(allowed):
         twice = next(arm for n, arm in enumerate(allowed) if arm in allowed[:n])
         raise InvalidInput(f"allowed has {twice!r} twice; name each arm at most once.")
+
+
+def longest_text(feature: Category) -> int:
+    """Return how many characters a value of a category may have; all that are known are taken."""
+    return max(LONGEST_TEXT, *map(len, feature.values))
+
+
+def check_context(features: Sequence[Feature], context: Mapping[str, Any]) -> None:
+    """Refuse a context with a text that is too long.
+
+    Only what a request brings is checked: a log may have longer ones, of earlier versions.
+    """
+    for feature in features:
+        if isinstance(feature, Category):
+            _check(feature, context.get(feature.name))
+
+
+def check_columns(features: Sequence[Feature], columns: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse columns with a text that is too long; the error names its row."""
+    for feature in features:
+        if isinstance(feature, Category):
+            for row, value in enumerate(columns.get(feature.name, ())):
+                _check(feature, value, f"row {row}: ")
+
+
+def _check(feature: Category, value: Any, place: str = "") -> None:
+    most = longest_text(feature)
+    if isinstance(value, str) and len(value) > most:
+        raise InvalidInput(
+            f"{place}context feature {feature.name!r} may have {most:,} characters, got "
+            f"{len(value):,}, which begin with {value[:20]!r}. A category is a short name."
+        )

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.service.engine.history import RECENT, ROOM, Bucket, History
+from lexbandit.service.engine.history import MOST_BUCKETS, RECENT, Bucket, History
 
 ARMS = ("small", "large", "<img src=x>")
 # From many events in a second to years of silence.
@@ -89,7 +89,7 @@ def test_buckets_are_few_in_order_and_apart(events: Any) -> None:
     for series in ("whole", "hour"):
         buckets = list(history.buckets(series))
         width = history.width(series)
-        assert len(buckets) <= ROOM + 1
+        assert len(buckets) <= MOST_BUCKETS + 1
         for begin, until, _ in buckets:
             assert begin == math.floor(begin / width) * width
             assert begin < until <= begin + width
@@ -117,7 +117,7 @@ def test_a_year_of_steady_traffic_has_between_half_and_all_of_the_buckets() -> N
     for minute in range(365 * 24 * 60 // 10):
         history.decided(minute * 600.0, ["small"])
     buckets = list(history.buckets("whole"))
-    assert ROOM // 2 <= len(buckets) <= ROOM + 1
+    assert MOST_BUCKETS // 2 <= len(buckets) <= MOST_BUCKETS + 1
     counts = [bucket.arms["small"] for _, _, bucket in buckets[1:-1]]
     assert max(counts) - min(counts) <= 1
     assert sum(bucket.arms["small"] for _, _, bucket in buckets) == 365 * 24 * 6
@@ -134,10 +134,10 @@ def test_the_first_minutes_are_seen_second_by_second() -> None:
 def test_there_are_never_more_buckets_than_there_is_room_for() -> None:
     history = History()
     most = 0
-    for n in range(3 * ROOM):
+    for n in range(3 * MOST_BUCKETS):
         history.decided(float(n), ["small"])
         most = max(most, len(list(history.buckets("whole"))))
-    assert ROOM <= most <= ROOM + 1
+    assert MOST_BUCKETS <= most <= MOST_BUCKETS + 1
 
 
 def test_the_hour_forgets_what_is_older_and_the_whole_does_not() -> None:

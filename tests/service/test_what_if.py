@@ -14,7 +14,7 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.service.dashboard import what_if
-from lexbandit.service.dashboard.what_if import KEPT, WhatIf, since
+from lexbandit.service.dashboard.what_if import KEEP_SECONDS, WhatIf, since
 from lexbandit.service.engine.history import History
 from lexbandit.service.events import read_body
 from lexbandit.service.http.keys import ApiKey
@@ -108,16 +108,24 @@ def test_it_is_kept_for_a_while_and_computed_one_at_a_time(
         return told["report"]
 
     async def scene() -> None:
-        assert one.ask(points["router"]) == {"computing": True, "kept": KEPT, "report": None}
+        assert one.ask(points["router"]) == {
+            "computing": True,
+            "kept": KEEP_SECONDS,
+            "report": None,
+        }
         assert one.ask(points["silent"])["computing"]  # it waits for the other one
         assert await until("router") == {"n": 1}
         assert made == ["router"]
         assert await until("silent") == {"n": 2}
-        now[0] = KEPT - 1
+        now[0] = KEEP_SECONDS - 1
         assert await until("router") == {"n": 1}
-        now[0] = KEPT
+        now[0] = KEEP_SECONDS
         # The report of before is told until the new one is there.
-        assert one.ask(points["router"]) == {"computing": True, "kept": KEPT, "report": {"n": 1}}
+        assert one.ask(points["router"]) == {
+            "computing": True,
+            "kept": KEEP_SECONDS,
+            "report": {"n": 1},
+        }
         assert await until("router") == {"n": 3}
 
     service.wait_for(scene())

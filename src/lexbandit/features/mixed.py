@@ -22,7 +22,7 @@ _MIXED_VARIANCE = 0.06
 
 # A product is a list of (coordinate, degree), INDICATOR for x itself; it has so many at most.
 _FACTORS = 4
-_INDICATOR = kernel.MIXED_PLACES - 1
+_INDICATOR = kernel.MIXED_FACTORS - 1
 
 Product = list[tuple[int, int]]
 
@@ -49,7 +49,7 @@ class Mixed(FeatureMap):
         self.table = np.zeros((self.count, _FACTORS))
         for f, product in enumerate(products):
             for k, (coordinate, degree) in enumerate(product):
-                self.table[f, k] = coordinate * kernel.MIXED_PLACES + degree
+                self.table[f, k] = coordinate * kernel.MIXED_FACTORS + degree
         self._variances = np.array([v for block, v in blocks for _ in block])
         self._numbers = np.array([n for n, (block, _) in enumerate(blocks) for _ in block])
 
@@ -98,8 +98,8 @@ class Mixed(FeatureMap):
         """
         degrees = np.zeros((self.count, self.dimension))
         for column in self.table.T:
-            coordinates = (column // kernel.MIXED_PLACES).astype(np.int64)
-            degrees[np.arange(self.count), coordinates] += column % kernel.MIXED_PLACES
+            coordinates = (column // kernel.MIXED_FACTORS).astype(np.int64)
+            degrees[np.arange(self.count), coordinates] += column % kernel.MIXED_FACTORS
         second = np.ones((self.count, self.count))
         at = 0
         for kind, size in self.layout:
@@ -129,7 +129,7 @@ class Mixed(FeatureMap):
         categories, degrees, vectors = np.zeros((3, self.count), np.int64)
         for column in self.table.T.astype(np.int64):
             for f, place in enumerate(column):
-                coordinate, degree = divmod(int(place), kernel.MIXED_PLACES)
+                coordinate, degree = divmod(int(place), kernel.MIXED_FACTORS)
                 if degree and kinds[coordinate] == "category":
                     categories[f] += 1
                 elif degree:

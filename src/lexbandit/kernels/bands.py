@@ -68,12 +68,12 @@ _MANY_STEPS = 150
 # Rows of what the functions below work in.
 MEMBER, ORDER, PLACE = 0, 1, 2
 THRESHOLD, MEAN, SPREAD, INVERSE, SUM = 0, 1, 2, 3, 4
-MASS, KEPT = 0, 1
+MASS, LEFT = 0, 1
 SHARE, DENSITY, PRODUCT = 0, 1, 2
 POINT, FACTOR, REST, SLOPE = 0, 1, 2, 3
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays to work in, for up to K arms and 24 points at once.
 
     `keys` [3, K]: the arms of the set; the same, highest threshold first; and of the arms that are
@@ -95,12 +95,12 @@ class Room(NamedTuple):
 
 
 @once
-def room_for(arms: int) -> Room:
-    """Return room for `arms` arms."""
+def workspace_for(arms: int) -> Workspace:
+    """Return space for `arms` arms."""
     grids = np.empty((3, arms + 1, _SIZES[-1]))
     for p in range(_SIZES[-1]):
         grids[PRODUCT, 0, p] = 1.0
-    return Room(
+    return Workspace(
         np.empty((3, arms), np.int64),
         np.empty((5, arms)),
         np.empty((2, arms + 1)),
@@ -128,7 +128,7 @@ def decide(
     members: Keys,
     draws: Array,
 ) -> int:
-    """Return the arm to play; `members` and `draws` are room for one number an arm.
+    """Return the arm to play; `members` and `draws` are space for one number an arm.
 
     Each level takes two steps of the random state for each arm left, in order of arms, and one more
     if several have the highest draw; none if one arm is left.
@@ -162,13 +162,13 @@ def decide(
                 skip -= draws[winner] == top
         if i == last:
             return int(members[winner])
-        kept = 0
+        left = 0
         for k in range(size):
             arm = members[k]
             if k == winner or top <= reaches[i, arm] + bands[i]:
-                members[kept] = arm
-                kept += 1
-        size = kept
+                members[left] = arm
+                left += 1
+        size = left
     return int(members[0])
 
 
@@ -196,17 +196,17 @@ def normal_at(z: float) -> tuple[float, float]:
 
 
 @part
-def share_at(x: float, live: int, room: Room) -> float:
+def share_at(x: float, live: int, space: Workspace) -> float:
     """Return Π F(x) over the first `live` arms that are integrated over."""
     product = 1.0
     for k in range(live):
-        _, share = normal_at((x - room.lines[MEAN, k]) * room.lines[INVERSE, k])
+        _, share = normal_at((x - space.lines[MEAN, k]) * space.lines[INVERSE, k])
         product *= share
     return product
 
 
 @part
-def rate_of(start: float, stop: float, live: int, room: Room) -> float:
+def rate_of(start: float, stop: float, live: int, space: Workspace) -> float:
     """Return how fast products of the arms' f and F may change in [start, stop], 1 for one N(0, 1).
 
     n^0.35/σ for n arms of spread σ, as was found by trying; others count by the square of their
@@ -214,93 +214,99 @@ def rate_of(start: float, stop: float, live: int, room: Room) -> float:
     """
     sharpest = 0.0
     for k in range(live):
-        wide = _REACH * room.lines[SPREAD, k]
-        begin = room.lines[MEAN, k] - wide
-        if (begin < stop or begin <= start) and room.lines[MEAN, k] + wide > start:
-            sharpest = max(sharpest, room.lines[INVERSE, k])
+        wide = _REACH * space.lines[SPREAD, k]
+        begin = space.lines[MEAN, k] - wide
+        if (begin < stop or begin <= start) and space.lines[MEAN, k] + wide > start:
+            sharpest = max(sharpest, space.lines[INVERSE, k])
     if sharpest == 0.0:
         return 0.0
     count = 0.0
     for k in range(live):
-        wide = _REACH * room.lines[SPREAD, k]
-        begin = room.lines[MEAN, k] - wide
-        if (begin < stop or begin <= start) and room.lines[MEAN, k] + wide > start:
-            ratio = room.lines[INVERSE, k] / sharpest
+        wide = _REACH * space.lines[SPREAD, k]
+        begin = space.lines[MEAN, k] - wide
+        if (begin < stop or begin <= start) and space.lines[MEAN, k] + wide > start:
+            ratio = space.lines[INVERSE, k] / sharpest
             count += ratio * ratio
     return float(sharpest * count**0.35)
 
 
 @part
-def set_panel(start: float, width: float, rate: float, room: Room) -> int:
+def set_panel(start: float, width: float, rate: float, space: Workspace) -> int:
     """Set points and factors of the smallest rule that is fine enough, and return their number."""
     rule = 0
     while rule < _SIZES.shape[0] - 1 and _WIDEST[rule] < width * rate:
         rule += 1
     for p in range(_SIZES[rule]):
-        room.points[POINT, p] = start + 0.5 * width * (1.0 + _NODES[_STARTS[rule] + p])
-        room.points[FACTOR, p] = 0.5 * width * _FACTORS[_STARTS[rule] + p]
+        space.points[POINT, p] = start + 0.5 * width * (1.0 + _NODES[_STARTS[rule] + p])
+        space.points[FACTOR, p] = 0.5 * width * _FACTORS[_STARTS[rule] + p]
     return int(_SIZES[rule])
 
 
 @part
-def weigh(count: int, live: int, room: Room) -> None:
+def weigh(count: int, live: int, space: Workspace) -> None:
     """Set shares, densities and products at the first `count` points.
 
     An arm without spread has share 0 below its mean, else 1, and no density.
     """
     for k in range(live):
-        mean, inverse = room.lines[MEAN, k], room.lines[INVERSE, k]
+        mean, inverse = space.lines[MEAN, k], space.lines[INVERSE, k]
         if inverse > 0.0:
             for p in range(count):
-                density, share = normal_at((room.points[POINT, p] - mean) * inverse)
-                room.grids[DENSITY, k, p] = density
-                room.grids[SHARE, k, p] = share
+                density, share = normal_at((space.points[POINT, p] - mean) * inverse)
+                space.grids[DENSITY, k, p] = density
+                space.grids[SHARE, k, p] = share
         else:
             for p in range(count):
-                room.grids[DENSITY, k, p] = 0.0
-                room.grids[SHARE, k, p] = 1.0 if room.points[POINT, p] >= mean else 0.0
+                space.grids[DENSITY, k, p] = 0.0
+                space.grids[SHARE, k, p] = 1.0 if space.points[POINT, p] >= mean else 0.0
         for p in range(count):
-            room.grids[PRODUCT, k + 1, p] = room.grids[PRODUCT, k, p] * room.grids[SHARE, k, p]
+            space.grids[PRODUCT, k + 1, p] = space.grids[PRODUCT, k, p] * space.grids[SHARE, k, p]
 
 
 @part
-def integral(count: int, k: int, room: Room) -> float:
+def integral(count: int, k: int, space: Workspace) -> float:
     """Return the sum of densities[k] · slopes · factors over `count` points, four at a time."""
     one = two = three = four = 0.0
     for p in range(0, count, 4):
-        one += room.grids[DENSITY, k, p] * room.points[SLOPE, p] * room.points[FACTOR, p]
+        one += space.grids[DENSITY, k, p] * space.points[SLOPE, p] * space.points[FACTOR, p]
         two += (
-            room.grids[DENSITY, k, p + 1] * room.points[SLOPE, p + 1] * room.points[FACTOR, p + 1]
+            space.grids[DENSITY, k, p + 1]
+            * space.points[SLOPE, p + 1]
+            * space.points[FACTOR, p + 1]
         )
         three += (
-            room.grids[DENSITY, k, p + 2] * room.points[SLOPE, p + 2] * room.points[FACTOR, p + 2]
+            space.grids[DENSITY, k, p + 2]
+            * space.points[SLOPE, p + 2]
+            * space.points[FACTOR, p + 2]
         )
         four += (
-            room.grids[DENSITY, k, p + 3] * room.points[SLOPE, p + 3] * room.points[FACTOR, p + 3]
+            space.grids[DENSITY, k, p + 3]
+            * space.points[SLOPE, p + 3]
+            * space.points[FACTOR, p + 3]
         )
     return (one + two) + (three + four)
 
 
 @part
-def add_outside(count: int, j: int, live: int, room: Room) -> None:
+def add_outside(count: int, j: int, live: int, space: Workspace) -> None:
     """Add the integrals of f_h Π_{b≠h} F_b to outside[j, h], for the arms h at places from j on."""
     for p in range(count):
-        room.points[REST, p] = 1.0
+        space.points[REST, p] = 1.0
     for k in range(live - 1, -1, -1):
-        place = room.keys[PLACE, k]
+        place = space.keys[PLACE, k]
         if place < j:
             break
         for p in range(count):
-            room.points[SLOPE, p] = room.grids[PRODUCT, k, p] * room.points[REST, p]
-            room.points[REST, p] *= room.grids[SHARE, k, p]
-        room.outside[MASS, j, place] += integral(count, k, room) * room.lines[INVERSE, k]
+            space.points[SLOPE, p] = space.grids[PRODUCT, k, p] * space.points[REST, p]
+            space.points[REST, p] *= space.grids[SHARE, k, p]
+        space.outside[MASS, j, place] += integral(count, k, space) * space.lines[INVERSE, k]
 
 
 @once
-def sort_members(reaches: Array, band: float, i: int, size: int, room: Room) -> None:
+def sort_members(reaches: Array, band: float, i: int, size: int, space: Workspace) -> None:
     """Set the order of the members and their thresholds, highest first, and all masses to 0."""
-    keys, lines = room.keys, room.lines
-    room.inside[MASS, size] = 0.0
+    keys, lines = space.keys, space.lines
+    space.inside[MASS, size] = 0.0
     for k in range(size):
         arm = keys[MEMBER, k]
         threshold = reaches[i, arm] + band
@@ -311,14 +317,14 @@ def sort_members(reaches: Array, band: float, i: int, size: int, room: Room) -> 
             place -= 1
         lines[THRESHOLD, place] = threshold
         keys[ORDER, place] = arm
-        room.inside[MASS, k] = 0.0
+        space.inside[MASS, k] = 0.0
         for j in range(size):
-            room.outside[MASS, k, j] = 0.0
+            space.outside[MASS, k, j] = 0.0
 
 
 @once
 def gather(
-    means: Array, spreads: Array, i: int, size: int, low: float, room: Room
+    means: Array, spreads: Array, i: int, size: int, low: float, space: Workspace
 ) -> tuple[int, int]:
     """List the arms that have a spread and may get above `low`, with their means from there.
 
@@ -327,76 +333,76 @@ def gather(
     live = _ZERO
     points = 0
     for k in range(size):
-        arm = room.keys[ORDER, k]
+        arm = space.keys[ORDER, k]
         spread = spread_of(means[i, arm], spreads[i, arm])
         if spread == 0.0:
             points += means[i, arm] == low
         elif means[i, arm] + _REACH * spread > low:
-            room.lines[MEAN, live] = means[i, arm] - low
-            room.lines[SPREAD, live] = spread
-            room.lines[INVERSE, live] = 1.0 / spread
-            room.keys[PLACE, live] = k
+            space.lines[MEAN, live] = means[i, arm] - low
+            space.lines[SPREAD, live] = spread
+            space.lines[INVERSE, live] = 1.0 / spread
+            space.keys[PLACE, live] = k
             live += 1
     return live, points
 
 
 @once
 def split_points(
-    means: Array, spreads: Array, i: int, size: int, low: float, mass: float, room: Room
+    means: Array, spreads: Array, i: int, size: int, low: float, mass: float, space: Workspace
 ) -> None:
     """Set outside[j, k] = mass for the arms k without spread at `low` that do not stay there."""
     j = 0
-    while j < size and room.lines[THRESHOLD, j] >= low:
+    while j < size and space.lines[THRESHOLD, j] >= low:
         j += 1
     for k in range(j, size):
-        arm = room.keys[ORDER, k]
+        arm = space.keys[ORDER, k]
         if means[i, arm] == low and spread_of(means[i, arm], spreads[i, arm]) == 0.0:
-            room.outside[MASS, j, k] = mass
+            space.outside[MASS, j, k] = mass
 
 
 @part
 def split(
-    means: Array, spreads: Array, reaches: Array, band: float, i: int, size: int, room: Room
+    means: Array, spreads: Array, reaches: Array, band: float, i: int, size: int, space: Workspace
 ) -> None:
     """Set the order of the first `size` members, and the masses of the sets that level i leaves."""
-    thresholds, inside, outside = room.lines[THRESHOLD], room.inside[MASS], room.outside[MASS]
-    sort_members(reaches, band, i, size, room)
+    thresholds, inside, outside = space.lines[THRESHOLD], space.inside[MASS], space.outside[MASS]
+    sort_members(reaches, band, i, size, space)
     low = -math.inf  # the largest draw is hardly ever below this
     high = -math.inf
     for k in range(size):
-        arm = room.keys[MEMBER, k]
+        arm = space.keys[MEMBER, k]
         wide = _REACH * spread_of(means[i, arm], spreads[i, arm])
         low = max(low, means[i, arm] - wide)
         high = max(high, means[i, arm] + wide)
     if size == 1 or thresholds[size - 1] >= high:
         inside[size] = 1.0
         return
-    live, points = gather(means, spreads, i, size, low, room)
+    live, points = gather(means, spreads, i, size, low, space)
     above = 1.0
     for j in range(size):
-        here = share_at(thresholds[j] - low, live, room) if thresholds[j] >= low else 0.0
+        here = share_at(thresholds[j] - low, live, space) if thresholds[j] >= low else 0.0
         inside[j] = above - here
         above = here
     inside[size] = above
     if points > 0:
-        mass = share_at(0.0, live, room) / points
-        split_points(means, spreads, i, size, low, mass, room)
+        mass = share_at(0.0, live, space) / points
+        split_points(means, spreads, i, size, low, mass, space)
     end = 0.0  # where the last of the arms outside ends
     first = live
     for j in range(size - 1, -1, -1):
-        if first > 0 and room.keys[PLACE, first - 1] == j:
+        if first > 0 and space.keys[PLACE, first - 1] == j:
             first -= 1
-            end = max(end, room.lines[MEAN, first] + _REACH * room.lines[SPREAD, first])
+            end = max(end, space.lines[MEAN, first] + _REACH * space.lines[SPREAD, first])
         if inside[j] < _NEGLIGIBLE:
             continue
         x = max(thresholds[j] - low, 0.0)
         stop = min(thresholds[j - 1] - low, end) if j > 0 else end
         while x < stop:
-            rate = rate_of(x, stop, live, room)
+            rate = rate_of(x, stop, live, space)
             following = min(stop, x + _WIDEST[-1] / rate)
-            count = set_panel(x, following - x, rate, room)
-            weigh(count, live, room)
-            add_outside(count, j, live, room)
+            count = set_panel(x, following - x, rate, space)
+            weigh(count, live, space)
+            add_outside(count, j, live, space)
             x = following
         for k in range(j, size):
             inside[j] -= outside[j, k]
@@ -416,38 +422,38 @@ def first_wins(means: Array, spreads: Array, i: int, one: int, other: int) -> fl
 
 
 @part
-def add_winner(count: int, live: int, room: Room) -> float:
+def add_winner(count: int, live: int, space: Workspace) -> float:
     """Add the integral of f_a ∂G/∂F_a to sums[a] for every arm, and return G at the last point.
 
     With T_a = c_{a+1} + F_{a+1} T_{a+1}, where c_j = inside[j] + Σ_{k≥j} outside[j, k] F_k, the
     slope ∂G/∂F_a is Q_a T_a + Σ_{j≤a} outside[j, a] Q_j. Sets of one or two arms are left out.
     """
-    inside, outside, points = room.inside, room.outside, room.points
+    inside, outside, points = space.inside, space.outside, space.points
     for p in range(count):
-        points[REST, p] = inside[KEPT, live]
+        points[REST, p] = inside[LEFT, live]
     for a in range(live - 1, -1, -1):
         for p in range(count):
-            points[SLOPE, p] = room.grids[PRODUCT, a, p] * points[REST, p]
-            points[REST, p] *= room.grids[SHARE, a, p]
+            points[SLOPE, p] = space.grids[PRODUCT, a, p] * points[REST, p]
+            points[REST, p] *= space.grids[SHARE, a, p]
         for j in range(2, a + 1):
-            if outside[KEPT, j, a] > 0.0:
+            if outside[LEFT, j, a] > 0.0:
                 for p in range(count):
-                    points[SLOPE, p] += outside[KEPT, j, a] * room.grids[PRODUCT, j, p]
-        room.lines[SUM, a] += integral(count, a, room) * (
-            room.lines[INVERSE, a] if room.lines[INVERSE, a] > 0.0 else 1.0
+                    points[SLOPE, p] += outside[LEFT, j, a] * space.grids[PRODUCT, j, p]
+        space.lines[SUM, a] += integral(count, a, space) * (
+            space.lines[INVERSE, a] if space.lines[INVERSE, a] > 0.0 else 1.0
         )
         if a >= 2:
             for p in range(count):
-                points[REST, p] += inside[KEPT, a]
+                points[REST, p] += inside[LEFT, a]
             for k in range(a, live):
-                if outside[KEPT, a, k] > 0.0:
+                if outside[LEFT, a, k] > 0.0:
                     for p in range(count):
-                        points[REST, p] += outside[KEPT, a, k] * room.grids[SHARE, k, p]
+                        points[REST, p] += outside[LEFT, a, k] * space.grids[SHARE, k, p]
     return float(points[REST, count - 1])
 
 
 @once
-def add_points(x: float, live: int, room: Room) -> None:
+def add_points(x: float, live: int, space: Workspace) -> None:
     """Add what the arms without spread at x, if any, win there.
 
     Equal draws share evenly, as if each had a uniform number τ to break the tie: F = τ, f = 1,
@@ -455,57 +461,59 @@ def add_points(x: float, live: int, room: Room) -> None:
     """
     ties = 0
     for k in range(live):
-        ties += room.lines[SPREAD, k] == 0.0 and room.lines[MEAN, k] == x
+        ties += space.lines[SPREAD, k] == 0.0 and space.lines[MEAN, k] == x
     if ties == 0:
         return
     start = 0.0
     while start < 1.0:
         width = 0.5 * (1.0 - start) if (1.0 - start) * ties > 1.0 else 1.0 - start
-        count = set_panel(start, width, 4.0 / width, room)
+        count = set_panel(start, width, 4.0 / width, space)
         for k in range(live):
-            _, share = normal_at((x - room.lines[MEAN, k]) * room.lines[INVERSE, k])
-            if room.lines[SPREAD, k] == 0.0:
-                share = 1.0 if x >= room.lines[MEAN, k] else 0.0
-            tied = room.lines[SPREAD, k] == 0.0 and room.lines[MEAN, k] == x
+            _, share = normal_at((x - space.lines[MEAN, k]) * space.lines[INVERSE, k])
+            if space.lines[SPREAD, k] == 0.0:
+                share = 1.0 if x >= space.lines[MEAN, k] else 0.0
+            tied = space.lines[SPREAD, k] == 0.0 and space.lines[MEAN, k] == x
             for p in range(count):
-                room.grids[SHARE, k, p] = room.points[POINT, p] if tied else share
-                room.grids[DENSITY, k, p] = 1.0 if tied else 0.0
-                room.grids[PRODUCT, k + 1, p] = room.grids[PRODUCT, k, p] * room.grids[SHARE, k, p]
-        add_winner(count, live, room)
+                space.grids[SHARE, k, p] = space.points[POINT, p] if tied else share
+                space.grids[DENSITY, k, p] = 1.0 if tied else 0.0
+                space.grids[PRODUCT, k + 1, p] = (
+                    space.grids[PRODUCT, k, p] * space.grids[SHARE, k, p]
+                )
+        add_winner(count, live, space)
         start += width
 
 
 @once
-def sweep(start: float, stop: float, live: int, room: Room) -> None:
+def sweep(start: float, stop: float, live: int, space: Workspace) -> None:
     """Integrate `add_winner` from start to stop on panels that follow the spreads."""
     x = start
     while True:
-        add_points(x, live, room)
+        add_points(x, live, space)
         if x >= stop:
             return
         # Arms that begin farther on shorten the panel to where they begin, unless the panel is
         # narrow for them too; an arm without spread ends it.
         following = stop
-        rate = rate_of(x, x, live, room)
+        rate = rate_of(x, x, live, space)
         if rate > 0.0:
             following = min(following, x + _WIDEST[-1] / rate)
         for k in range(live):
-            begin = room.lines[MEAN, k] - _REACH * room.lines[SPREAD, k]
+            begin = space.lines[MEAN, k] - _REACH * space.lines[SPREAD, k]
             if begin > x:
-                fine = x + _WIDEST[-1] * room.lines[SPREAD, k] * live**-0.35
+                fine = x + _WIDEST[-1] * space.lines[SPREAD, k] * live**-0.35
                 following = min(
-                    following, max(begin, fine) if room.lines[SPREAD, k] > 0.0 else begin
+                    following, max(begin, fine) if space.lines[SPREAD, k] > 0.0 else begin
                 )
-        rate = rate_of(x, following, live, room)
+        rate = rate_of(x, following, live, space)
         if rate > 0.0:
-            count = set_panel(x, following - x, rate, room)
-            weigh(count, live, room)
-            add_winner(count, live, room)
+            count = set_panel(x, following - x, rate, space)
+            weigh(count, live, space)
+            add_winner(count, live, space)
         x = following
 
 
 @once
-def descend(start: float, step: float, live: int, room: Room) -> None:
+def descend(start: float, step: float, live: int, space: Workspace) -> None:
     """Integrate `add_winner` downwards by the trapezoidal rule, until hardly any mass is left.
 
     Over a whole line it is off by about exp(−2π²/step²) for a normal density of spread 1, since the
@@ -515,20 +523,20 @@ def descend(start: float, step: float, live: int, room: Room) -> None:
     left = 1.0
     while left > _NEGLIGIBLE:
         for p in range(_BLOCK):
-            room.points[POINT, p] = x - p * step
-            room.points[FACTOR, p] = step
-        weigh(_BLOCK, live, room)
-        left = add_winner(_BLOCK, live, room)
+            space.points[POINT, p] = x - p * step
+            space.points[FACTOR, p] = step
+        weigh(_BLOCK, live, space)
+        left = add_winner(_BLOCK, live, space)
         x -= _BLOCK * step
 
 
 @once
-def common_arms(size: int, room: Room) -> int:
+def common_arms(size: int, space: Workspace) -> int:
     """Return how many arms, in order, are in every set of more than one arm; 0 if there is none."""
     for j in range(1, size + 1):
-        mass = room.inside[MASS, j] if j > 1 else 0.0
+        mass = space.inside[MASS, j] if j > 1 else 0.0
         for k in range(j, size):
-            mass += room.outside[MASS, j, k]
+            mass += space.outside[MASS, j, k]
         if mass > _NEGLIGIBLE:
             return j
     return 0
@@ -536,89 +544,89 @@ def common_arms(size: int, room: Room) -> int:
 
 @part
 def drop_beaten(
-    means: Array, spreads: Array, i: int, size: int, least: int, low: float, room: Room
+    means: Array, spreads: Array, i: int, size: int, least: int, low: float, space: Workspace
 ) -> int:
     """List the arms that may get to `low`, and set the masses of the sets without the others.
 
     `low` is hardly ever missed by the largest draw of the first `least` arms. Returns the number of
     arms that are left; they have their places in PLACE, for a start.
     """
-    inside, outside, lines = room.inside, room.outside, room.lines
+    inside, outside, lines = space.inside, space.outside, space.lines
     live = _ZERO
     for k in range(size):
-        arm = room.keys[ORDER, k]
+        arm = space.keys[ORDER, k]
         lines[SUM, k] = -1.0
         if means[i, arm] + _REACH * spread_of(means[i, arm], spreads[i, arm]) >= low:
             lines[SUM, k] = live
-            room.keys[PLACE, live] = arm
+            space.keys[PLACE, live] = arm
             live += 1
     for j in range(live + 1):
-        inside[KEPT, j] = 0.0
+        inside[LEFT, j] = 0.0
         for k in range(live):
-            outside[KEPT, j, k] = 0.0
-    kept = 0  # arms left of the first j
+            outside[LEFT, j, k] = 0.0
+    left = 0  # arms left of the first j
     for j in range(size + 1):
         if j >= least:
-            inside[KEPT, kept] += inside[MASS, j] if j > 1 else 0.0
+            inside[LEFT, left] += inside[MASS, j] if j > 1 else 0.0
             for k in range(j, size):
                 place = int(lines[SUM, k])
                 if place < 0:
-                    inside[KEPT, kept] += outside[MASS, j, k]
-                elif place == kept:
-                    inside[KEPT, kept + 1] += outside[MASS, j, k]
+                    inside[LEFT, left] += outside[MASS, j, k]
+                elif place == left:
+                    inside[LEFT, left + 1] += outside[MASS, j, k]
                 else:
-                    outside[KEPT, kept, place] += outside[MASS, j, k]
+                    outside[LEFT, left, place] += outside[MASS, j, k]
         if j < size:
-            kept += lines[SUM, j] >= 0.0
+            left += lines[SUM, j] >= 0.0
     return live
 
 
 @part
 def settle_pairs(
-    means: Array, spreads: Array, i: int, live: int, weight: float, room: Room, out: Array
+    means: Array, spreads: Array, i: int, live: int, weight: float, space: Workspace, out: Array
 ) -> float:
     """Add what arms win in sets of one or two that are left; returns the mass of all other sets."""
-    inside, outside, keys = room.inside, room.outside, room.keys
+    inside, outside, keys = space.inside, space.outside, space.keys
     first = keys[PLACE, 0]
-    out[first] += weight * inside[KEPT, 1]
+    out[first] += weight * inside[LEFT, 1]
     if live == 1:
         return 0.0
-    outside[KEPT, 1, 1] = inside[KEPT, 2]
-    inside[KEPT, 2] = 0.0
+    outside[LEFT, 1, 1] = inside[LEFT, 2]
+    inside[LEFT, 2] = 0.0
     for k in range(1, live):
-        if outside[KEPT, 1, k] > 0.0:
+        if outside[LEFT, 1, k] > 0.0:
             chance = first_wins(means, spreads, i, first, keys[PLACE, k])
-            out[first] += weight * outside[KEPT, 1, k] * chance
-            out[keys[PLACE, k]] += weight * outside[KEPT, 1, k] * (1.0 - chance)
+            out[first] += weight * outside[LEFT, 1, k] * chance
+            out[keys[PLACE, k]] += weight * outside[LEFT, 1, k] * (1.0 - chance)
     mass = 0.0
     for j in range(2, live + 1):
-        mass += inside[KEPT, j]
+        mass += inside[LEFT, j]
         for k in range(j, live):
-            mass += outside[KEPT, j, k]
+            mass += outside[LEFT, j, k]
     return mass
 
 
 @part
 def finish(
-    means: Array, spreads: Array, i: int, size: int, weight: float, room: Room, out: Array
+    means: Array, spreads: Array, i: int, size: int, weight: float, space: Workspace, out: Array
 ) -> None:
     """Add to out[a] `weight` times the probability that arm a has the highest draw at level i.
 
     The sets are those of `split`: its order, and the masses.
     """
-    keys, lines = room.keys, room.lines
+    keys, lines = space.keys, space.lines
     for k in range(size):
-        out[keys[ORDER, k]] += weight * room.outside[MASS, 0, k]
-    out[keys[ORDER, 0]] += weight * room.inside[MASS, 1]
-    least = common_arms(size, room)
+        out[keys[ORDER, k]] += weight * space.outside[MASS, 0, k]
+    out[keys[ORDER, 0]] += weight * space.inside[MASS, 1]
+    least = common_arms(size, space)
     if least == 0:
         return
     floor = -math.inf
     for k in range(least):
         arm = keys[ORDER, k]
         floor = max(floor, means[i, arm] - _REACH * spread_of(means[i, arm], spreads[i, arm]))
-    live = drop_beaten(means, spreads, i, size, least, floor, room)
-    mass = settle_pairs(means, spreads, i, live, weight, room, out)
+    live = drop_beaten(means, spreads, i, size, least, floor, space)
+    mass = settle_pairs(means, spreads, i, live, weight, space, out)
     if mass < _NEGLIGIBLE:
         return
     low = -math.inf
@@ -634,11 +642,11 @@ def finish(
         lines[MEAN, k] = means[i, keys[PLACE, k]] - low
         lines[INVERSE, k] = 1.0 / lines[SPREAD, k] if lines[SPREAD, k] > 0.0 else 0.0
         lines[SUM, k] = 0.0
-    rate = rate_of(floor - low, high - low, live, room)
+    rate = rate_of(floor - low, high - low, live, space)
     if points or (high - floor) * rate > _MANY_STEPS * _STEP:
-        sweep(floor - low, high - low, live, room)
+        sweep(floor - low, high - low, live, space)
     else:
-        descend(high - low, _STEP / rate, live, room)
+        descend(high - low, _STEP / rate, live, space)
     total = 0.0
     for k in range(live):
         total += lines[SUM, k]
@@ -647,7 +655,7 @@ def finish(
 
 
 _NO_ROW = np.int64(-1)
-# Sets that there is room for at first.
+# Sets that there is space for at first.
 _FEW_SETS = cast("int", np.int64(16))
 
 
@@ -662,7 +670,7 @@ class Sets(NamedTuple):
 
 @kernel
 def sets_for(rows: int, arms: int) -> Sets:
-    """Return room for `rows` sets, a power of two, with none in it."""
+    """Return space for `rows` sets, a power of two, with none in it."""
     return Sets(
         np.empty((rows, arms), np.bool_),
         np.empty(rows),
@@ -706,7 +714,7 @@ def put(sets: Sets, row: int, slot: int, members: Mask, mass: float) -> None:
 
 @kernel
 def with_set(sets: Sets, members: Mask, mass: float) -> Sets:
-    """Add `mass` to that of the set; returns the sets, in a larger room if they need one."""
+    """Add `mass` to that of the set; returns the sets, in a larger space if they need one."""
     if mass < _NEGLIGIBLE:
         return sets
     slot = slot_of(sets, members)
@@ -726,64 +734,70 @@ def with_set(sets: Sets, members: Mask, mass: float) -> Sets:
 
 
 @part
-def list_members(members: Mask, room: Room) -> int:
+def list_members(members: Mask, space: Workspace) -> int:
     """List the arms of the set and return their number."""
     size = _ZERO
     for arm in range(members.shape[0]):
         if members[arm]:
-            room.keys[MEMBER, size] = arm
+            space.keys[MEMBER, size] = arm
             size += 1
     return size
 
 
 @kernel
 def next_sets(
-    means: Array, spreads: Array, reaches: Array, band: float, i: int, sets: Sets, room: Room
+    means: Array, spreads: Array, reaches: Array, band: float, i: int, sets: Sets, space: Workspace
 ) -> Sets:
     """Return the sets that level i may leave of these, with their masses."""
     following = sets_for(_FEW_SETS, means.shape[1])
     for row in range(sets.used[0]):
         mass = sets.masses[row]
-        size = list_members(sets.members[row], room)
-        split(means, spreads, reaches, band, i, size, room)
+        size = list_members(sets.members[row], space)
+        split(means, spreads, reaches, band, i, size, space)
         members = np.zeros(means.shape[1], np.bool_)
         for j in range(size + 1):
             if j > 0:
-                members[room.keys[ORDER, j - 1]] = True
-                following = with_set(following, members, mass * room.inside[MASS, j])
+                members[space.keys[ORDER, j - 1]] = True
+                following = with_set(following, members, mass * space.inside[MASS, j])
             for k in range(j, size):
-                members[room.keys[ORDER, k]] = True
-                following = with_set(following, members, mass * room.outside[MASS, j, k])
-                members[room.keys[ORDER, k]] = False
+                members[space.keys[ORDER, k]] = True
+                following = with_set(following, members, mass * space.outside[MASS, j, k])
+                members[space.keys[ORDER, k]] = False
     return following
 
 
 @kernel
 def add_over_sets(
-    means: Array, spreads: Array, reaches: Array, bands: Array, size: int, room: Room, out: Array
+    means: Array,
+    spreads: Array,
+    reaches: Array,
+    bands: Array,
+    size: int,
+    space: Workspace,
+    out: Array,
 ) -> None:
     """Add to out[a] the probability of arm a in three objectives or more, given the members."""
     last = means.shape[0] - 1
     members = np.zeros(means.shape[1], np.bool_)
     for k in range(size):
-        members[room.keys[MEMBER, k]] = True
+        members[space.keys[MEMBER, k]] = True
     sets = with_set(sets_for(_FEW_SETS, means.shape[1]), members, 1.0)
     for i in range(last - 1):
-        sets = next_sets(means, spreads, reaches, bands[i], i, sets, room)
+        sets = next_sets(means, spreads, reaches, bands[i], i, sets, space)
     for k in range(sets.used[0]):
-        size = list_members(sets.members[k], room)
-        split(means, spreads, reaches, bands[last - 1], last - 1, size, room)
-        finish(means, spreads, last, size, sets.masses[k], room, out)
+        size = list_members(sets.members[k], space)
+        split(means, spreads, reaches, bands[last - 1], last - 1, size, space)
+        finish(means, spreads, last, size, sets.masses[k], space, out)
 
 
 @once
-def begin(ceilings: Array, row: int, room: Room, out: Array) -> int:
+def begin(ceilings: Array, row: int, space: Workspace, out: Array) -> int:
     """List the allowed arms, set their probabilities to 0, and return how many they are."""
     size = _ZERO
     for arm in range(out.shape[0]):
         out[arm] = 0.0
         if ceilings[row, arm] > 0.0:
-            room.keys[MEMBER, size] = arm
+            space.keys[MEMBER, size] = arm
             size += 1
     return size
 
@@ -814,14 +828,14 @@ def chances_of_two(
     some hundred values of f and F of each arm.
     """
     last = means.shape[0] - 1
-    room = room_for(means.shape[1])
-    size = begin(ceilings, row, room, out)
+    space = workspace_for(means.shape[1])
+    size = begin(ceilings, row, space, out)
     if last > 0:
-        split(means, spreads, reaches, bands[0], _ZERO, size, room)
+        split(means, spreads, reaches, bands[0], _ZERO, size, space)
     else:
-        sort_members(means, 0.0, _ZERO, size, room)
-        room.inside[MASS, size] = 1.0
-    finish(means, spreads, last, size, 1.0, room, out)
+        sort_members(means, 0.0, _ZERO, size, space)
+        space.inside[MASS, size] = 1.0
+    finish(means, spreads, last, size, 1.0, space, out)
     normalise(out)
 
 
@@ -839,7 +853,7 @@ def chances_of_many(
 
     Time grows with the number of sets that may be left before the last two levels.
     """
-    room = room_for(means.shape[1])
-    size = begin(ceilings, row, room, out)
-    add_over_sets(means, spreads, reaches, bands, size, room, out)
+    space = workspace_for(means.shape[1])
+    size = begin(ceilings, row, space, out)
+    add_over_sets(means, spreads, reaches, bands, size, space, out)
     normalise(out)

@@ -17,7 +17,7 @@ GIVEN, RAW, LEGENDRE, FOURIER, MIXED = 0, 1, 2, 3, 4
 
 # What a mixed map computes of each coordinate x: P_0 to P_4 of 2x − 1, and x itself.
 MIXED_DEGREE = 4
-MIXED_PLACES = 6
+MIXED_FACTORS = 6
 
 
 @leaf
@@ -54,11 +54,11 @@ def write_mixed(
 ) -> None:
     """Write products of Legendre polynomials and indicators of contexts[t] to features[n].
 
-    table[f] are the places of the factors of feature f in `powers`, which has MIXED_PLACES numbers
+    table[f] are the places of the factors of feature f in `powers`, which has MIXED_FACTORS numbers
     a coordinate: P_0 to P_4 of 2x − 1, and x itself.
     """
     for j in range(contexts.shape[1]):
-        first = j * MIXED_PLACES
+        first = j * MIXED_FACTORS
         x = contexts[t, j]
         z = 2.0 * x - 1.0
         square = z * z
@@ -91,7 +91,7 @@ def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int
 def space_for(kind: int, dimension: int, table: Array) -> Array:
     """Return space to work in for `write`."""
     if kind == MIXED:
-        return np.empty(dimension * MIXED_PLACES)
+        return np.empty(dimension * MIXED_FACTORS)
     return np.empty(dimension * (table.shape[1] + 1) if kind == LEGENDRE else 0)
 
 

@@ -79,7 +79,7 @@ def prepare_draws(
     benefit = settings[BENEFIT] * math.log(clock[0] + 3.0) ** _GROWTH
     for i in range(last + 1):
         exact = i < last and tolerances[i] == 0.0
-        told = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
+        observed = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
         doubt, worth = settings[STEADY] if exact else benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
@@ -89,7 +89,7 @@ def prepare_draws(
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
             wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
-            few = 1.0 + settings[FEW] / (worth * count + 1.0) if told else 1.0
+            few = 1.0 + settings[FEW] / (worth * count + 1.0) if observed else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
             spreads[i, arm] = spread * wider if exact else spread
             reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]
@@ -422,8 +422,8 @@ def update(
         return TOO_LARGE
     if amends:
         for i in range(rewards.shape[0]):
-            told = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
-            if not math.isnan(rewards[i]) and told >= plays[arm]:
+            rewarded = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+            if not math.isnan(rewards[i]) and rewarded >= plays[arm]:
                 return NO_PLAY
     else:
         plays[arm] += 1.0

@@ -46,7 +46,7 @@ class Opened(NamedTuple):
     """A storage that was read: the file with its rows, what keeps the file, and what decided."""
 
     path: Path
-    kept: Any
+    temporary: Any
     definition: LogDefinition
 
 
@@ -96,7 +96,7 @@ class Log:
         opener = opener_of(source)
         if opener is not None:
             opened: Opened = opener(source, point)
-            self._kept = opened.kept  # the file goes when this does
+            self._temporary = opened.temporary  # the file goes when this does
             source, known = opened.path, known or opened.definition
         elif point is not None:
             raise InvalidInput(f"point is for the storage of a service, got {point!r}.")
@@ -136,7 +136,7 @@ class Log:
         return self.rows
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        return {name: value for name, value in self.__dict__.items() if name != "_temporary"}
 
     @cached_property
     def rows(self) -> int:

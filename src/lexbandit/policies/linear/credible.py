@@ -28,11 +28,11 @@ _DRAWN = 30.0
 # noise, more by _FEW/near where few rewards show it. By measured coverage, as `left_out` is.
 _MISFIT, _FEW = 4.0, 25.0
 
-# The points of `chances_within`: quantiles of one arm in the middle of equal shares, and places
+# The points of `chances_within`: quantiles of one arm in the middle of equal shares, and grid
 # between which the distribution of the best arm is interpolated, in deviations of each arm. Where
 # there are many arms these are taken from the most promising ones.
 _SHARES = np.array([_NORMAL.inv_cdf((k + 0.5) / 200) for k in range(200)])
-_PLACES = np.linspace(-5.0, 5.0, 101)
+_GRID = np.linspace(-5.0, 5.0, 101)
 _PLACED = 8
 
 # For an outlook: joint draws of all arms, and up to how many plays of an arm are few.
@@ -216,12 +216,12 @@ def chances_within(means: Floats, deviations: Floats, band: float, rivals: Boole
     spreads = np.maximum(deviations, 1e-12 * np.maximum(1.0, np.abs(means)))
     among = np.flatnonzero(rivals)
     foremost = among[np.argsort(-(means + 2 * spreads)[among])[:_PLACED]]
-    places = np.unique((means[foremost, None] + spreads[foremost, None] * _PLACES).ravel())
-    floor = (means - _PLACES[-1] * spreads)[among].max()  # the best rival is hardly ever below
-    places = places[places >= floor]
-    logs = _log_shares((places - means[among, None]) / spreads[among, None]).sum(axis=0)
+    grid = np.unique((means[foremost, None] + spreads[foremost, None] * _GRID).ravel())
+    floor = (means - _GRID[-1] * spreads)[among].max()  # the best rival is hardly ever below
+    grid = grid[grid >= floor]
+    logs = _log_shares((grid - means[among, None]) / spreads[among, None]).sum(axis=0)
     points = means[:, None] + spreads[:, None] * _SHARES + band
-    found = np.interp(points.ravel(), places, logs).reshape(points.shape)
+    found = np.interp(points.ravel(), grid, logs).reshape(points.shape)
     own = _log_shares((points - means[:, None]) / spreads[:, None])
     found -= np.where(rivals[:, None], own, 0.0)
     return np.asarray(np.exp(np.minimum(found, 0.0)).mean(axis=1))

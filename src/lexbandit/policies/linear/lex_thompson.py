@@ -97,14 +97,14 @@ class LexThompsonRule(PooledPolicy):
         self, looks: Looks, allowed: Booleans, shares: Floats
     ) -> tuple[Booleans, tuple[Level, ...], str]:
         left = allowed.copy()
-        levels, told = [], []
+        levels, sentences = [], []
         for i in range(self.objectives - 1):
             means = np.where(left, looks.means[i], -np.inf)
             top = int(means.argmax())
             left &= looks.reaches[i] >= means[top] - looks.bands[i]
             left[top] = True
             levels.append(Level(top, tuple(np.flatnonzero(left).tolist())))
-            told.append(
+            sentences.append(
                 f"The highest estimate in {objective(i)} is that of {listed([top])}. Within the "
                 f"band of {looks.bands[i]:.4g}, with the benefit of the doubt: "
                 f"{listed(np.flatnonzero(left).tolist())}."
@@ -113,10 +113,10 @@ class LexThompsonRule(PooledPolicy):
         order = likely[np.argsort(-shares[likely], kind="stable")]
         last = np.where(left, looks.means[-1], -np.inf)
         levels.append(Level(int(last.argmax()), tuple(np.flatnonzero(left).tolist())))
-        told.append(
+        sentences.append(
             f"The draws favour {listed([int(order[0])])}, with probability {shares[order[0]]:.3g}."
         )
-        return left | (shares > 0), tuple(levels), " ".join(told)
+        return left | (shares > 0), tuple(levels), " ".join(sentences)
 
 
 @REGISTRY.register("lex-thompson")

@@ -41,7 +41,7 @@ log = logging.getLogger("lexbandit.service")
 
 ROWS = 100_000
 """So many of the last decisions are evaluated."""
-KEPT = 60.0
+KEEP_SECONDS = 60.0
 """How many seconds a report is cached."""
 # So many arms are candidates, those played most; and the point's tolerances, times these.
 _ARMS, _TIMES = 10, (0.5, 1.0, 2.0)
@@ -64,7 +64,7 @@ class WhatIf:
     def __init__(self, storage: Storage, clock: Callable[[], float] = time.monotonic) -> None:
         self._storage = storage
         self._clock = clock
-        self._kept: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
         self._under_way: tuple[str, Future[dict[str, Any]]] | None = None
 
     def ask(self, point: "Point") -> dict[str, Any]:
@@ -74,13 +74,13 @@ class WhatIf:
         """
         if self._under_way is not None and self._under_way[1].done():
             name, made = self._under_way
-            self._kept[name] = (self._clock() + KEPT, made.result())
+            self._reports[name] = (self._clock() + KEEP_SECONDS, made.result())
             self._under_way = None
-        until, report = self._kept.get(point.name, (self._clock(), None))
+        until, report = self._reports.get(point.name, (self._clock(), None))
         old = self._clock() >= until
         if old and self._under_way is None:
             self._begin(point)
-        return {"computing": old, "kept": KEPT, "report": report}
+        return {"computing": old, "kept": KEEP_SECONDS, "report": report}
 
     def _begin(self, point: "Point") -> None:
         asked = _Asked(

@@ -12,7 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-ROOM = 240
+MOST_BUCKETS = 240
 """So many buckets a series has at most."""
 RECENT = 50
 """How many of the last decisions are stored."""
@@ -81,7 +81,7 @@ class Series:
     """Buckets by their place: floor(time / width). Stretches in which nothing happened have none.
 
     With `span` the series forgets what is older than so many seconds; without, its width doubles
-    whenever more than `ROOM` places lie between the first bucket and the last.
+    whenever more than `MOST_BUCKETS` places lie between the first bucket and the last.
     """
 
     def __init__(self, width: float, span: float | None = None) -> None:
@@ -93,7 +93,7 @@ class Series:
         """Add what happened around `time`, which lies in the last bucket or after it."""
         place = math.floor(time / self.width)
         if self.span is None:
-            while self.buckets and place - next(iter(self.buckets)) >= ROOM:
+            while self.buckets and place - next(iter(self.buckets)) >= MOST_BUCKETS:
                 self._double()
                 place = math.floor(time / self.width)
         else:

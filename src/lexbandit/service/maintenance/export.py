@@ -253,7 +253,7 @@ def _page(
     decisions: list[Any], rewards: list[Any], schema: dict[str, pl.DataType], flat: bool
 ) -> pl.DataFrame:
     """Return a page of rows."""
-    places = {row[0]: place for place, row in enumerate(decisions)}
+    positions = {row[0]: place for place, row in enumerate(decisions)}
     columns: dict[str, list[Any]] = {name: [None] * len(decisions) for name in schema}
     for place, (_, id, seq, time, arm, propensity, version, allowed, context) in enumerate(
         decisions
@@ -267,8 +267,8 @@ def _page(
             if column in schema:  # a feature that never had a value has no column
                 columns[column][place] = _value(value, schema[column])
     for n, name, value, delay in rewards:
-        columns[f"reward.{name}"][places[n]] = value
-        columns[f"delay.{name}"][places[n]] = delay
+        columns[f"reward.{name}"][positions[n]] = value
+        columns[f"delay.{name}"][positions[n]] = delay
     return pl.DataFrame(
         {name: pl.Series(name, columns[name], _raw(type)) for name, type in schema.items()}
     ).cast({"time": pl.Datetime("us", "UTC")})

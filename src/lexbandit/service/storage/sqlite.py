@@ -263,8 +263,8 @@ class SqliteStorage(Storage):
 
     async def size(self) -> int | None:
         """Return the size of the file and of its write-ahead log."""
-        places = (self.path, _wal_of(self.path))
-        return sum(place.stat().st_size for place in places if place.exists())
+        files = (self.path, _wal_of(self.path))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     async def probe(self) -> None:
         """Write to the disk what changes nothing."""

@@ -263,10 +263,7 @@ def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str])
     for name in columns:
         if name not in names:
             refused = unknown_name("column of a log:", name, names)
-            raise UnknownName(
-                f"{refused} Leave other columns out, or name yours: "
-                "learn(lexbandit.Log(frame, like=chooser, arm=...)) takes what it needs."
-            )
+            raise UnknownName(f"{refused} Leave others out, or learn(Log(frame, like=chooser)).")
     return {names[name]: column for name, column in columns.items()}
 
 

@@ -253,7 +253,7 @@ def test_a_log_may_hold_retired_arms_and_values_outside(
         ({"tokens": ["900"] * N}, lb.InvalidInput, r"got '900' \(a text: convert it with float"),
         ({"quality": ["0.731"] * N}, lb.InvalidInput, r"'0.731' \(a text: convert it with float"),
         ({"context.tokens": [900] * N}, lb.UnknownName, "unknown column of a log: 'tokens'"),
-        ({"date": ["x"] * N}, lb.UnknownName, "'date'.*name yours: learn.lexbandit.Log"),
+        ({"date": ["x"] * N}, lb.UnknownName, "'date'.*learn.Log.frame, like=chooser"),
         ({"tokens": None}, lb.InvalidInput, "the log has no column 'tokens'"),
     ],
 )

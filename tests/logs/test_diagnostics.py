@@ -126,11 +126,11 @@ def test_missing_arms_are_named() -> None:
 def test_rewards_that_are_missing_for_one_arm() -> None:
     log = a_log(4000, [0.5, 0.5])
     even = {**log, "reward": np.where(np.arange(4000)[:, np.newaxis] % 5, log["reward"], np.nan)}
-    assert diagnose(summed(even), "ab").missing_rewards[0] > 0.001
+    assert diagnose(summed(even), "ab").missing_p_values[0] > 0.001
     lost = (log["action"] == 1) & (np.arange(4000) % 5 == 0)
     uneven = {**log, "reward": np.where(lost[:, np.newaxis], np.nan, log["reward"])}
     found = diagnose(summed(uneven), "ab")
-    assert found.missing_rewards[0] < 1e-6
+    assert found.missing_p_values[0] < 1e-6
     assert "missing more often for some arms" in found.sentences[-1]
 
 

@@ -171,7 +171,8 @@ def test_until_when_a_candidate_learns() -> None:
     for wrong, words in (
         ("soon", r"a share of the rows such as 0.5, or a time such as .* got 'soon'"),
         ("1970-01-02", "400 of 400 rows come before it"),
-        (0.0, "0 of 400 rows"),
+        (0.0, "strictly between 0 and 1, got 0.0"),
+        (1.0, "strictly between 0 and 1, got 1.0"),
         (0.001, "0 of 400 rows"),
     ):
         with pytest.raises(InvalidInput, match=words):

@@ -193,12 +193,16 @@ def changed(row: int, **values: Any) -> pl.DataFrame:
         (changed(7, time=None), ["row 7", "'time'", "missing"]),
         (changed(7, tokens=None), ["row 7", "'tokens'", "missing"]),
         (changed(7, arm="small", allowed=["large"]), ["row 7", "'arm'", "'small'", "allowed"]),
-        (changed(7, allowed=["other", *ARMS]), ["row 7", "'allowed'", "unknown", "'other'"]),
+        (changed(7, allowed=["other", *ARMS]), ["row 7", "'allowed'", "allowed: 'other'; known"]),
+        (changed(7, propensity=1.00001), ["row 7", "'propensity'", "is 1.00001", "at most 1"]),
         (changed(7, allowed=[]), ["row 7", "'a"]),
         (frame(N).head(0), ["empty"]),
         (frame(N).drop("propensity"), ["no column of propensities"]),
         (frame(N).drop("arm"), ["arm", "tokens"]),
         (frame(N).drop("tokens"), ["'tokens'", "another definition"]),
+        (frame(N).rename({"tokens": "Tokens"}), ["no column 'tokens'", "did you mean 'Tokens'?"]),
+        (frame(N).rename({"task": "Task"}), ["no column 'task'", "mean 'Task'?", "another def"]),
+        (frame(N).rename({"cost": "Cost"}), ["no column 'cost'", "did you mean 'Cost'?"]),
         (frame(N).drop("quality", "cost"), ["no column of any objective"]),
         (frame(N, tokens=["many"] * N), ["'tokens'", "number", "'many'"]),
         (frame(N, quality=["good"] * N), ["'quality'", "numbers", "'good'"]),
@@ -214,6 +218,31 @@ def test_bad_logs_are_refused_with_row_and_column(table: pl.DataFrame, words: li
         read()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_file_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    for name in "uv":
+        frame(N).write_csv(tmp_path / f"{name}.csv")
+    path = tmp_path / "u.csv"
+    (tmp_path / "link.csv").symlink_to(path)
+    around = tmp_path / ".." / tmp_path.name / "u.csv"
+    for other in (path, tmp_path / "u*.csv", around, tmp_path / "link.csv"):
+        with pytest.raises(InvalidInput, match=r"(u|link)\.csv is given twice.* count double"):
+            log_of([path, other])
+    assert len(log_of([path, tmp_path / "v.csv"])) == 2 * N  # equal rows of two files are two
+
+
+def test_a_propensity_above_1_by_rounding_is_1() -> None:
+    given = np.where(np.arange(N) == 7, 1.0000001, frame(N)["propensity"].to_numpy())
+    assert arrays(log_of(frame(N, propensity=given)))["propensities"][7] == 1.0
+    assert log_of(frame(N, propensity=given)).describe().rows == N
+
+
+def test_a_feature_that_is_declared_to_lack_values_may_have_no_column() -> None:
+    context = [lb.Number("tokens", 0, 1000, missing="middle")]
+    assert len(log_of(frame(N).drop("tokens"), context=context)) == N
+    names = {"quality": "reward.quality", "cost": "reward.cost"}
+    assert len(log_of(frame(N).drop("task").rename(names))) == N  # an export, no task was given
 
 
 def test_rows_of_files_are_named_by_file(tmp_path: Path) -> None:

@@ -324,6 +324,11 @@ def chooser_for(log: Log, given: Mapping[str, Any]) -> Chooser:
 
 def row_until(log: Log, until: Any) -> int:
     """Return how many rows come before a share of the log, or before a time."""
+    if isinstance(until, float | int) and until in (0, 1):
+        raise InvalidInput(
+            f"train_until as a share of the rows must lie strictly between 0 and 1, got {until!r}: "
+            "some rows are to learn from, and the others to evaluate on."
+        )
     if isinstance(until, float | int) and not isinstance(until, bool) and 0 < until < 1:
         last = int(until * log.rows)
     elif isinstance(until, date):

@@ -64,11 +64,11 @@ class ArmShare:
 class Diagnostics:
     """What the weights of a candidate say; `sentences` has one for each in plain words.
 
-    calibration      the least p-value of the arms times their number: near 0, if propensities are
-                     wrong
-    missing_rewards  for each objective the p-value of a test that rewards are missing alike for all
-                     arms
-    enough_overlap   False refuses a verdict
+    calibration       the least p-value of the arms times their number: near 0, if propensities are
+                      wrong
+    missing_p_values  for each objective the p-value of a test that rewards are missing alike for
+                      all arms; no share of them
+    enough_overlap    False refuses a verdict
     """
 
     rows: int
@@ -79,7 +79,7 @@ class Diagnostics:
     unsupported: float
     missing_arms: tuple[str, ...]
     calibration: float
-    missing_rewards: tuple[float, ...]
+    missing_p_values: tuple[float, ...]
     arms: tuple[ArmShare, ...]
     enough_overlap: bool
     sentences: tuple[str, ...]
@@ -136,7 +136,7 @@ def diagnose(
         unsupported=unsupported,
         missing_arms=missing,
         calibration=calibration,
-        missing_rewards=absent,
+        missing_p_values=absent,
         arms=shares,
         enough_overlap=enough,
         sentences=sentences,

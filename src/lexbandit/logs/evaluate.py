@@ -276,7 +276,7 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     arrays: dict[str, Any] = {
         "reward": shares,
         "action": rows.arms,
-        "propensity": np.minimum(rows.propensities, 1.0),
+        "propensity": rows.propensities,
         "candidate": _probabilities(work.candidate, rows, arms),
         "baseline": checked(work.baseline, rows, arms),
         "predicted": predicted,

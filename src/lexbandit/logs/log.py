@@ -13,8 +13,8 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.chooser import Chooser
 from lexbandit.chooser.arms import arms_of
-from lexbandit.contexts import Contexts, Feature
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.contexts import Category, Contexts, Feature
+from lexbandit.errors import InvalidInput, nearest, unknown_name
 from lexbandit.features import features_for
 from lexbandit.logs import learning
 from lexbandit.logs.description import Description, described
@@ -305,13 +305,19 @@ class Log:
             return next((c for c in (prefix + name, name) if c in schema), None)
 
         features = {f.name: found(f.name, _CONTEXT) for f in self.contexts.features}
+        # An export has no column of a feature that never had a value.
+        exported = any(column.startswith(_REWARD) for column in schema)
         for feature in self.contexts.features:
-            if features[feature.name] is None and feature.missing == "refuse":
+            # A category takes a missing value unasked; the others do where they are declared so.
+            optional = feature.missing == "middle"
+            declared = optional and (exported or not isinstance(feature, Category))
+            if features[feature.name] is None and not declared:
+                other = ', or declare it with missing="middle"'
                 raise InvalidInput(
-                    f"the log has no column {feature.name!r}, a context feature; it has "
-                    f"{', '.join(schema)}. These are contexts of another definition: name its "
-                    "column in columns=, leave the feature out of context=, or declare it with "
-                    'missing="middle".'
+                    f"the log has no column {feature.name!r}, a context feature"
+                    f"{nearest(feature.name, schema)} It has {', '.join(schema)}. These are "
+                    "contexts of another definition: name its column in columns=, or leave the "
+                    f"feature out of context={'' if isinstance(feature, Category) else other}."
                 )
         rewards = {name: found(name, _REWARD) for name in objectives}
         if not any(rewards.values()):
@@ -319,6 +325,13 @@ class Log:
                 f"the log has no column of any objective ({', '.join(objectives)}); it has "
                 f"{', '.join(schema)}. Name them in columns=."
             )
+        for name in objectives:
+            if rewards[name] is None:
+                raise InvalidInput(
+                    f"the log has no column {name!r}, an objective{nearest(name, schema)} It has "
+                    f"{', '.join(schema)}. Name its column in columns=, or leave the objective out "
+                    "of objectives=; where no reward came yet, the column holds null."
+                )
         taken = {*features.values(), *rewards.values()}
         columns: dict[str, str | None] = {}
         for role, column in roles.items():

@@ -14,8 +14,8 @@ from lexbandit.errors import InvalidInput, nearest
 from lexbandit.logs.tables import pl
 from lexbandit.objectives import Objective
 
-# Sums of probabilities may exceed 1 by rounding.
-_CERTAIN = 1.0 + 1e-9
+# Probabilities may exceed 1 by rounding, such as that of float32; up to here they are 1.
+_CERTAIN = 1.0 + 1e-6
 
 # A smaller probability would make weights whose squares are infinite.
 _LEAST = 1e-60
@@ -272,12 +272,17 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
         ~every & (counts != mask.sum(axis=1)),
         column,
         lambda row: (
-            f"unknown arm among those allowed: {', '.join(map(repr, lists[row]))}; known are "
+            f"unknown among the arms allowed: {_unknown(lists[row].to_list(), arms)}; known are "
             f"{', '.join(arms)}."
         ),
     )
     rows.refuse(~mask.any(axis=1), column, "no arm is allowed; one is needed.")
     return None if mask.all() else mask
+
+
+def _unknown(given: list[str | None], arms: Sequence[str]) -> str:
+    """Return those of the given arms that there are none of, each once."""
+    return ", ".join(repr(arm) for arm in dict.fromkeys(given) if arm not in arms)
 
 
 def _is_list(text: str | None) -> bool:
@@ -308,7 +313,8 @@ def _propensities(rows: Rows) -> Floats:
     column = rows.columns.propensity
     if column is None:
         return np.full(rows.table.height, np.nan)
-    return _numbers(rows, column, "propensities")
+    given = _numbers(rows, column, "propensities")
+    return np.where((given > 1.0) & (given <= _CERTAIN), 1.0, given)
 
 
 def check_propensities(rows: Rows) -> None:
@@ -322,10 +328,10 @@ def check_propensities(rows: Rows) -> None:
         "such rows out, or log with a policy that has them, such as the default.",
     )
     rows.refuse(
-        given > _CERTAIN,
+        given > 1.0,
         column,
         lambda row: (
-            f"the propensity is {given[row]:g}; it must be above 0 and at most 1."
+            f"the propensity is {given[row]:.9g}; it must be above 0 and at most 1."
             + (" If these are percentages, divide the column by 100." if given[row] <= 100 else "")
         ),
     )

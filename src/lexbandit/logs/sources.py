@@ -212,7 +212,20 @@ def _files(given: Sequence[Any]) -> list[Path]:
     endings = {_ending(file) for file in files}
     if len(endings) > 1:
         raise InvalidInput(f"all files of a log need one format, got {', '.join(sorted(endings))}.")
+    _refuse_repeated(files)
     return files
+
+
+def _refuse_repeated(files: Sequence[Path]) -> None:
+    """Refuse a file that is named twice, by whatever path: its rows would count double."""
+    seen: dict[Path, Path] = {}
+    for file in files:
+        first = seen.setdefault(file.resolve(), file)
+        if first is not file:
+            other = "" if str(first) == str(file) else f", also as {first}"
+            raise InvalidInput(
+                f"{file} is given twice{other}: its rows would count double. Name every file once."
+            )
 
 
 def _ending(path: Any) -> str:

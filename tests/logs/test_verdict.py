@@ -12,7 +12,7 @@ from lexbandit.logs.diagnostics import diagnose
 from lexbandit.logs.differences import Difference, differences
 from lexbandit.logs.sequences import rows_needed
 from lexbandit.logs.sums import merge
-from lexbandit.logs.verdict import decide
+from lexbandit.logs.verdict import Verdict, decide
 from lexbandit.objectives import Objective
 from logs import worlds
 from logs.test_estimators import some_log, summed
@@ -224,6 +224,38 @@ def test_arms_without_a_chance_in_part_of_the_rows_refuse() -> None:
     verdict = decide(differences(sums, OBJECTIVES), OBJECTIVES, diagnose(sums, "ab"))
     assert verdict.text == "cannot tell"
     assert "had no chance" in verdict.sentence
+
+
+def judged(propensity: Any, candidate: int) -> Verdict:
+    """The verdict on equal rewards, where two arms are played alike and logged with these."""
+    rows = 4000
+    action = np.random.default_rng(1).integers(0, 2, rows)
+    log: dict[str, Any] = {
+        "reward": np.full((rows, 2), 0.5),
+        "action": action,
+        "propensity": np.asarray(propensity)[action],
+        "candidate": worlds.always(candidate, 2, rows),
+    }
+    sums = summed(log)
+    diagnostics = diagnose(sums, "ab")
+    wide = [ends("quality", 0.01, 0.04), ends("cost", 0.01, 0.2)]
+    assert decide(wide, OBJECTIVES).kind == "better"
+    return decide(wide, OBJECTIVES, diagnostics)
+
+
+def test_propensities_that_are_all_too_large_are_said_to_be() -> None:
+    said = judged([0.9, 0.8], 1)
+    assert said.text == "cannot tell"
+    assert "the logged propensities are too large or wrong" in said.sentence
+    assert "overlap" not in said.sentence
+    assert judged([0.5, 0.5], 1).text == "better in cost"
+
+
+def test_wrong_propensities_refuse_a_verdict_also_of_arms_that_the_candidate_leaves() -> None:
+    said = judged([0.5, 0.3], 0)
+    assert said.text == "cannot tell"
+    assert "arm b was played more often than the logged propensities say" in said.sentence
+    assert judged([0.5, 0.7], 0).text == "better in cost"  # b may have had no chance in some rows
 
 
 def test_no_reward_at_all() -> None:

@@ -59,6 +59,11 @@ class ArmShare:
     p_value: float
     mass: float
 
+    @property
+    def mean_weight(self) -> float:
+        """The mean of 1{played}/propensity over rows that allowed it: 1, if all is right."""
+        return self.share / self.mean_propensity if self.plays else 0.0
+
 
 @dataclass(frozen=True)
 class Diagnostics:
@@ -68,6 +73,8 @@ class Diagnostics:
                       wrong
     missing_p_values  for each objective the p-value of a test that rewards are missing alike for
                       all arms; no share of them
+    overplayed        arms that were played more often than right propensities allow; one refuses a
+                      verdict
     enough_overlap    False refuses a verdict
     """
 
@@ -81,6 +88,7 @@ class Diagnostics:
     calibration: float
     missing_p_values: tuple[float, ...]
     arms: tuple[ArmShare, ...]
+    overplayed: tuple[str, ...]
     enough_overlap: bool
     sentences: tuple[str, ...]
 
@@ -107,6 +115,7 @@ def diagnose(
     shares = tuple(_share(name, arm, rows) for name, arm in zip(arms, totals, strict=True))
     tested = [share.p_value for share in shares if not math.isnan(share.p_value)]
     calibration = min(1.0, len(tested) * min(tested)) if tested else math.nan
+    doubted = [one for one in shares if len(tested) * one.p_value < SUSPICIOUS]
     heaviness = pareto_k(sums.tails, rows)
     absent = tuple(
         _missing_test(totals[:, kernel.PLAYS], totals[:, kernel.ARM_FIELDS + i])
@@ -124,7 +133,7 @@ def diagnose(
         _mean_words(mean, error),
         _tail_words(heaviness, largest / total if total > 0.0 else 0.0),
         _support_words(unsupported, missing),
-        _calibration_words(calibration, shares),
+        _calibration_words(calibration, doubted),
         *_missing_words(absent, objectives or [f"objective {i + 1}" for i in range(len(absent))]),
     )
     return Diagnostics(
@@ -138,6 +147,7 @@ def diagnose(
         calibration=calibration,
         missing_p_values=absent,
         arms=shares,
+        overplayed=tuple(one.arm for one in doubted if one.mean_weight > 1.0),
         enough_overlap=enough,
         sentences=sentences,
     )
@@ -246,7 +256,7 @@ def _tail_words(k: float, heaviest: float) -> str:
         return "The weights have no long tail."
     beginning = f"The tail of the weights has a Pareto k of {k:.2f}"
     if k < HEAVY:
-        return f"{beginning}: light, means and their errors are reliable."
+        return f"{beginning}: light."
     if heaviest < NEGLIGIBLE:
         return f"{beginning}: heavy, but no single row counts for much."
     if k < UNRELIABLE:
@@ -264,18 +274,18 @@ def _support_words(unsupported: float, missing: tuple[str, ...]) -> str:
     )
 
 
-def _calibration_words(calibration: float, shares: tuple[ArmShare, ...]) -> str:
+def _calibration_words(calibration: float, doubted: Sequence[ArmShare]) -> str:
     if math.isnan(calibration):
         return "Too few plays to test the propensities."
-    if calibration >= SUSPICIOUS:
+    if not doubted:
         return f"The arms were played as often as their propensities say (p = {calibration:.2g})."
-    tested = [share for share in shares if not math.isnan(share.p_value)]
-    worst = min(tested, key=lambda share: share.p_value)
+    # An arm that was played too often leaves no other reading, so it is said first.
+    worst = min(doubted, key=lambda share: (share.mean_weight <= 1.0, share.p_value))
     beginning = (
         f"Arm {worst.arm} was played in {worst.share:.1%} of the rows that allowed it, but its "
         f"propensities say {worst.mean_propensity:.1%} (p = {calibration:.1g})"
     )
-    if worst.share > worst.mean_propensity:
+    if worst.mean_weight > 1.0:
         return f"{beginning}: the logged propensities are wrong."
     return f"{beginning}: it had no chance in part of the rows, or its propensities are wrong."
 

@@ -52,7 +52,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.diagnostics import Diagnostics
+from lexbandit.logs.diagnostics import LEAST_EFFECTIVE, LEAST_MEAN, Diagnostics
 from lexbandit.logs.differences import Difference
 from lexbandit.logs.sequences import rows_needed
 from lexbandit.objectives import Objective
@@ -88,12 +88,15 @@ def decide(
     objectives: Sequence[Objective],
     diagnostics: Diagnostics | None = None,
 ) -> Verdict:
-    """Return the verdict by a fixed sequence of tests; too little overlap refuses one."""
+    """Return the verdict by a fixed sequence of tests.
+
+    Too little overlap, or propensities that are surely wrong, refuse one.
+    """
     if len(differences) != len(objectives):
         raise InvalidInput(
             f"{len(differences)} differences do not fit {len(objectives)} objectives."
         )
-    if diagnostics is not None and not diagnostics.enough_overlap:
+    if diagnostics is not None and (diagnostics.overplayed or not diagnostics.enough_overlap):
         return _refused(diagnostics)
     passed: list[str] = []
     open_: tuple[Difference, Objective] | None = None
@@ -125,11 +128,22 @@ def _within(pairs: Sequence[tuple[Difference, Objective]], passed: list[str]) ->
 
 
 def _refused(diagnostics: Diagnostics) -> Verdict:
+    if diagnostics.enough_overlap:
+        return _wrong(
+            f"{_listed(diagnostics.overplayed)} played more often than the logged propensities "
+            "say, so these are wrong"
+        )
     if diagnostics.missing_arms:
         why = (
             f"{diagnostics.unsupported:.1%} of the candidate's decisions fall on arms that the log "
             f"never played: {', '.join(diagnostics.missing_arms)}. Log with `explore`, so that "
             "every arm has a chance"
+        )
+    elif _all_too_large(diagnostics):
+        return _wrong(
+            f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
+            "and every arm was played less often than its propensities say, so the logged "
+            "propensities are too large or wrong (or each arm had no chance in part of the rows)"
         )
     elif diagnostics.mean_weight < 1.0 and diagnostics.effective_rows >= 10.0:
         why = (
@@ -137,13 +151,9 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             "so the candidate plays arms where they had no chance. Log with `explore`"
         )
     elif diagnostics.mean_weight > 1.0 and diagnostics.effective_rows >= 10.0:
-        return Verdict(
-            "cannot tell",
-            "cannot tell",
-            None,
-            f"Cannot tell: the weights of the rows have a mean of {diagnostics.mean_weight:.2f} "
-            "instead of 1, so the logged propensities are too small. Log the probability that each "
-            "arm had when it was chosen.",
+        return _wrong(
+            f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
+            "so the logged propensities are too small"
         )
     else:
         why = (
@@ -152,6 +162,26 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             "longer"
         )
     return Verdict("cannot tell", "cannot tell", None, f"Cannot tell, too little overlap: {why}.")
+
+
+def _wrong(why: str) -> Verdict:
+    """Return "cannot tell" where the logged propensities are wrong."""
+    advice = "Log the probability that each arm had when it was chosen."
+    return Verdict("cannot tell", "cannot tell", None, f"Cannot tell: {why}. {advice}")
+
+
+def _listed(arms: tuple[str, ...]) -> str:
+    return f"arm {arms[0]} was" if len(arms) == 1 else f"the arms {', '.join(arms)} were"
+
+
+def _all_too_large(diagnostics: Diagnostics) -> bool:
+    """Tell whether the weights are too small by each arm that was played."""
+    played = [arm for arm in diagnostics.arms if arm.plays]
+    return (
+        diagnostics.mean_weight < 1.0
+        and diagnostics.effective_rows >= LEAST_EFFECTIVE
+        and all(arm.mean_weight < LEAST_MEAN for arm in played)
+    )
 
 
 def _ends(found: Difference) -> str:

@@ -266,7 +266,9 @@ def _needed_words(needed: dict[float | None, int], rows: int) -> str:
         if count > _FEWER * fewest:
             continue
         fewest = count
-        how = f"logged as these {rows:,} were" if explore is None else f"with explore = {explore:g}"
+        how = f"logged as these {rows:,} were"
+        if explore is not None:
+            how = f"with explore = {explore:g} on top of how these {rows:,} were logged"
         words.append(f"about {count:,} rows {how}")
     if not words:
         return ""

@@ -341,3 +341,32 @@ def test_a_promise_that_is_not_kept_does_not_bias_a_replay() -> None:
     assert replay._rate(log) == SHARES.min()
     assert replay._rate(log_of(TABLE, explore=0.3)) == pytest.approx(0.1)
     assert replay._rate(log_of(TABLE)) == SHARES.min()
+
+
+def test_the_report_says_what_explore_does_for_it() -> None:
+    hint, broken = "No explore is declared", "explore = 0.9 promises every arm"
+    said = {
+        explore: str(lb.evaluate(log_of(TABLE, explore=explore), "always:medium", segments=()))
+        for explore in (None, 0.6, 0.9)
+    }
+    assert "cannot tell" in said[None].lower()
+    assert [hint in said[explore] for explore in said] == [True, False, False]
+    assert [broken in said[explore] for explore in said] == [False, False, True]
+    assert "at least 0.3, but the log has one of 0.2" in said[0.9]
+    decided = lb.evaluate(log_of(frame(3_000)), "always:small", segments=())
+    assert decided.verdict == "worse in quality"
+    assert hint not in str(decided)
+
+
+@pytest.mark.parametrize("interval", ["asymptotic", "bootstrap", "anytime"])
+def test_approximate_intervals_of_few_rewards_are_doubted(interval: Any) -> None:
+    """Rewards of 0 but for 29, or 30, of the rows that play the candidate's arm."""
+    medium = np.flatnonzero(TABLE["arm"].to_numpy() == "medium")
+    for few in (29, 30):
+        quality = np.where(TABLE["arm"].to_numpy() == "medium", 0.0, 1.0)
+        quality[medium[:few]] = 0.7
+        log = log_of(TABLE.with_columns(quality=pl.Series(quality)), adaptive=False)
+        text = str(lb.evaluate(log, "always:medium", segments=(), interval=interval))
+        doubted = interval != "anytime" and few < 30
+        assert ("rewards of quality that count for the candidate 29 differ" in text) == doubted
+        assert "rewards of cost that count" not in text

@@ -36,7 +36,7 @@ from lexbandit.logs.rows import Rows
 from lexbandit.logs.segments import Split, splits
 from lexbandit.logs.sums import BLOCK, FIELDS, Sums, merge, sum_block
 from lexbandit.logs.tables import pl
-from lexbandit.logs.verdict import decide
+from lexbandit.logs.verdict import Verdict, decide
 
 Progress = Callable[[int, int], None]
 
@@ -44,6 +44,10 @@ Progress = Callable[[int, int], None]
 _BLOCKS = 16
 # Rows by which the quartiles of numbers are found.
 _FIRST = 4_096
+# With fewer rewards that differ, approximate intervals are doubted.
+_FEW = 30
+# A smaller value of `explore` makes no interval narrower by much.
+_LITTLE = 0.01
 
 
 def evaluate(
@@ -113,11 +117,16 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     counts = zip(found.outside.tolist(), names, strict=True)
     clipped = [words for count, name in counts if (words := outside_words(count, name))]
     doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
-    said = (*diagnostics.sentences, *clipped, *dict.fromkeys(doubts))
-    diagnostics = replace(diagnostics, sentences=said)
     _refuse_no_overlap(diagnostics, policy)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
     each = differences(total, log.objectives, units=found.units, **settings)
+    decision = decide(each, log.objectives, diagnostics)
+    if settings["interval"] != "anytime":
+        doubts += _few_words(found.values, names)
+    elif not policy.arms and settings["estimator"] == "dr":
+        doubts += _promise_words(log, total, decision)
+    said = (*diagnostics.sentences, *clipped, *dict.fromkeys(doubts))
+    diagnostics = replace(diagnostics, sentences=said)
     if settings["interval"] == "bootstrap":  # the units of a segment are not kept
         settings["interval"] = "asymptotic"
     segments = [
@@ -137,7 +146,7 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
         rows=log.rows - work.origin,
         trained=work.origin,
         differences={one.objective: one for one in each},
-        decision=decide(each, log.objectives, diagnostics),
+        decision=decision,
         diagnostics=diagnostics,
         segments=tuple(segments),
         adaptive=log.adaptive,
@@ -174,12 +183,15 @@ class _Summed(NamedTuple):
 
     `units` has the sums of groups of units over all blocks, float[groups, D, fields], if they are
     asked for. `outside` has the number of rewards outside of each objective's range, int64[D].
+    `values` has for each objective, of the rows that the candidate gives weight, how many have a
+    reward, and how many of these are the worst and the best there is, int64[3, D].
     """
 
     total: list[Sums]
     segments: tuple[dict[int, tuple[int, list[Sums]]], ...]
     units: Floats | None
     outside: Integers
+    values: Integers
 
     @classmethod
     def none(cls, work: _Work) -> "_Summed":
@@ -188,12 +200,14 @@ class _Summed(NamedTuple):
         if work.by_unit:
             units = np.zeros((bootstrap.GROUPS, len(work.log.objectives), FIELDS))
         outside = np.zeros(len(work.log.objectives), np.int64)
-        return cls([], tuple({} for _ in work.splits), units, outside)
+        values = np.zeros((3, len(work.log.objectives)), np.int64)
+        return cls([], tuple({} for _ in work.splits), units, outside, values)
 
     def add(self, other: "_Summed") -> None:
         """Add the sums of other blocks."""
         self.total.extend(other.total)
         np.add(self.outside, other.outside, out=self.outside)
+        np.add(self.values, other.values, out=self.values)
         for mine, theirs in zip(self.segments, other.segments, strict=True):
             for n, (rows, parts) in theirs.items():
                 before, joined = mine.get(n, (0, []))
@@ -295,6 +309,10 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     found = _Summed.none(work)
     found.total.append(sum_block(start, **arrays))
     np.add(found.outside, outside_of(rows.rewards, work.log.objectives), out=found.outside)
+    weighed = arrays["candidate"][np.arange(len(rows)), arrays["action"]] > 0.0
+    kept = arrays["reward"][weighed]
+    for count, which in zip(found.values, (~np.isnan(kept), kept == 0.0, kept == 1.0), strict=True):
+        np.add(count, which.sum(axis=0), out=count)
     for split, segments in zip(work.splits, found.segments, strict=True):
         labels = split.of(rows)
         for n in np.unique(labels[labels >= 0]).tolist():
@@ -340,6 +358,36 @@ def _promise(log: Log, sums: Sums) -> float:
     """Return the least propensity that `explore` promises; 0 if the log breaks the promise."""
     least = log.explore / len(log.arms)
     return least if float(sums.arms[:, :, LEAST].min()) >= least * (1.0 - 1e-9) else 0.0
+
+
+def _promise_words(log: Log, sums: Sums, decision: Verdict) -> list[str]:
+    """Say that what `explore` promises is not kept, or that a promise would help."""
+    seen = float(sums.arms[:, :, LEAST].min())
+    if log.explore and not _promise(log, sums):
+        return [
+            f"explore = {log.explore:g} promises every arm a propensity of at least "
+            f"{log.explore / len(log.arms):.4g}, but the log has one of {seen:.4g}: the promise is "
+            "not kept and not used, so intervals are wider."
+        ]
+    if log.explore or decision.kind != "cannot tell" or seen * len(log.arms) < _LITTLE:
+        return []
+    return [
+        "No explore is declared. If what decided drew a share of its decisions uniformly, say so "
+        "by Log(..., explore=...) or --explore: intervals may become much narrower."
+    ]
+
+
+def _few_words(values: Integers, names: Sequence[str]) -> list[str]:
+    """Say which objectives have too few rewards that differ, for approximate intervals."""
+    count, worst, best = values
+    differ = (count - np.maximum(worst, best)).tolist()
+    return [
+        f"Of the rewards of {name} that count for the candidate {few:,} differ from the commonest "
+        f"value, fewer than {_FEW}: approximate intervals cover the truth less often than they "
+        "say, the fewer the less. Ask for interval='anytime', or log longer."
+        for name, few in zip(names, differ, strict=True)
+        if few < _FEW
+    ]
 
 
 def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate) -> None:

@@ -86,6 +86,12 @@ def test_the_status_says_what_failed(folder: Path, capsys: Captured) -> None:
     assert "--candidate" in capsys.readouterr().err
 
 
+def test_a_log_that_is_named_twice_is_refused(folder: Path, capsys: Captured) -> None:
+    again = [*asked(folder, "--candidate", "always:small"), str(folder / "log-1.parquet")]
+    assert status_of(again) == 1
+    assert f"{folder / 'log-1.parquet'} is given twice" in capsys.readouterr().err
+
+
 def test_a_table_needs_to_know_what_decided(folder: Path, capsys: Captured) -> None:
     log = str(folder / "log-1.parquet")
     assert status_of(["evaluate", log, "--candidate", "always:small"]) == 1

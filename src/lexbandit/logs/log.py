@@ -63,7 +63,8 @@ class Log:
     point        which decision point of a storage
     wait         seconds in which rewards come; rewards of younger rows are left out
     adaptive     whether what decided went on learning; False only if it did not
-    explore      the share of choices that was drawn uniformly, if it is known
+    explore      the share of choices that was drawn uniformly, at least; if it is known, intervals
+                 are much narrower
     columns      other names of columns, as {"quality": "score"}
     arm, …       the columns of the arm that was played, of its probability, of the lists of arms
                  that were allowed, of times, of ids, of units (such as users) and of groups

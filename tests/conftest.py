@@ -1,6 +1,8 @@
 """Settings for the whole suite."""
 
+import logging
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -51,3 +53,15 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[variable]
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """Undo what a test does to the loggers, such as a service that is started in this process."""
+    names = ["", "lexbandit", *(n for n in logging.root.manager.loggerDict if "lexbandit." in n)]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(log.level, log.propagate, log.disabled, list(log.handlers)) for log in loggers]
+    yield
+    for log, (level, propagate, disabled, handlers) in zip(loggers, before, strict=True):
+        log.setLevel(level)
+        log.propagate, log.disabled, log.handlers[:] = propagate, disabled, handlers

@@ -310,8 +310,8 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
     found.total.append(sum_block(start, **arrays))
     np.add(found.outside, outside_of(rows.rewards, work.log.objectives), out=found.outside)
     weighed = arrays["candidate"][np.arange(len(rows)), arrays["action"]] > 0.0
-    kept = arrays["reward"][weighed]
-    for count, which in zip(found.values, (~np.isnan(kept), kept == 0.0, kept == 1.0), strict=True):
+    seen = arrays["reward"][weighed]
+    for count, which in zip(found.values, (~np.isnan(seen), seen == 0.0, seen == 1.0), strict=True):
         np.add(count, which.sum(axis=0), out=count)
     for split, segments in zip(work.splits, found.segments, strict=True):
         labels = split.of(rows)

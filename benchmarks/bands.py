@@ -19,20 +19,18 @@ TWIN = {(2, 3), (2, 5), (3, 3)}
 
 
 @kernel
-def all_chances(m: Array, s: Array, reaches: Array, band: Array, ceilings: Array) -> None:
-    out = np.empty(m.shape[2])
-    for n in range(m.shape[0]):
-        bands.chances_of_two(m[n], s[n], reaches[n], band, ceilings, 0, out)
+def all_chances(sights: Array, band: Array, ceilings: Array) -> None:
+    out = np.empty(sights.shape[3])
+    for n in range(sights.shape[0]):
+        bands.chances(band, sights[n], band, ceilings, 0, out)
 
 
 @kernel
-def all_decisions(
-    m: Array, s: Array, reaches: Array, band: Array, ceilings: Array, random: RandomState
-) -> int:
-    members, draws = np.empty(m.shape[2], np.int64), np.empty(m.shape[2])
+def all_decisions(sights: Array, band: Array, ceilings: Array, random: RandomState) -> int:
+    members, draws = np.empty(sights.shape[3], np.int64), np.empty(sights.shape[3])
     total = 0
-    for n in range(m.shape[0]):
-        total += bands.decide(m[n], s[n], reaches[n], band, ceilings, 0, random, members, draws)
+    for n in range(sights.shape[0]):
+        total += bands.decide(band, sights[n], band, ceilings, 0, random, members, draws)
     return total
 
 
@@ -49,13 +47,14 @@ def probabilities(console: Console) -> None:
             m = random.normal(0.5, 0.1, (POSTERIORS, objectives, arms))
             deviations = random.uniform(0.02, 0.1, m.shape)
             s, reaches, band = 0.7 * deviations, m + deviations, np.full(objectives, 0.05)
+            sights = np.ascontiguousarray(np.stack([m, deviations, s, reaches], axis=1))
             free = np.full((1, arms), math.inf)
 
             def decide() -> int:
-                return all_decisions(m, s, reaches, band, free, state)  # noqa: B023  run at once
+                return all_decisions(sights, band, free, state)  # noqa: B023  run at once
 
             def chances() -> None:
-                all_chances(m, s, reaches, band, free)  # noqa: B023
+                all_chances(sights, band, free)  # noqa: B023
 
             def twin() -> list[float]:
                 rows = m[0].tolist(), s[0].tolist(), reaches[0].tolist()  # noqa: B023

@@ -100,6 +100,10 @@ class Objective:
         """Tell whether a value lies outside the range."""
         return not self.range[0] <= value <= self.range[1]
 
+    def count_outside(self, values: Floats) -> int:
+        """Count the values outside the range; NaN is none."""
+        return int(((values < self.range[0]) | (values > self.range[1])).sum())
+
     def clipped(self, value: float) -> float:
         """Return a value clipped to the range."""
         return min(max(value, self.range[0]), self.range[1])
@@ -124,10 +128,15 @@ class Objective:
 
 
 def named(kind: str, name: Any) -> str:
-    """Return a name: text that is not empty."""
-    if not isinstance(name, str) or not name:
-        article = "an" if kind[0] in "aeiou" else "a"
+    """Return a name: text that is not empty, without spaces at its ends."""
+    article = "an" if kind[0] in "aeiou" else "a"
+    if not isinstance(name, str) or not name.strip():
         raise InvalidInput(f"the name of {article} {kind} must be text, got {name!r}.")
+    if name != name.strip():
+        raise InvalidInput(
+            f"the name of {article} {kind} has a space at an end: {name!r}. Nobody could tell it "
+            f"from {name.strip()!r}, so leave the space out."
+        )
     return name
 
 

@@ -10,8 +10,10 @@ loaded on first use, so one that needs an optional dependency costs nothing befo
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, distributions
 from typing import Generic, TypeVar
 
 from lexbandit.errors import InvalidInput, unknown_name
@@ -98,4 +100,14 @@ class Registry(Generic[T]):
             self._complete = file is None
 
     def _installed(self) -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=self.package)}
+        return _entries_of(self.package, tuple(sys.path))
+
+
+@lru_cache(maxsize=32)
+def _entries_of(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Return the entry points of a group in the packages of `path`, the first of a name."""
+    found: dict[str, EntryPoint] = {}
+    for package in distributions(path=list(path)):
+        for point in package.entry_points.select(group=group):
+            found.setdefault(point.name, point)
+    return found

@@ -49,18 +49,6 @@ class Stubborn(Policy):
     def update(self, context, arm, rewards):
         pass
 
-    def explain(self, context, allowed=None):
-        raise NotImplementedError
-
-    def state(self):
-        return {}
-
-    def load_state(self, state):
-        pass
-
-    def add_arm(self):
-        raise NotImplementedError
-
 
 class Coins(Environment):
     """Two coins, of different chances."""

@@ -57,7 +57,8 @@ def test_it_says_why(make: Make) -> None:
         r"quality: large leads with 0\.93\d* \(.*\); medium is within 0\.02 of the best with "
         r"probability more than 0\.99 and small with less than 0\.01\. cost decides between medium "
         r"and large: medium leads with 0\.004\d* \(.*\)\. medium is chosen with probability more "
-        r"than 0\.99\. The chosen arm is within the tolerance with probability more than 0\.99\.",
+        r"than 0\.99\. By the model, the chosen arm is within the tolerance with probability more "
+        r"than 0\.99\.",
         told.reason,
     )
 
@@ -78,9 +79,8 @@ def test_what_is_uncertain_is_said_with_its_probability(make: Make) -> None:
         sum(arm.propensity * (arm.within or 0.0) for arm in told.arms)
     )
     assert chooser.explain(CONTEXT).confidence == told.confidence
-    assert f"The chosen arm is within the tolerance with probability {told.confidence:.2f}." in (
-        told.reason
-    )
+    said = "By the model, the chosen arm is within the tolerance with probability"
+    assert f"{said} {told.confidence:.2f}." in told.reason
 
 
 def test_it_says_why_another_arm_may_be_chosen(make: Make) -> None:

@@ -14,6 +14,8 @@ import lexbandit as lb
 from chooser.beliefs import Beliefs
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
+from lexbandit.decisions import PolicyDecision
+from lexbandit.policies import Policy
 
 Make = Callable[..., RecordingChooser]
 
@@ -121,6 +123,23 @@ def test_a_misspelt_keyword_gets_the_nearest_name(make_it: Any, meant: str) -> N
         make_it()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda name: lb.Chooser(objectives=lb.Objective("q"), arms=["b", name]),
+        lambda name: lb.Chooser(objectives=lb.Objective("q"), arms=["b"]).add_arm(name),
+        lb.Objective,
+        lb.Number,
+        lambda name: lb.Category("task", ["code", name]),
+    ],
+    ids=["arm", "new arm", "objective", "feature", "category"],
+)
+@pytest.mark.parametrize("name", [" small", "small ", "small\n", "\tsmall"])
+def test_a_space_at_an_end_of_a_name_is_refused_with_the_reason(call: Any, name: str) -> None:
+    with pytest.raises(lb.InvalidInput, match=r"a space at an end: .* from 'small', so leave"):
+        call(name)
+
+
 def test_a_chooser_has_at_most_22_public_names() -> None:
     made = lb.Chooser(objectives=lb.Objective("quality"), arms=["a", "b"])
     assert len([name for name in dir(made) if not name.startswith("_")]) <= 22
@@ -165,3 +184,34 @@ def test_a_policy_of_ones_own_can_say_that_it_reads_tolerances(
         policy=kind(arms=3, noise=(0.3, 0.3), seed=5),
     )
     assert ("does not read the objectives' tolerances" in caplog.text) == warned
+
+
+class Two(Policy):
+    """A policy of one's own with the two methods that it must have."""
+
+    def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
+        return PolicyDecision(1, 1.0)
+
+    def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
+        self.told = arm, list(rewards)
+
+
+def test_a_policy_of_ones_own_needs_two_methods() -> None:
+    """What needs another one says which; docs/studies.md plays such a policy."""
+    policy = Two(arms=2, dimension=1, objectives=1)
+    chooser = lb.Chooser(
+        objectives=lb.Objective("quality"), arms=["a", "b"], context=[lb.Number("x")], policy=policy
+    )
+    decision = chooser.choose({"x": 0.5})
+    chooser.reward(decision, quality=0.7)
+    assert policy.told == (1, [0.7])
+    asked: list[tuple[str, Callable[[], Any]]] = [
+        ("explain", lambda: chooser.explain({"x": 0.5})),
+        ("explain", lambda: chooser.propensities({"x": 0.5})),
+        ("state", chooser.to_bytes),
+        ("load_state", lambda: policy.load_state({})),
+        ("add_arm", lambda: chooser.add_arm("c")),
+    ]
+    for method, call in asked:
+        with pytest.raises(lb.InvalidInput, match=f"policy Two has no method {method}, which is"):
+            call()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.runs import FOLDER, digests_of, file_of, recorded, study_digests
+from golden.runs import FOLDER, digests_of, file_of, recorded, same, study_digests
 from lexbandit.policies import REGISTRY
 
 POLICIES = [
@@ -27,7 +27,9 @@ def test_every_policy_has_digests() -> None:
 def test_a_policy_decides_as_recorded(name: str) -> None:
     known = recorded(file_of(name))[name]
     now = digests_of(name)
-    changed = {case for case in known.keys() | now.keys() if known.get(case) != now.get(case)}
+    changed = {
+        case for case in known.keys() | now.keys() if not same(known.get(case), now.get(case))
+    }
     assert not changed, f"{name} decides otherwise than recorded in {file_of(name).name}"
 
 

@@ -1,8 +1,11 @@
 """How kernels are compiled and kept."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 
 from lexbandit.kernels import cells, jit
@@ -32,11 +35,26 @@ def test_the_folder_changes_with_any_kernel(monkeypatch: pytest.MonkeyPatch, tmp
     assert jit._cache_folder() != before
 
 
-def test_other_users_of_numba_keep_their_folder() -> None:
-    settings: Any = numba.config
-    before = settings.CACHE_DIR
-    jit.kernel(lambda x: x)
-    assert settings.CACHE_DIR == before != str(jit._FOLDER)
+def test_another_copy_of_the_sources_finds_what_the_first_compiled(tmp_path: Path) -> None:
+    """Two copies of one module, in different places; then one of them is edited."""
+    program = "import sys; sys.path.insert(0, sys.argv[1]); import mine; mine.double(1); "
+    program += "print(sum(mine.double.stats.cache_hits.values()))"
+    hits = []
+    for place, body in (("a", "2 * x"), ("b", "2 * x"), ("c", "x + x")):
+        (tmp_path / place).mkdir()
+        source = (
+            f"from lexbandit.kernels.jit import kernel\n@kernel\ndef double(x): return {body}\n"
+        )
+        (tmp_path / place / "mine.py").write_text(source)
+        found = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / place)],
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        hits.append(int(found.stdout))
+    assert hits == [0, 1, 0]
 
 
 @jit.kernel
@@ -55,3 +73,22 @@ def test_loops_around_different_rules_have_different_names() -> None:
     for loop in ("select", "select_many", "replay", "shares"):
         names = {getattr(rule, loop).py_func.__qualname__ for rule in rules}
         assert len(names) == 2, loop
+
+
+@jit.once
+def _doubled(x: float) -> float:
+    return 2.0 * x
+
+
+@jit.kernel
+def _next_to(x: float) -> float:
+    y = _doubled(x)
+    return y + 1.0
+
+
+def test_a_kernel_is_compiled_with_the_bodies_of_its_parts() -> None:
+    """The part itself is not compiled."""
+    assert _next_to(3.0) == 7.0
+    part: Any = _doubled
+    assert not part.signatures
+    assert _doubled(3.0) == 6.0

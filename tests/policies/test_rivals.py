@@ -69,7 +69,7 @@ def worlds(n: int, *, objectives: int, seed: int) -> Rounds:
 def arm_of_twin(policy: PooledPolicy, name: str, context: Any, allowed: list[int]) -> int:
     """Return the twin's arm, by the policy's posterior and a copy of its random state."""
     state = policy.state()
-    looks = policy._look(policy._features(context))
+    _, looks = policy._see(context)
     means, deviations = looks.means.tolist(), looks.deviations.tolist()
     dice = NormalDice(int(state["random"][1]) & MASK)
     dice.counter = int(state["random"][0])
@@ -116,7 +116,7 @@ def test_the_comparison_gets_to_every_branch_of_pe_cs() -> None:
     policy = made("pe-cs", objectives=2, seed=5)
     kinds = set()
     for t in range(len(rounds)):
-        looks = policy._look(policy._features(rounds.contexts[t]))
+        _, looks = policy._see(rounds.contexts[t])
         floor = (2 * looks.means[0] - looks.reaches[0]).max()
         contenders = np.flatnonzero(looks.reaches[0] >= floor)
         arm = policy.select(rounds.contexts[t]).arm
@@ -135,7 +135,7 @@ def test_thompson_is_the_sum_at_price_0() -> None:
 def test_the_probability_of_a_weighted_sum_has_the_closed_form_of_two_arms() -> None:
     policy = made("sum-thompson", objectives=2, seed=3)
     policy.replay(worlds(60, objectives=2, seed=3))
-    looks = policy._look(policy._features([0.3, 0.6]))
+    _, looks = policy._see([0.3, 0.6])
     weights = np.array([1.0, 0.4])
     first, second = (weights @ looks.means)[[1, 3]]
     spread = math.sqrt(((weights[:, None] * looks.spreads[:, [1, 3]]) ** 2).sum())

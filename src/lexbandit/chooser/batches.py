@@ -227,8 +227,8 @@ def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
     )
     ledger.add_rows_of_log(np.bincount(numbers[rewarded], minlength=len(arms)))
     contexts.count(notes)
-    for i in range(len(ledger.objectives)):
-        ledger.warn_outside(i, values[:, i])
+    for i, objective in enumerate(ledger.objectives):
+        ledger.count_outside(i, objective.count_outside(values[:, i]))
     if absent:
         log.warning(
             "the log has no column %s: all its rows are learned as if the value were missing.",

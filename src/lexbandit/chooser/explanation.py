@@ -12,6 +12,9 @@ from lexbandit.objectives import Objective
 _ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 26, 250, 30, 16, 7, 6
 _LONGEST_ARM, _LONGEST_OBJECTIVE = 32, 19
 
+# Probabilities are off by less than this, so those below it are shown as no more than that.
+_ERROR = 1e-9
+
 _LIKELY, _KNOWN, _BARRED, _BAND = "#1f6fb2", "#555", "#bbb", "#dbe9f6"
 
 
@@ -75,8 +78,9 @@ class Explanation:
     """Why a chooser would choose as it does. Print it, read its fields, or show its picture.
 
     `level` is the probability of the credible intervals, such as 0.95; None for a policy whose
-    intervals are not calibrated. `confidence` is the probability that the arm that would be chosen
-    now is within the tolerances; None for a policy that knows none.
+    intervals are not calibrated. `confidence` is the model's own probability that the arm
+    that would be chosen now is within the tolerances; None for a policy that knows none. It is
+    somewhat too sure where arms that are better in the last objective are worse in the first.
     """
 
     arms: tuple[ArmExplained, ...]
@@ -91,7 +95,8 @@ class Explanation:
         rows = [["arm", "plays", *names, good, "probability"]]
         for arm in self.arms:
             cells = [str(arm.estimates[name]) for name in names]
-            chance = f"{arm.propensity:.3g}".replace("nan", "unknown")
+            tiny = 0.0 < arm.propensity < _ERROR
+            chance = "<1e-9" if tiny else f"{arm.propensity:.3g}".replace("nan", "unknown")
             rows.append([arm.name, f"{arm.plays}", *cells, self._good(arm), chance])
         wide = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
         lines = [

@@ -309,7 +309,7 @@ class Ledger:
             shares[i] = share
             values[i] = self.objectives[i].clipped(value)
             if values[i] != value:
-                self.warn_outside(i, np.array([value]))
+                self.count_outside(i, 1)
         return self._learn_part(pending, shares, values, given)
 
     def _learn_part(
@@ -372,7 +372,7 @@ class Ledger:
         for i, objective in enumerate(self.objectives):
             shares[:, i] = objective.shares(values[:, i])
             taken[:, i] = np.clip(values[:, i], *objective.range)
-            self.warn_outside(i, values[:, i])
+            self.count_outside(i, objective.count_outside(values[:, i]))
         some = ~np.isnan(values)
         for row in np.flatnonzero(some.any(axis=1)).tolist():
             pending = self.pending[decisions[row].id]  # a decision may be in several rows
@@ -390,21 +390,18 @@ class Ledger:
         for arm, count in enumerate(plays.tolist()):
             self.plays[arm] += count
 
-    def warn_outside(self, i: int, values: Floats) -> None:
-        """Count the rewards outside their range; log it the first time, without the value.
+    def count_outside(self, i: int, count: int) -> None:
+        """Count rewards of an objective outside its range; log the first, without its value.
 
         Rewards may be confidential, and the logs of a service are read by others.
         """
         objective = self.objectives[i]
-        low, high = objective.range
-        count = int(((values < low) | (values > high)).sum())
         if count and not self.outside[objective.name]:
             log.warning(
                 "a reward of %s lies outside its range from %g to %g and is taken as the nearest "
                 "end; further ones are only counted (summary().outside).",
                 objective.name,
-                low,
-                high,
+                *objective.range,
             )
         self.outside[objective.name] += count
 

@@ -112,7 +112,7 @@ class LogBlock:
         nothing = repeat(self._ledger.no_rewards)
         ids = [row.id for row in rows]
         fields = zip(ids, numbers, points, masks, chances.tolist(), times, nothing, repeat(False))
-        self._decisions = [_tuple(Pending, one) for one in fields]
+        self._decisions = list(map(_tuple, repeat(Pending), fields))
         return self._decisions
 
     def _some(
@@ -222,21 +222,22 @@ class LogBlock:
     def fits(self, n: int, id: str) -> bool:
         """Tell whether reward n has a fast path: new, in range, and of a pending decision."""
         given, one = self._given[n], self.pending.get(id)
-        if given is None or one is None:
+        if given is None or one is None or not self.defers:
             return False
         return all(new is None or old is None for new, old in zip(given, one.rewards, strict=True))
 
     def reward(self, n: int, id: str) -> bool:
         """Collect reward n for `learn`; False if it has no fast path."""
         given, one = self._given[n], self.pending.get(id)
-        if given is None or one is None:
+        if given is None or one is None or not self.defers:
             return False
-        before = one[6]
+        _, arm, point, mask, propensity, since, before, _ = one
         if before is not self._ledger.no_rewards:
             if not self.fits(n, id):
                 return False
             given = tuple([b if g is None else g for g, b in zip(given, before, strict=True)])
-        self.pending[id] = _tuple(Pending, (*one[:6], given, True))
+        after = (id, arm, point, mask, propensity, since, given, True)
+        self.pending[id] = _tuple(Pending, after)
         self._rewarded.append(one)
         self._rows.append(n)
         return True
@@ -275,12 +276,10 @@ class LogBlock:
         ledger = self._ledger
         table = np.concatenate([self._table, self._more]) if self._more else self._table
         values = np.ascontiguousarray(table[self._rows])
-        amends = np.array([one.learned for one in rewarded])
-        arms = np.array([one.arm for one in rewarded], np.int64)
-        propensities = np.array([one.propensity for one in rewarded])
-        rows: list[Any] = [one.point for one in rewarded]
+        _, numbers, rows, masks, chances, _, _, learned = zip(*rewarded, strict=True)
+        amends, arms = np.array(learned), np.array(numbers, np.int64)
+        propensities = np.array(chances)
         points = np.frombuffer(b"".join(rows)).reshape(len(rows), -1)
-        masks = [one.mask for one in rewarded]
         shares = np.empty_like(values)
         for i, objective in enumerate(self._objectives):
             shares[:, i] = objective.shares(values[:, i])

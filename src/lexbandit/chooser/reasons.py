@@ -56,8 +56,10 @@ def explain(
         reason += f" One in {1 / explore:.3g} choices is drawn from all allowed arms, to explore."
     confidence = None if explanation.level is None else _confidence(explained_arms)
     if confidence is not None and allowed > 1 and any(o.tolerance for o in objectives):
-        chance = _spoken(confidence)
-        reason += f" The chosen arm is within the tolerance with probability {chance}."
+        reason += (
+            " By the model, the chosen arm is within the tolerance with probability "
+            f"{_spoken(confidence)}."
+        )
     return Explanation(explained_arms, tuple(objectives), reason, explanation.level, confidence)
 
 

@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys, Mask
-from lexbandit.kernels.jit import inlined, kernel
+from lexbandit.kernels.jit import kernel, once
 
 # Over rewards of decisions in which the arm was allowed: how many; Σ s·r; Σ e² where another arm
 # was played.
@@ -42,7 +42,7 @@ RECEIVED = 5
 CLIP = 0.02
 
 
-@inlined
+@once
 def receive(received: Array, i: int, value: float) -> None:
     """Add a reward in its own units to received[D, RECEIVED]."""
     if received[i, NUMBER] == 0.0:
@@ -91,7 +91,8 @@ def score(
         reward = rewards[i]
         if math.isnan(reward):
             continue
-        receive(received, i, values[i])
+        value = values[i]
+        receive(received, i, value)
         mean = means[i]
         if math.isnan(mean):
             plays = sums[arm, i, PLAYS]

@@ -40,6 +40,38 @@ DIRECT_SQUARE = 35
 # The number of rows that `explore` is judged by, then two fields for each of its values.
 SAMPLED, EXPLORED = 36, 37
 
+# What a row is to an objective: its sums are over products of two of these.
+_ONE, _REWARD, _VALUE, _BASE_VALUE, _WEIGHT, _BASE_WEIGHT, _ERROR = 0, 1, 2, 3, 4, 5, 6
+_SWITCHED, _BASE_SWITCHED, _SWITCHED_SCORE = 7, 8, 9
+_SHRUNK, _BASE_SHRUNK, _SHRUNK_SCORE = 10, 11, 12
+_CLIPPED, _BASE_CLIPPED, _CLIPPED_SCORE = 13, 14, 15
+_LOWER, _UPPER, _ROBUST, _GAIN, _DIRECT, _QUANTITIES = 16, 17, 18, 19, 20, 21
+# The two factors of every field, from COUNT to DIRECT_SQUARE.
+_FACTORS: NDArray[np.int64] = np.array(
+    [
+        *((_ONE, factor) for factor in (_ONE, _REWARD, _VALUE, _BASE_VALUE)),
+        *((factor, _REWARD) for factor in (_WEIGHT, _BASE_WEIGHT)),
+        *((_ONE, factor) for factor in (_WEIGHT, _BASE_WEIGHT)),
+        *((factor, _ERROR) for factor in (_WEIGHT, _BASE_WEIGHT)),
+        *((factor, _ERROR) for factor in (_SWITCHED, _BASE_SWITCHED)),
+        (_SWITCHED_SCORE, _SWITCHED_SCORE),
+        *((factor, _ERROR) for factor in (_SHRUNK, _BASE_SHRUNK)),
+        (_SHRUNK_SCORE, _SHRUNK_SCORE),
+        *((factor, _REWARD) for factor in (_CLIPPED, _BASE_CLIPPED)),
+        (_CLIPPED_SCORE, _CLIPPED_SCORE),
+        *((_ONE, factor) for factor in (_LOWER, _UPPER, _ROBUST)),
+        *((_LOWER, _LOWER), (_LOWER, _ROBUST), (_ROBUST, _ROBUST)),
+        *((_UPPER, _UPPER), (_UPPER, _ROBUST)),
+        *((_WEIGHT, _WEIGHT), (_BASE_WEIGHT, _BASE_WEIGHT), (_WEIGHT, _BASE_WEIGHT)),
+        *((_GAIN, factor) for factor in (_GAIN, _WEIGHT, _BASE_WEIGHT)),
+        *((_ROBUST, factor) for factor in (_WEIGHT, _BASE_WEIGHT)),
+        (_DIRECT, _DIRECT),
+    ]
+)
+# Rows are taken in chunks, and each place in a chunk has sums of its own: vector instructions then
+# do several at once, and the result does not depend on how many.
+_CHUNK = 64
+
 # Fields of a policy's weights; MOVED is the probability that it has elsewhere than the other one,
 # summed over rows (NaN if one is what was logged). The largest does not add.
 ROWS, WEIGHTS, SQUARES, MOVED, LARGEST, POLICY_FIELDS = 0, 1, 2, 3, 4, 5
@@ -53,41 +85,28 @@ NOT_ALLOWED, BASE_NOT_ALLOWED, PLAYED_NOT_ALLOWED = 7, 8, 9
 _ROUNDING = 1e-6
 
 # Entries of a row that its objectives share.
-_WEIGHT, _BASE_WEIGHT, _POSITIVE, _NEGATIVE, SHARED = 0, 1, 2, 3, 4
+_W, _BASE_W, _MOVED, SHARED = 0, 1, 2, 3
 # Every such row adds to what is summed for values of `explore`.
 STRIDE = 8
 
 
 @leaf
-def _lower(logged: bool, ratio: float, negative: float, reward: float) -> float:
-    """Return the score L; `ratio` is (π − π')(a)/p, w − 1 if the baseline is what was logged."""
+def _lower(logged: bool, ratio: float, moved: float, reward: float) -> float:
+    """Return the score L; `ratio` is (π − π')(a)/p, w − 1 if the baseline is what was logged.
+
+    `moved` is Σδ⁺, which equals Σδ⁻ since both policies have probabilities that sum to 1.
+    """
     if logged:
         return ratio * reward
-    return -negative + (ratio * reward if ratio > 0.0 else -ratio * (1.0 - reward))
+    return -moved + (ratio * reward if ratio > 0.0 else -ratio * (1.0 - reward))
 
 
 @leaf
-def _upper(logged: bool, ratio: float, positive: float, reward: float) -> float:
+def _upper(logged: bool, ratio: float, moved: float, reward: float) -> float:
     """Return the score U, the mirror image of L."""
     if logged:
         return -ratio * (1.0 - reward)
-    return positive - (ratio * (1.0 - reward) if ratio > 0.0 else -ratio * reward)
-
-
-@leaf
-def _mass(probabilities: Array, t: int, arms: Array, field: int) -> float:
-    """Add a row's probabilities to a field of the arms; returns their sum.
-
-    It is NaN if one of them is negative.
-    """
-    mass = 0.0
-    negative = False
-    for k in range(probabilities.shape[1]):
-        probability = probabilities[t, k]
-        mass += probability
-        negative |= probability < 0.0
-        arms[k, field] += probability
-    return math.nan if negative else mass
+    return moved - (ratio * (1.0 - reward) if ratio > 0.0 else -ratio * reward)
 
 
 @leaf
@@ -104,14 +123,27 @@ def _allow(allowed: Mask, t: int, candidate: Array, baseline: Array, arms: Array
 
 
 @leaf
-def _compare(candidate: Array, baseline: Array, t: int, shared: Array) -> None:
-    """Write Σδ⁺ and Σδ⁻ of a row."""
-    gained, lost = 0.0, 0.0
+def _add_masses(candidate: Array, baseline: Array, t: int, masses: Array) -> tuple[int, float]:
+    """Add a row's probabilities to masses[2, K]; returns what is wrong with them, and Σδ⁺."""
+    mass, base_mass, gained = 0.0, 0.0, 0.0
+    least, base_least = 0.0, 0.0
     for k in range(candidate.shape[1]):
-        gained += max(candidate[t, k] - baseline[t, k], 0.0)
-        lost += max(baseline[t, k] - candidate[t, k], 0.0)
-    shared[_POSITIVE, t] = gained
-    shared[_NEGATIVE, t] = lost
+        probability = candidate[t, k]
+        mass += probability
+        least = min(least, probability)
+        masses[0, k] += probability
+    if least < 0.0 or not abs(mass - 1.0) <= _ROUNDING:
+        return BAD_CANDIDATE, 0.0
+    if baseline.shape[0] > 0:
+        for k in range(candidate.shape[1]):
+            probability = baseline[t, k]
+            base_mass += probability
+            base_least = min(base_least, probability)
+            gained += max(candidate[t, k] - probability, 0.0)
+            masses[1, k] += probability
+        if base_least < 0.0 or not abs(base_mass - 1.0) <= _ROUNDING:
+            return BAD_BASELINE, 0.0
+    return FINE, gained
 
 
 @kernel
@@ -132,15 +164,12 @@ def weigh(
     """
     size = candidate.shape[1]
     logged = baseline.shape[0] == 0
+    masses = np.zeros((2, size))
     for t in range(len(action)):
-        problem = FINE
         a, p = action[t], propensity[t]
         if not 0 <= a < size:
             return BAD_ACTION, t
-        if not abs(_mass(candidate, t, arms, MASS) - 1.0) <= _ROUNDING:
-            problem = BAD_CANDIDATE
-        if not logged and not abs(_mass(baseline, t, arms, BASE_MASS) - 1.0) <= _ROUNDING:
-            problem = BAD_BASELINE
+        problem, gained = _add_masses(candidate, baseline, t, masses)
         if allowed.shape[0] > 0 and problem == FINE:
             problem = _allow(allowed, t, candidate, baseline, arms)
             if not allowed[t, a]:
@@ -149,13 +178,12 @@ def weigh(
             problem = BAD_PROPENSITY
         if problem != FINE:
             return problem, t
-        shared[_WEIGHT, t] = candidate[t, a] / p
-        shared[_BASE_WEIGHT, t] = 1.0
+        shared[_W, t] = candidate[t, a] / p
+        shared[_BASE_W, t] = 1.0
         if not logged:
-            _compare(candidate, baseline, t, shared)
-            shared[_BASE_WEIGHT, t] = baseline[t, a] / p
-            policies[0, MOVED] += shared[_POSITIVE, t]
-            policies[1, MOVED] += shared[_NEGATIVE, t]
+            shared[_BASE_W, t] = baseline[t, a] / p
+            shared[_MOVED, t] = gained
+            policies[0, MOVED] += gained
         arms[a, PLAYS] += 1.0
         arms[a, INVERSE] += 1.0 / p
         arms[a, INVERSE_SQUARE] += 1.0 / (p * p)
@@ -166,6 +194,8 @@ def weigh(
             policies[policy, SQUARES] += weight * weight
             policies[policy, LARGEST] = max(policies[policy, LARGEST], weight)
     policies[:, ROWS] += len(action)
+    arms[:, MASS] += masses[0]
+    arms[:, BASE_MASS] += masses[1]
     if logged:
         policies[:, MOVED] = math.nan
     if allowed.shape[0] == 0:
@@ -180,52 +210,19 @@ def _values(
     """Return the model's values e and e' of a row; NaN if a prediction is outside [0, 1]."""
     value, base_value = 0.0, 0.0
     least, most = 0.0, 1.0
-    for k in range(candidate.shape[1]):
-        expected = predicted[t, k, i]
-        least, most = min(least, expected), max(most, expected)
-        value += candidate[t, k] * expected
     if baseline.shape[0] > 0:
         for k in range(candidate.shape[1]):
-            base_value += baseline[t, k] * predicted[t, k, i]
+            expected = predicted[t, k, i]
+            least, most = min(least, expected), max(most, expected)
+            value += candidate[t, k] * expected
+            base_value += baseline[t, k] * expected
     else:
+        for k in range(candidate.shape[1]):
+            expected = predicted[t, k, i]
+            least, most = min(least, expected), max(most, expected)
+            value += candidate[t, k] * expected
         base_value = predicted[t, a, i]
     return math.nan if (least < 0.0) | (most > 1.0) else value, base_value
-
-
-@leaf
-def _add_other(
-    sums: Array, i: int, field: int, weight: float, base_weight: float, error: float, gain: float
-) -> None:
-    """Add a row by other weights: of the candidate, of the baseline, and the squared difference."""
-    sums[i, field] += weight * error
-    sums[i, field + 1] += base_weight * error
-    sums[i, field + 2] += (gain + (weight - base_weight) * error) ** 2
-
-
-@leaf
-def _add_scores(sums: Array, i: int, low: float, high: float, robust: float) -> None:
-    """Add the scores of sequences and their products."""
-    sums[i, LOWER] += low
-    sums[i, UPPER] += high
-    sums[i, ROBUST] += robust
-    sums[i, LOWER_SQUARE] += low * low
-    sums[i, LOWER_ROBUST] += low * robust
-    sums[i, ROBUST_SQUARE] += robust * robust
-    sums[i, UPPER_SQUARE] += high * high
-    sums[i, UPPER_ROBUST] += high * robust
-
-
-@leaf
-def _add_products(sums: Array, i: int, w: float, v: float, gained: float, robust: float) -> None:
-    """Add what the variance of self-normalised estimators needs."""
-    sums[i, WEIGHT_SQUARE] += w * w
-    sums[i, BASE_WEIGHT_SQUARE] += v * v
-    sums[i, WEIGHT_PRODUCT] += w * v
-    sums[i, GAIN_SQUARE] += gained * gained
-    sums[i, GAIN_WEIGHT] += gained * w
-    sums[i, GAIN_BASE] += gained * v
-    sums[i, ROBUST_WEIGHT] += robust * w
-    sums[i, ROBUST_BASE] += robust * v
 
 
 @leaf
@@ -246,14 +243,62 @@ def _add_explored(
     rows that were drawn so.
     """
     sums[i, SAMPLED] += 1.0
-    w, v = shared[_WEIGHT, t], shared[_BASE_WEIGHT, t]
+    w, v = shared[_W, t], shared[_BASE_W, t]
     for j in range(len(explores)):
         share = p / ((1.0 - explores[j]) * p + explores[j] / size)
         changed = w * share - 1.0 if logged else (w - v) * share
-        low = _lower(logged, changed, shared[_NEGATIVE, t], y)
-        high = _upper(logged, changed, shared[_POSITIVE, t], y)
+        low = _lower(logged, changed, shared[_MOVED, t], y)
+        high = _upper(logged, changed, shared[_MOVED, t], y)
         sums[i, EXPLORED + 2 * j] += low * low / share
         sums[i, EXPLORED + 2 * j + 1] += high * high / share
+
+
+@leaf
+def _weigh_chunk(
+    logged: bool, shared: Array, first: int, rows: int, settings: Array, chunk: Array
+) -> None:
+    """Write the other weights of a chunk of rows, which its objectives share."""
+    threshold, shrinkage, clip = settings[0], settings[1], settings[2]
+    for n in range(rows):
+        w, v = shared[_W, first + n], shared[_BASE_W, first + n]
+        chunk[_SWITCHED, n] = w if w <= threshold else 0.0
+        chunk[_SHRUNK, n] = shrinkage * w / (w * w + shrinkage)
+        chunk[_CLIPPED, n] = min(w, clip)
+        chunk[_BASE_SWITCHED, n] = v if logged or v <= threshold else 0.0
+        chunk[_BASE_SHRUNK, n] = v if logged else shrinkage * v / (v * v + shrinkage)
+        chunk[_BASE_CLIPPED, n] = v if logged else min(v, clip)
+
+
+@leaf
+def _score_chunk(logged: bool, shared: Array, first: int, rows: int, chunk: Array) -> None:
+    """Write what follows from rewards, values and weights; all 0 where the reward is missing."""
+    for n in range(rows):
+        one, y, error = chunk[_ONE, n], chunk[_REWARD, n], chunk[_ERROR, n]
+        value, base_value = chunk[_VALUE, n], chunk[_BASE_VALUE, n]
+        w, v = one * shared[_W, first + n], one * shared[_BASE_W, first + n]
+        moved = one * shared[_MOVED, first + n]
+        gain = value - base_value
+        switched = chunk[_SWITCHED, n] - chunk[_BASE_SWITCHED, n]
+        shrunk = chunk[_SHRUNK, n] - chunk[_BASE_SHRUNK, n]
+        chunk[_WEIGHT, n] = w
+        chunk[_BASE_WEIGHT, n] = v
+        chunk[_SWITCHED_SCORE, n] = gain + switched * error
+        chunk[_SHRUNK_SCORE, n] = gain + shrunk * error
+        chunk[_CLIPPED_SCORE, n] = (chunk[_CLIPPED, n] - chunk[_BASE_CLIPPED, n]) * y
+        chunk[_LOWER, n] = _lower(logged, w - v, moved, y)
+        chunk[_UPPER, n] = _upper(logged, w - v, moved, y)
+        chunk[_ROBUST, n] = gain + (w - v) * error
+        chunk[_GAIN, n] = (w - v) * y
+        chunk[_DIRECT, n] = value - (y if logged else base_value)
+
+
+@leaf
+def _add_products(chunk: Array, rows: int, lanes: Array, i: int) -> None:
+    """Add the products of the quantities of a chunk to lanes[D, fields, rows] of an objective."""
+    for field in range(len(_FACTORS)):
+        one, other = _FACTORS[field, 0], _FACTORS[field, 1]
+        for n in range(rows):
+            lanes[i, field, n] += chunk[one, n] * chunk[other, n]
 
 
 @kernel
@@ -277,50 +322,38 @@ def sum_rewards(
     """
     size = candidate.shape[1]
     logged = baseline.shape[0] == 0
-    threshold, shrinkage, clip = settings[0], settings[1], settings[2]
-    for t in range(len(action)):
-        a = action[t]
-        w, v = shared[_WEIGHT, t], shared[_BASE_WEIGHT, t]
-        switched = w if w <= threshold else 0.0
-        shrunk = shrinkage * w / (w * w + shrinkage)
-        base_switched, base_shrunk, base_clipped = 1.0, 1.0, 1.0
-        if not logged:
-            base_switched = v if v <= threshold else 0.0
-            base_shrunk = shrinkage * v / (v * v + shrinkage)
-            base_clipped = min(v, clip)
+    chunk = np.zeros((_QUANTITIES, _CHUNK))
+    lanes = np.zeros((reward.shape[1], len(_FACTORS), _CHUNK))
+    for first in range(0, len(action), _CHUNK):
+        rows = min(_CHUNK, len(action) - first)
+        _weigh_chunk(logged, shared, first, rows, settings, chunk)
         for i in range(reward.shape[1]):
-            y = reward[t, i]
-            if math.isnan(y):
-                continue
-            if not 0.0 <= y <= 1.0:
-                return BAD_REWARD, t
-            q, value, base_value = 0.0, 0.0, 0.0
-            if predicted.shape[0] > 0:
-                q = predicted[t, a, i]
-                value, base_value = _values(predicted, candidate, baseline, t, a, i)
-                if math.isnan(value):
-                    return BAD_PREDICTED, t
-            error, gain = y - q, value - base_value
-            arms[a, ARM_FIELDS + i] += 1.0
-            objectives[i, COUNT] += 1.0
-            objectives[i, REWARD] += y
-            objectives[i, VALUE] += value
-            objectives[i, BASE_VALUE] += base_value
-            objectives[i, EARNED] += w * y
-            objectives[i, BASE_EARNED] += v * y
-            objectives[i, WEIGHT] += w
-            objectives[i, BASE_WEIGHT] += v
-            objectives[i, CORRECTION] += w * error
-            objectives[i, BASE_CORRECTION] += v * error
-            objectives[i, DIRECT_SQUARE] += (value - (y if logged else base_value)) ** 2
-            _add_other(objectives, i, SWITCHED, switched, base_switched, error, gain)
-            _add_other(objectives, i, SHRUNK, shrunk, base_shrunk, error, gain)
-            _add_other(objectives, i, CLIPPED, min(w, clip), base_clipped, y, 0.0)
-            robust = gain + (w - v) * error
-            low = _lower(logged, w - v, shared[_NEGATIVE, t], y)
-            high = _upper(logged, w - v, shared[_POSITIVE, t], y)
-            _add_scores(objectives, i, low, high, robust)
-            _add_products(objectives, i, w, v, (w - v) * y, robust)
-            if t % STRIDE == 0:
-                _add_explored(objectives, i, logged, explores, size, propensity[t], shared, t, y)
+            for n in range(rows):
+                t = first + n
+                y, a = reward[t, i], action[t]
+                missing = math.isnan(y)
+                if not (missing or 0.0 <= y <= 1.0):
+                    return BAD_REWARD, t
+                q, value, base_value = 0.0, 0.0, 0.0
+                if predicted.shape[0] > 0 and not missing:
+                    q = predicted[t, a, i]
+                    value, base_value = _values(predicted, candidate, baseline, t, a, i)
+                    if math.isnan(value):
+                        return BAD_PREDICTED, t
+                chunk[_ONE, n] = 0.0 if missing else 1.0
+                chunk[_REWARD, n] = 0.0 if missing else y
+                chunk[_ERROR, n] = 0.0 if missing else y - q
+                chunk[_VALUE, n] = value
+                chunk[_BASE_VALUE, n] = base_value
+                arms[a, ARM_FIELDS + i] += chunk[_ONE, n]
+                if t % STRIDE == 0 and not missing:
+                    _add_explored(
+                        objectives, i, logged, explores, size, propensity[t], shared, t, y
+                    )
+            _score_chunk(logged, shared, first, rows, chunk)
+            _add_products(chunk, rows, lanes, i)
+    for i in range(reward.shape[1]):
+        for field in range(len(_FACTORS)):
+            for n in range(_CHUNK):
+                objectives[i, field] += lanes[i, field, n]
     return FINE, 0

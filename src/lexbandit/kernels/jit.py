@@ -2,7 +2,9 @@
 
 numba decides whether a cached kernel is fresh by the file it stands in, and does not notice that
 a kernel it calls was edited in another file. So the cache folder is named by a hash of all kernel
-sources: edit any of them and all are compiled anew.
+sources: edit any of them and all are compiled anew. numba also caches by the place of a file. Here
+it is its contents, so another virtual environment, or another copy of the same sources, finds what
+the first one compiled.
 """
 
 import hashlib
@@ -14,9 +16,10 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.extending import register_jitable
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
 from lexbandit._internal.caches import cache_root
+from lexbandit.kernels.flatten import flatten
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -36,21 +39,62 @@ def _cache_folder() -> Path | None:
 
 
 _FOLDER = _cache_folder()
+_PARTS: set[FunctionType] = set()
+
+
+class _BySource(_CacheLocator):
+    """Where numba caches a function: by the name and the contents of its module."""
+
+    def __init__(self, function: FunctionType, source: str) -> None:
+        self._line = function.__code__.co_firstlineno
+        self._digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+        self._folder = f"{_FOLDER}/{function.__module__}-{self._digest[:12]}"
+
+    @classmethod
+    def from_function(cls, py_func: FunctionType, py_file: str) -> "_BySource":
+        """Return the place of a function that stands in a file."""
+        return cls(py_func, py_file)
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return self._folder
+
+    def get_source_stamp(self) -> str:
+        """Return what changes with the source."""
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        """Return what tells functions of the same name in a module apart."""
+        return str(self._line)
+
+
+class _KernelFiles(CompileResultCacheImpl):
+    _locator_classes: list[type[object]] = [_BySource]  # noqa: RUF012  # as numba declares it
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _KernelFiles
 
 
 def _compiled(function: F, **options: bool) -> F:
-    # numba reads the folder when it decorates; other users of numba keep theirs.
-    settings: Any = numba.config
-    source = cast("FunctionType", function).__code__.co_filename
-    cached = _FOLDER is not None and Path(source).is_file()
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(_FOLDER or "")
-    try:
-        njit: Any = numba.njit  # `_nrt` is not in its types
-        compile_: Any = njit(nogil=True, cache=cached, error_model="numpy", **options)
-        return cast("F", compile_(function))
-    finally:
-        settings.CACHE_DIR = before
+    njit: Any = numba.njit  # `_nrt` is not in its types
+    compiled: Any = njit(nogil=True, error_model="numpy", **options)(function)
+    stands_in_file = Path(cast("FunctionType", function).__code__.co_filename).is_file()
+    if compiled is not function and _FOLDER is not None and stands_in_file:
+        cache: Any = _KernelCache
+        compiled._cache = cache(function)  # what `cache=True` does, with another place
+    return cast("F", _flattened(compiled))
+
+
+def _flattened(dispatcher: Any) -> Any:
+    """Let numba compile the function with the bodies of its parts; nothing is done before that.
+
+    Without the compiler there is no dispatcher but the function itself.
+    """
+    if hasattr(dispatcher, "_compiler"):
+        function = dispatcher.py_func
+        dispatcher._compiler._get_implementation = lambda _args, _kws: flatten(function, _PARTS)
+    return dispatcher
 
 
 def kernel(function: F) -> F:
@@ -76,25 +120,15 @@ def leaf(function: F) -> F:
     return _compiled(function, forceinline=True, _nrt=False)
 
 
-def part(function: F) -> F:
-    """Let kernels call `function`: it is compiled with them, and from Python it runs uncompiled.
-
-    For the functions that a large kernel is divided into. Code to call a small one from Python
-    takes longer to compile than the function. References are not counted, as for `leaf`.
-    """
-    register: Any = register_jitable
-    options = {"error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
-    return cast("F", register(**options)(function))
-
-
 def once(function: F) -> F:
-    """Compile `function` as if its body stood in the kernel that calls it.
+    """Let kernels have the body of `function` in place of the statements that call it.
 
-    For parts of a large kernel that are called in one place. numba compiles a function together
-    with all that it calls, then its caller with all of that again: each level of calls takes as
-    long as those below it. This one is no level, and it may make arrays.
+    For the parts of a large kernel, which may make arrays. See `flatten` for what they may be. They
+    are compiled by themselves only for tests.
     """
-    return cast("F", numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+    compiled = _flattened(numba.njit(nogil=True, error_model="numpy")(function))
+    _PARTS.add(getattr(compiled, "py_func", compiled))
+    return cast("F", compiled)
 
 
 def bind(

@@ -160,7 +160,8 @@ def expect(
 
     Returns False, and writes nothing of use, if the context is outside [0,1]^d.
     """
-    if not features_at(kind, point, table, features):
+    inside = features_at(kind, point, table, features)
+    if not inside:
         return False
     for i in range(means.shape[0]):
         mean = 0.0
@@ -333,7 +334,8 @@ def select(
     The rule looks at the first `ranked` objectives.
     """
     features = np.empty((1, table.shape[0]))
-    if not features_at(kind, point, table, features):
+    inside = features_at(kind, point, table, features)
+    if not inside:
         return -1, 0.0
     models = Models(plays, clock, grams, inverses, moments, weights, counts, settings)
     work = new_work(models, ranked)
@@ -382,7 +384,8 @@ def update(
 ) -> int:
     """Record the rewards[D] of one decision; nothing is done unless the answer is DONE."""
     features = np.empty((1, table.shape[0]))
-    if not features_at(kind, point, table, features):
+    inside = features_at(kind, point, table, features)
+    if not inside:
         return OUTSIDE
     if too_large(rewards):
         return TOO_LARGE
@@ -461,7 +464,8 @@ def amend(
     reward in one of these objectives.
     """
     features = np.empty((1, table.shape[0]))
-    if not features_at(kind, point, table, features):
+    inside = features_at(kind, point, table, features)
+    if not inside:
         return OUTSIDE
     if too_large(rewards):
         return TOO_LARGE

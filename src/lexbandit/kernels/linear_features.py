@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.jit import inlined, kernel, leaf
+from lexbandit.kernels.jit import kernel, once
 from lexbandit.kernels.random import RandomState, normal, unit
 
 # GIVEN: what is passed as the context is its features already, for maps written in Python.
@@ -20,7 +20,7 @@ MIXED_DEGREE = 4
 MIXED_FACTORS = 6
 
 
-@leaf
+@once
 def write_legendre(
     contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
@@ -48,7 +48,7 @@ def write_legendre(
         features[n, f] = product
 
 
-@leaf
+@once
 def write_mixed(
     contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
@@ -75,7 +75,7 @@ def write_mixed(
         features[n, f] = product
 
 
-@leaf
+@once
 def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int) -> None:
     """Write √(2/F) cos(wᵀx + b) of x = contexts[t] to features[n]; table[f] is (w, b)."""
     dimension = contexts.shape[1]
@@ -87,47 +87,78 @@ def write_fourier(contexts: Array, t: int, table: Array, features: Array, n: int
         features[n, f] = size * math.cos(angle)
 
 
-@inlined
+@once
 def space_for(kind: int, dimension: int, table: Array) -> Array:
     """Return space to work in for `write`."""
+    size = 0
     if kind == MIXED:
-        return np.empty(dimension * MIXED_FACTORS)
-    return np.empty(dimension * (table.shape[1] + 1) if kind == LEGENDRE else 0)
+        size = dimension * MIXED_FACTORS
+    elif kind == LEGENDRE:
+        size = dimension * (table.shape[1] + 1)
+    return np.empty(size)
 
 
-@leaf
+@once
+def write_simple(
+    kind: int, contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
+) -> None:
+    """Write φ(x) of x = contexts[t] to features[n], for the kinds MIXED, RAW and GIVEN."""
+    if kind == MIXED:
+        write_mixed(contexts, t, table, powers, features, n)
+    else:
+        shift = 0
+        if kind == RAW:
+            features[n, 0] = 1.0
+            shift = 1
+        for j in range(contexts.shape[1]):
+            features[n, j + shift] = contexts[t, j]
+
+
+@once
 def write(
     kind: int, contexts: Array, t: int, table: Array, powers: Array, features: Array, n: int
 ) -> None:
     """Write φ(x) of x = contexts[t] to features[n]."""
     if kind == LEGENDRE:
         write_legendre(contexts, t, table, powers, features, n)
-    elif kind == MIXED:
-        write_mixed(contexts, t, table, powers, features, n)
     elif kind == FOURIER:
         write_fourier(contexts, t, table, features, n)
-    elif kind == RAW:
-        features[n, 0] = 1.0
-        for j in range(contexts.shape[1]):
-            features[n, j + 1] = contexts[t, j]
     else:
-        for j in range(contexts.shape[1]):
-            features[n, j] = contexts[t, j]
+        write_simple(kind, contexts, t, table, powers, features, n)
 
 
-@inlined
+@once
+def simple_at(
+    kind: int, points: Array, t: int, table: Array, powers: Array, features: Array
+) -> bool:
+    """Write φ(x) of x = points[t] to features[t]; False if it is outside [0,1]^d.
+
+    For the kinds MIXED and RAW. Features that are GIVEN come from a context that was checked.
+    `powers` is space for MIXED_FACTORS numbers a coordinate.
+    """
+    inside = True
+    for j in range(points.shape[1]):
+        inside &= kind == GIVEN or 0.0 <= points[t, j] <= 1.0
+    if inside:
+        write_simple(kind, points, t, table, powers, features, t)
+    return inside
+
+
+@once
 def features_at(kind: int, point: Array, table: Array, features: Array) -> bool:
     """Write φ(x) of one context to features[0]; False if it is outside [0,1]^d.
 
     Features that are GIVEN come from a context that was checked.
     """
-    if kind != GIVEN:
-        for j in range(point.shape[0]):
-            if not (0.0 <= point[j] <= 1.0):
-                return False
-    powers = space_for(kind, point.shape[0], table)
-    write(kind, point.reshape((1, point.shape[0])), 0, table, powers, features, 0)
-    return True
+    contexts = np.empty((1, point.shape[0]))
+    inside = True
+    for j in range(point.shape[0]):
+        contexts[0, j] = point[j]
+        inside &= kind == GIVEN or 0.0 <= point[j] <= 1.0
+    if inside:
+        powers = space_for(kind, point.shape[0], table)
+        write(kind, contexts, 0, table, powers, features, 0)
+    return inside
 
 
 @kernel

@@ -32,7 +32,8 @@ A refresh computes everything anew from the sums, at counts that grow by a quart
 between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
 that was played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by
 e²/(1 + φᵀBφ), with e the error of the prediction. When a refresh happens depends on counts alone,
-so a replay and single steps agree to the last bit.
+so a replay and single steps agree to the last bit. It is rare, so NumPy does it: nothing of it has
+to be compiled.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
@@ -52,8 +53,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.jit import kernel, once, part
+from lexbandit.kernels.arrays import Array, Keys
+from lexbandit.kernels.jit import once
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
 MOMENT, OWN = 0, 1
@@ -80,6 +81,8 @@ COMMON_WIDTH = 20.0
 _ROUNDING = 1e-14
 _LEAST_NOISE = 1e-6
 _LEAST_PENALTY = 1e-9
+# The diagonal of a scaled matrix is raised by this first, where rounding made it indefinite.
+_LEAST_RAISED = 1e-12
 # The learned scale of a block stays above this, and is learned once so many rewards are seen.
 _LEAST_SCALE = 0.0025
 _LEARN_FROM = 8.0
@@ -102,7 +105,7 @@ class Model(NamedTuple):
     prior: Array
 
 
-@part
+@once
 def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> float:
     """Return σ_a² of one arm at an estimate of this mean and leverage φᵀBφ."""
     facts, tallies = model.facts, model.tallies
@@ -110,13 +113,27 @@ def noise_of(model: Model, arm: int, i: int, mean: float, leverage: float) -> fl
         inside = min(max(mean, 0.0), 1.0)
         drawn = POOLED_SHARE * facts[i, CENTRE] + EVEN_SHARE * 0.5
         share = (inside + leverage * drawn) / (1.0 + leverage * (POOLED_SHARE + EVEN_SHARE))
-        return float(share * (1.0 - share))
-    seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
-    pooled = _POOLED_NOISE * facts[i, NOISE] + tallies[arm, i, RESIDUAL]
-    return float(max(pooled, 0.0) / (_POOLED_NOISE + seen))
+        noise = share * (1.0 - share)
+    else:
+        seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+        pooled = _POOLED_NOISE * facts[i, NOISE] + tallies[arm, i, RESIDUAL]
+        noise = max(pooled, 0.0) / (_POOLED_NOISE + seen)
+    return float(noise)
 
 
-@part
+def noises_of(model: Model, means: Array, leverages: Array) -> Array:
+    """Return `noise_of` of every objective and arm, for means and leverages of shape [D, K]."""
+    centres, noise = model.facts[:, CENTRE, np.newaxis], model.facts[:, NOISE, np.newaxis]
+    binary = (model.facts[:, OTHER] == 0.0) & (model.facts[:, SEEN] > 0.0)
+    drawn = POOLED_SHARE * centres + EVEN_SHARE * 0.5
+    shares = np.clip(means, 0.0, 1.0) + leverages * drawn
+    shares /= 1.0 + leverages * (POOLED_SHARE + EVEN_SHARE)
+    seen = (model.tallies[:, :, COUNT] - model.tallies[:, :, WEIGHT]).T
+    pooled = np.maximum(_POOLED_NOISE * noise + model.tallies[:, :, RESIDUAL].T, 0.0)
+    return np.where(binary[:, np.newaxis], shares * (1.0 - shares), pooled / (_POOLED_NOISE + seen))
+
+
+@once
 def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
     """Write B·features[t] to `work` and return the leverage φᵀBφ."""
     size = features.shape[1]
@@ -143,7 +160,7 @@ def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Arra
     return max(leverage, 0.0)
 
 
-@part
+@once
 def mean_at(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
     """Return φᵀB(b + Λθ_0); `work` holds Bφ."""
     mean = 0.0
@@ -153,7 +170,7 @@ def mean_at(model: Model, arm: int, i: int, features: Array, t: int, work: Array
     return mean
 
 
-@part
+@once
 def unknown_of_common(model: Model, i: int, work: Array) -> float:
     """Return uᵀC_0u with u = ΛBφ, which the leverage grows by as θ_0 is not known; `work` is Bφ."""
     size = work.shape[0]
@@ -166,71 +183,51 @@ def unknown_of_common(model: Model, i: int, work: Array) -> float:
     return found
 
 
-@part
+@once
 def estimate(
     model: Model,
     features: Array,
     t: int,
     fully: bool,
     work: Array,
-    means: Array,
-    deviations: Array,
+    sight: Array,
 ) -> None:
-    """Write means[i, a] and deviations[i, a] of every objective and arm at φ = features[t].
+    """Write means and deviations of every objective and arm at φ = features[t] to sight[:2, D, K].
 
     `fully` counts what is not known of θ_0 too.
     """
-    for i in range(means.shape[0]):
-        for arm in range(means.shape[1]):
+    for i in range(sight.shape[1]):
+        for arm in range(sight.shape[2]):
             leverage = multiply(model, arm, i, features, t, work)
             mean = mean_at(model, arm, i, features, t, work)
             if fully:
-                leverage += unknown_of_common(model, i, work)
-            means[i, arm] = mean
-            deviations[i, arm] = math.sqrt(noise_of(model, arm, i, mean, leverage) * leverage)
+                unknown = unknown_of_common(model, i, work)
+                leverage += unknown
+            noise = noise_of(model, arm, i, mean, leverage)
+            sight[0, i, arm] = mean
+            sight[1, i, arm] = math.sqrt(noise * leverage)
 
 
-@part
-def invert(factor: Array) -> None:
-    """Replace a symmetric positive definite matrix by its inverse, by Cholesky's decomposition.
+def inverses_of(matrices: Array) -> Array:
+    """Return the inverses of symmetric positive definite matrices[..., F, F], exactly symmetric.
 
-    Only the lower triangle is read. A pivot that rounding made too small counts as rounding, so the
-    result is finite whatever is given.
+    By Cholesky's decomposition of the matrix scaled to ones on its diagonal. Where rounding made it
+    indefinite the diagonal is raised until it is not, so the result of finite numbers is finite.
     """
-    size = factor.shape[0]
-    for j in range(size):
-        pivot = factor[j, j]
-        least = 1e-15 * pivot
-        for k in range(j):
-            pivot -= factor[j, k] * factor[j, k]
-        pivot = math.sqrt(max(pivot, least))
-        factor[j, j] = pivot
-        for n in range(j + 1, size):
-            value = factor[n, j]
-            for k in range(j):
-                value -= factor[n, k] * factor[j, k]
-            factor[n, j] = value / pivot
-    # M = L⁻¹ in the upper triangle, transposed: factor[k, j] = M[j, k] for k < j.
-    for j in range(size):
-        factor[j, j] = 1.0 / factor[j, j]
-        for k in range(j):
-            value = factor[j, k] * factor[k, k]
-            for n in range(k + 1, j):
-                value += factor[j, n] * factor[k, n]
-            factor[k, j] = -value * factor[j, j]
-    # MᵀM, row by row into the lower triangle: row j is not read again after it is written.
-    for j in range(size):
-        for k in range(j + 1):
-            value = factor[j, j] * (factor[k, j] if k < j else factor[j, j])
-            for n in range(j + 1, size):
-                value += factor[j, n] * factor[k, n]
-            factor[j, k] = value
-    for j in range(size):
-        for k in range(j):
-            factor[k, j] = factor[j, k]
+    sizes = np.sqrt(matrices.diagonal(axis1=-2, axis2=-1))[..., np.newaxis]
+    scaled = matrices / sizes / sizes.swapaxes(-1, -2)
+    raised = _LEAST_RAISED
+    while True:
+        try:
+            halves = np.linalg.inv(np.linalg.cholesky(scaled)) / sizes.swapaxes(-1, -2)
+            break
+        except np.linalg.LinAlgError:
+            scaled = scaled + raised * np.eye(scaled.shape[-1])
+            raised *= 1e3
+    found = halves.swapaxes(-1, -2) @ halves
+    return np.asarray(0.5 * (found + found.swapaxes(-1, -2)))
 
 
-@part
 def noise_now(seen: float, unexplained: float, square: float, variance: float) -> float:
     """Return σ² from Σn, ΣQ, the sum of squares of all rewards and V."""
     fading = FIRST_NOISE * min(1.0, _FADING / max(seen, 1.0))
@@ -238,7 +235,6 @@ def noise_now(seen: float, unexplained: float, square: float, variance: float) -
     return max(noise, _ROUNDING * square / max(seen, 1.0), _LEAST_NOISE * variance)
 
 
-@part
 def prior_variance(seen: float, total: float, square: float) -> float:
     """Return V from the number, sum and sum of squares of all rewards of an objective."""
     centred = square - total * total / max(seen, 1.0)
@@ -247,186 +243,88 @@ def prior_variance(seen: float, total: float, square: float) -> float:
     return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
 
 
-@once
-def learn_scales(model: Model, i: int, variance: float) -> None:
+def learn_scales(model: Model, i: int, arms: Keys, variance: float) -> None:
     """Set the scale x of every block by one step of the EM algorithm from the present posterior."""
-    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
-    shared, prior, noise = model.shared, model.prior, model.facts[i, NOISE]
-    size = prior.shape[1]
-    blocks = int(prior[BLOCK].max()) + 1
-    found = np.ones(blocks)
-    weights = np.ones(blocks)
-    for arm in range(tallies.shape[0]):
-        if tallies[arm, i, COUNT] == 0.0:
-            continue
-        for j in range(size):
-            difference = vectors[arm, i, OWN, j] - shared[i, COMMON, j]
-            for k in range(size):
-                difference += matrices[arm, i, INVERSE, j, k] * shared[i, PULL, k]
-            block = int(prior[BLOCK, j])
-            square = difference * difference + noise * matrices[arm, i, INVERSE, j, j]
-            found[block] += square / (variance * prior[VARIANCE, j])
-            weights[block] += 1.0
-    for j in range(size):
-        block = int(prior[BLOCK, j])
-        shared[i, SCALE, j] = max(found[block] / weights[block], _LEAST_SCALE)
+    shared, inverses = model.shared[i], model.matrices[arms, i, INVERSE]
+    differences = model.vectors[arms, i, OWN] + inverses @ shared[PULL] - shared[COMMON]
+    variances = model.facts[i, NOISE] * np.diagonal(inverses, axis1=1, axis2=2)
+    squares = (differences**2 + variances).sum(axis=0) / (variance * model.prior[VARIANCE])
+    block = model.prior[BLOCK].astype(np.int64)
+    found, sizes = 1.0 + np.bincount(block, squares), 1.0 + len(arms) * np.bincount(block)
+    shared[SCALE] = np.maximum(found / sizes, _LEAST_SCALE)[block]
 
 
-@once
-def solve_arm(model: Model, arm: int, i: int, factor: Array) -> None:
-    """Compute B and Bb of an arm, and add its part to C_0⁻¹ and to WEIGHTED."""
-    vectors, matrices, shared, common = model.vectors, model.matrices, model.shared, model.common
-    size = model.prior.shape[1]
-    for j in range(size):
-        for k in range(size):
-            factor[j, k] = matrices[arm, i, GRAM, j, k]
-        factor[j, j] += shared[i, PENALTY, j]
-    invert(factor)
-    for j in range(size):
-        own = 0.0
-        for k in range(size):
-            matrices[arm, i, INVERSE, j, k] = factor[j, k]
-            own += factor[j, k] * vectors[arm, i, MOMENT, k]
-        vectors[arm, i, OWN, j] = own
-    if model.tallies[arm, i, COUNT] == 0.0:
-        return
-    for j in range(size):
-        penalty = shared[i, PENALTY, j]
-        shared[i, WEIGHTED, j] += penalty * vectors[arm, i, OWN, j]
-        for k in range(size):
-            common[i, j, k] -= penalty * factor[j, k] * shared[i, PENALTY, k]
-        common[i, j, j] += penalty
+def solve(model: Model, i: int, arms: Keys) -> None:
+    """Compute inverses, own and common parts and residuals from the sums and penalties of i.
 
-
-@once
-def solve(model: Model, i: int, factor: Array) -> None:
-    """Compute inverses, own and common parts and residuals from the sums and penalties of i."""
-    shared, common = model.shared, model.common
-    size = model.prior.shape[1]
-    for j in range(size):
-        penalty = shared[i, PENALTY, j]
-        centre = model.facts[i, CENTRE] * model.prior[CONSTANT, j]
-        shared[i, WEIGHTED, j] = penalty / COMMON_WIDTH * centre
-        for k in range(size):
-            common[i, j, k] = 0.0
-        common[i, j, j] = penalty / COMMON_WIDTH
-    for arm in range(model.tallies.shape[0]):
-        solve_arm(model, arm, i, factor)
-    for j in range(size):
-        for k in range(size):
-            factor[j, k] = common[i, j, k]
-    invert(factor)
-    for j in range(size):
-        for k in range(size):
-            common[i, j, k] = factor[j, k]
-    place_common(model, i)
-    rest = np.empty(size)
-    unexplained = 0.0
-    for arm in range(model.tallies.shape[0]):
-        model.tallies[arm, i, RESIDUAL] = residual(model, arm, i, rest)
-        unexplained += model.tallies[arm, i, RESIDUAL]
-    model.facts[i, UNEXPLAINED] = unexplained
-
-
-@once
-def place_common(model: Model, i: int) -> None:
-    """Set θ_0 = C_0 · WEIGHTED and Λθ_0."""
-    size = model.prior.shape[1]
-    for j in range(size):
-        value = 0.0
-        for k in range(size):
-            value += model.common[i, j, k] * model.shared[i, WEIGHTED, k]
-        model.shared[i, COMMON, j] = value
-        model.shared[i, PULL, j] = model.shared[i, PENALTY, j] * value
-
-
-@part
-def residual(model: Model, arm: int, i: int, rest: Array) -> float:
-    """Return Q = Σr'² − b'ᵀBb' with r' = r − φᵀθ_0 and b' = b − Gθ_0, from the sums.
-
-    Of an arm with a prior, the share of it that belongs to rewards: a prior is no noise.
+    `arms` are those that were observed; of the others B = Λ⁻¹.
     """
-    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
-    size = model.prior.shape[1]
-    if tallies[arm, i, COUNT] == 0.0:
-        return 0.0
-    total = tallies[arm, i, SQUARE]
-    for j in range(size):
-        predicted = 0.0
-        for k in range(size):
-            predicted += matrices[arm, i, GRAM, j, k] * model.shared[i, COMMON, k]
-        moment = vectors[arm, i, MOMENT, j]
-        rest[j] = moment - predicted
-        total -= model.shared[i, COMMON, j] * (moment + rest[j])
-    for j in range(size):
-        value = 0.0
-        for k in range(size):
-            value += matrices[arm, i, INVERSE, j, k] * rest[k]
-        total -= rest[j] * value
-    seen = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
-    return float(max(total, 0.0) * seen / tallies[arm, i, COUNT])
+    tallies, vectors, matrices, shared, common, facts, prior = model
+    penalty, diagonal = shared[i, PENALTY], np.arange(prior.shape[1])
+    grams, moments = matrices[arms, i, GRAM], vectors[arms, i, MOMENT]
+    whole = grams.copy()
+    whole[:, diagonal, diagonal] += penalty
+    inverses = inverses_of(whole)
+    own = (inverses @ moments[:, :, np.newaxis])[:, :, 0]
+    vectors[:, i, OWN] = 0.0
+    vectors[arms, i, OWN] = own
+    matrices[:, i, INVERSE] = np.diag(1.0 / penalty)
+    matrices[arms, i, INVERSE] = inverses
+    pooled = -penalty[:, np.newaxis] * inverses.sum(axis=0) * penalty
+    pooled[diagonal, diagonal] += (len(arms) + 1.0 / COMMON_WIDTH) * penalty
+    common[i] = inverses_of(pooled)
+    centre = facts[i, CENTRE] / COMMON_WIDTH * prior[CONSTANT]
+    shared[i, WEIGHTED] = penalty * (centre + own.sum(axis=0))
+    shared[i, COMMON] = common[i] @ shared[i, WEIGHTED]
+    shared[i, PULL] = penalty * shared[i, COMMON]
+    rest = moments - grams @ shared[i, COMMON]
+    squares = tallies[arms, i, SQUARE] - (moments + rest) @ shared[i, COMMON]
+    squares -= (rest * (inverses @ rest[:, :, np.newaxis])[:, :, 0]).sum(axis=1)
+    # Of an arm with a prior, the share that belongs to rewards: a prior is no noise.
+    counts = tallies[arms, i, COUNT]
+    seen = (counts - tallies[arms, i, WEIGHT]) / counts
+    tallies[:, i, RESIDUAL] = 0.0
+    tallies[arms, i, RESIDUAL] = np.maximum(squares, 0.0) * seen
+    facts[i, UNEXPLAINED] = tallies[:, i, RESIDUAL].sum()
 
 
-@once
 def refresh_one(model: Model, i: int, steps: int) -> None:
     """Compute all that follows from the sums of objective i; `steps` of EM for the scales.
 
     `steps` 1 goes on from the present scales; more begin anew from 1, so that the outcome depends
     on the sums alone, as a merge needs.
     """
-    tallies, shared, facts, prior = model.tallies, model.shared, model.facts, model.prior
-    size = prior.shape[1]
-    factor = np.empty((size, size))
-    seen = 0.0
-    total = 0.0
-    square = 0.0
-    for arm in range(tallies.shape[0]):
-        weight = tallies[arm, i, WEIGHT]
-        seen += tallies[arm, i, COUNT] - weight
-        total += tallies[arm, i, TOTAL]
-        square += tallies[arm, i, SQUARE]
-        if weight > 0.0:  # a prior is no reward: what its mean added is left out
-            mean = tallies[arm, i, MEAN]
-            total -= weight * mean
-            square -= weight * mean * mean
-    facts[i, SEEN] = seen
-    facts[i, CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
+    shared, facts = model.shared[i], model.facts[i]
+    counts, totals, squares, _, weights, means = model.tallies[:, i].T.copy()
+    # A prior is no reward: what its mean added is left out.
+    seen = float((counts - weights).sum())
+    total = float((totals - weights * means).sum())
+    square = float((squares - weights * means * means).sum())
+    facts[SEEN] = seen
+    facts[CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
     variance = prior_variance(seen, total, square)
+    arms = np.flatnonzero(counts)
     if steps > 1:
-        for j in range(size):
-            shared[i, SCALE, j] = 1.0
-        facts[i, NOISE] = FIRST_NOISE
+        shared[SCALE] = 1.0
+        facts[NOISE] = FIRST_NOISE
     for step in range(steps):
         if seen >= _LEARN_FROM and (step > 0 or steps == 1):
-            learn_scales(model, i, variance)
+            learn_scales(model, i, arms, variance)
         for _ in range(2):
-            noise = max(facts[i, NOISE], _LEAST_NOISE * variance)
-            for j in range(size):
-                scale = variance * prior[VARIANCE, j] * shared[i, SCALE, j]
-                shared[i, PENALTY, j] = max(noise / scale, _LEAST_PENALTY * seen)
-            solve(model, i, factor)
-            facts[i, NOISE] = noise_now(seen, facts[i, UNEXPLAINED], square, variance)
-            if abs(facts[i, NOISE] - noise) <= _SETTLED * noise:
+            noise = max(float(facts[NOISE]), _LEAST_NOISE * variance)
+            scales = variance * model.prior[VARIANCE] * shared[SCALE]
+            shared[PENALTY] = np.maximum(noise / scales, _LEAST_PENALTY * seen)
+            solve(model, i, arms)
+            facts[NOISE] = noise_now(seen, float(facts[UNEXPLAINED]), square, variance)
+            if abs(facts[NOISE] - noise) <= _SETTLED * noise:
                 break
-    facts[i, DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
+    facts[DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
 
 
-@kernel
-def refresh(
-    steps: int,
-    only_due: bool,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
-) -> None:
+def refresh(model: Model, steps: int = 1, *, only_due: bool = False) -> None:
     """Compute all that follows from the sums, for every objective or those where it is due."""
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    for i in range(tallies.shape[1]):
-        if not only_due or facts[i, SEEN] >= facts[i, DUE]:
+    for i in range(len(model.facts)):
+        if not only_due or model.facts[i, SEEN] >= model.facts[i, DUE]:
             refresh_one(model, i, steps)
 
 

@@ -28,7 +28,8 @@ def expect(
     Returns False, and writes nothing of use, if the context is outside [0,1]^d. With B symmetric,
     φᵀB(b + Λθ_0) = φᵀ(Bb) + (Bφ)ᵀΛθ_0.
     """
-    if not features_at(kind, point, table, features):
+    inside = features_at(kind, point, table, features)
+    if not inside:
         return False
     size = features.shape[1]
     work = np.empty(size)

@@ -7,8 +7,8 @@ What a rule sees in a context is `sight`, four tables [D, K] of means m and devi
 posterior, spreads of draws and reaches, and `bands` [D].
 
 numba compiles everything that a kernel calls into the kernel, so each large part is called by
-one kernel only: `shares_many` computes probabilities, `pooled.refresh` what follows from the sums.
-Python calls them between the others. That keeps the first call of a chooser quick.
+one kernel only: `select` decides, `shares` computes the probabilities of what `select` saw, and
+`pooled.refresh` is left to NumPy. Python calls them in turn. That keeps the first call quick.
 """
 
 import math
@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandit.checks import LARGEST_REWARD
-from lexbandit.kernels import bands
 from lexbandit.kernels.arrays import Array, Keys, Mask
-from lexbandit.kernels.jit import bind, kernel, once, part
-from lexbandit.kernels.linear_features import features_at
+from lexbandit.kernels.bands import DEVIATIONS, MEANS, REACHES, SPREADS
+from lexbandit.kernels.jit import bind, kernel, once
+from lexbandit.kernels.linear_features import MIXED_FACTORS, simple_at
 from lexbandit.kernels.pooled import (
     CENTRE,
     COUNT,
@@ -35,10 +35,9 @@ from lexbandit.kernels.pooled import (
     learn,
 )
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.ties import ONLY_ROW, row_of
+from lexbandit.kernels.ties import ONLY_ROW
 
 # The tables of what a rule sees.
-MEANS, DEVIATIONS, SPREADS, REACHES = 0, 1, 2, 3
 TABLES = 4
 
 # What an update answers; AGAIN is DONE, and a refresh is due.
@@ -99,40 +98,6 @@ def prepare_draws(
             widths[i] = settings[FLOOR] * math.sqrt(model.facts[i, NOISE]) * fall
 
 
-@once
-def choose_by_bands(
-    _settings: Array,
-    sight: Array,
-    widths: Array,
-    ceilings: Array,
-    row: int,
-    random: RandomState,
-    members: Keys,
-    draws: Array,
-) -> int:
-    """Return the arm that lex-thompson plays."""
-    means, spreads, reaches = sight[MEANS], sight[SPREADS], sight[REACHES]
-    return bands.decide(means, spreads, reaches, widths, ceilings, row, random, members, draws)
-
-
-@once
-def chances_of_two(
-    _settings: Array, sight: Array, widths: Array, ceilings: Array, row: int, out: Array
-) -> None:
-    """Write the probabilities of lex-thompson with one objective or two."""
-    means, spreads, reaches = sight[MEANS], sight[SPREADS], sight[REACHES]
-    bands.chances_of_two(means, spreads, reaches, widths, ceilings, row, out)
-
-
-@once
-def chances_of_many(
-    _settings: Array, sight: Array, widths: Array, ceilings: Array, row: int, out: Array
-) -> None:
-    """Write the probabilities of lex-thompson with three objectives or more."""
-    means, spreads, reaches = sight[MEANS], sight[SPREADS], sight[REACHES]
-    bands.chances_of_many(means, spreads, reaches, widths, ceilings, row, out)
-
-
 def prepare(
     model: Model,
     plays: Array,
@@ -171,37 +136,9 @@ def chances(
     raise NotImplementedError
 
 
-def look(
-    fully: bool,
-    features: Array,
-    plays: Array,
-    clock: Keys,
-    settings: Array,
-    tolerances: Array,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
-    sights: Array,
-    widths: Array,
-) -> None:
-    """Write what the rule sees at features[n, F] to sights[n, TABLES, D, K] and widths[n, D].
-
-    `fully` counts what is not known of the part that all arms share in the deviations.
-    """
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    work = np.empty(features.shape[1])
-    for t in range(features.shape[0]):
-        estimate(model, features, t, fully, work, sights[t, MEANS], sights[t, DEVIATIONS])
-        prepare(model, plays, clock, settings, tolerances, sights[t], widths[t])
-
-
 def select(
     kind: int,
-    point: Array,
+    points: Array,
     table: Array,
     ceilings: Array,
     plays: Array,
@@ -216,54 +153,33 @@ def select(
     facts: Array,
     prior: Array,
     random: RandomState,
-    sights: Array,
-    widths: Array,
-) -> int:
-    """Return the arm to play in a context, −1 if it is outside; what the rule saw is in row 0."""
-    features = np.empty((1, table.shape[0]))
-    if not features_at(kind, point, table, features):
-        return -1
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    sight, bands_ = sights[ONLY_ROW], widths[ONLY_ROW]
-    work = np.empty(features.shape[1])
-    estimate(model, features, ONLY_ROW, False, work, sight[MEANS], sight[DEVIATIONS])
-    prepare(model, plays, clock, settings, tolerances, sight, bands_)
-    arms = tallies.shape[0]
-    members, draws = np.empty(arms, np.int64), np.empty(arms)
-    return choose(settings, sight, bands_, ceilings, ONLY_ROW, random, members, draws)
-
-
-def select_many(
     features: Array,
-    ceilings: Array,
-    plays: Array,
-    clock: Keys,
-    settings: Array,
-    tolerances: Array,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
-    random: RandomState,
     sights: Array,
     widths: Array,
     chosen: Keys,
-) -> None:
-    """Write the arms to play at features[n, F], by what is known now, and what the rule saw."""
+) -> int:
+    """Write the arms to play in points[n, d] by what is known now, to chosen[n].
+
+    Features are written to features[n, F], and what the rule saw to sights[n, TABLES, D, K] and
+    widths[n, D]. Returns where it stopped: at the end, or at the first point outside of [0,1]^d.
+    """
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    arms = tallies.shape[0]
-    work, members, draws = np.empty(features.shape[1]), np.empty(arms, np.int64), np.empty(arms)
-    for t in range(features.shape[0]):
-        sight, row = sights[t], row_of(ceilings, t)
-        estimate(model, features, t, False, work, sight[MEANS], sight[DEVIATIONS])
-        prepare(model, plays, clock, settings, tolerances, sight, widths[t])
-        chosen[t] = choose(settings, sight, widths[t], ceilings, row, random, members, draws)
+    arms, size = tallies.shape[0], table.shape[0]
+    members, draws, work = np.empty(arms, np.int64), np.empty(arms), np.empty(size)
+    powers = np.empty(points.shape[1] * MIXED_FACTORS)
+    for t in range(points.shape[0]):
+        inside = simple_at(kind, points, t, table, powers, features)
+        if not inside:
+            return t
+        sight, bands_, row = sights[t], widths[t], min(t, ceilings.shape[0] - 1)
+        estimate(model, features, t, False, work, sight)
+        prepare(model, plays, clock, settings, tolerances, sight, bands_)
+        arm = choose(settings, sight, bands_, ceilings, row, random, members, draws)
+        chosen[t] = arm
+    return int(points.shape[0])
 
 
-def shares_many(settings: Array, sights: Array, widths: Array, ceilings: Array, out: Array) -> None:
+def shares(settings: Array, sights: Array, widths: Array, ceilings: Array, out: Array) -> None:
     """Write the exact probability of every arm to out[n, K], given what the rule sees."""
     for t in range(out.shape[0]):
         row = min(t, ceilings.shape[0] - 1)
@@ -298,14 +214,20 @@ def replay(
     sight, widths = np.empty((TABLES, objectives, arms)), np.empty(objectives)
     work, members, draws = np.empty(features.shape[1]), np.empty(arms, np.int64), np.empty(arms)
     for t in range(start, features.shape[0]):
-        estimate(model, features, t, False, work, sight[MEANS], sight[DEVIATIONS])
+        estimate(model, features, t, False, work, sight)
         prepare(model, plays, clock, settings, tolerances, sight, widths)
-        row = row_of(ceilings, t)
+        row = min(t, ceilings.shape[0] - 1)
         arm = choose(settings, sight, widths, ceilings, row, random, members, draws)
         chosen[t] = arm
         plays[arm] += 1.0
         clock[0] += 1
-        if learn_all(model, arm, features, t, outcomes, arm, work):
+        due = False
+        for i in range(objectives):
+            reward = outcomes[t, arm, i]
+            if not math.isnan(reward):
+                learn(model, arm, i, features, t, reward, work)
+                due |= facts[i, SEEN] >= facts[i, DUE]
+        if due:
             return t + 1
     return int(features.shape[0])
 
@@ -313,10 +235,8 @@ def replay(
 class PooledRule(NamedTuple):
     """The compiled loops of a rule, as described above."""
 
-    look: Callable[..., None]
     select: Callable[..., int]
-    select_many: Callable[..., None]
-    shares_many: Callable[..., None]
+    shares: Callable[..., None]
     replay: Callable[..., int]
 
 
@@ -325,10 +245,8 @@ def pooled_rule(
 ) -> PooledRule:
     """Compile the loops for a rule, from functions with the decorators of `kernels.jit`."""
     return PooledRule(
-        look=bind(look, prepare=prepare),
         select=bind(select, prepare=prepare, choose=choose),
-        select_many=bind(select_many, prepare=prepare, choose=choose),
-        shares_many=bind(shares_many, chances=chances),
+        shares=bind(shares, chances=chances),
         replay=bind(replay, prepare=prepare, choose=choose),
     )
 
@@ -336,7 +254,7 @@ def pooled_rule(
 @kernel
 def predict(
     kind: int,
-    point: Array,
+    points: Array,
     table: Array,
     tallies: Array,
     vectors: Array,
@@ -345,104 +263,23 @@ def predict(
     common: Array,
     facts: Array,
     prior: Array,
-) -> tuple[Array, Array]:
-    """Return posterior means and deviations [K, D] in a context; empty if it is outside."""
-    features = np.empty((1, table.shape[0]))
-    if not features_at(kind, point, table, features):
-        return np.empty((0, 0)), np.empty((0, 0))
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    arms, objectives = tallies.shape[0], tallies.shape[1]
-    means, deviations = np.empty((objectives, arms)), np.empty((objectives, arms))
-    work = np.empty(features.shape[1])
-    estimate(model, features, ONLY_ROW, True, work, means, deviations)
-    return means.T.copy(), deviations.T.copy()
-
-
-@once
-def learn_all(
-    model: Model,
-    arm: int,
     features: Array,
-    t: int,
-    outcomes: Array,
-    played: int,
-    work: Array,
+    sight: Array,
 ) -> bool:
-    """Learn the rewards outcomes[t, played] of an arm; NaN is "not observed".
+    """Write posterior means and deviations in the context points[0] to the first tables of `sight`.
 
-    Returns whether a refresh is due.
+    Deviations have what is not known of the part that all arms share. False if it is outside.
     """
-    due = False
-    for i in range(outcomes.shape[2]):
-        reward = outcomes[t, played, i]
-        if not math.isnan(reward):
-            learn(model, arm, i, features, t, reward, work)
-            due |= model.facts[i, SEEN] >= model.facts[i, DUE]
-    return due
-
-
-@part
-def refused(rewards: Array) -> bool:
-    """Tell whether a reward is larger than any can be; NaN is not."""
-    found = False
-    for i in range(rewards.shape[0]):
-        found |= abs(rewards[i]) > LARGEST_REWARD
-    return found
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    powers, work = np.empty(points.shape[1] * MIXED_FACTORS), np.empty(table.shape[0])
+    inside = simple_at(kind, points, ONLY_ROW, table, powers, features)
+    if inside:
+        estimate(model, features, ONLY_ROW, True, work, sight)
+    return inside
 
 
 @kernel
 def update(
-    kind: int,
-    point: Array,
-    table: Array,
-    arm: int,
-    rewards: Array,
-    amends: bool,
-    plays: Array,
-    clock: Keys,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
-    features: Array,
-    means: Array,
-) -> int:
-    """Record the rewards[D] of one decision, or further ones of an earlier decision (`amends`).
-
-    Nothing is done unless the answer is DONE or AGAIN. Then features[0] has φ of the context, and
-    means[D] what was expected of these rewards before, NaN where there is none. NO_PLAY if every
-    play of the arm has a reward in one of these objectives.
-    """
-    if not features_at(kind, point, table, features):
-        return OUTSIDE
-    if refused(rewards):
-        return TOO_LARGE
-    if amends:
-        for i in range(rewards.shape[0]):
-            rewarded = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
-            if not math.isnan(rewards[i]) and rewarded >= plays[arm]:
-                return NO_PLAY
-    else:
-        plays[arm] += 1.0
-        clock[0] += 1
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    work = np.empty(features.shape[1])
-    answer = DONE
-    for i in range(rewards.shape[0]):
-        reward = rewards[i]
-        means[i] = math.nan
-        if not math.isnan(reward):
-            means[i] = learn(model, arm, i, features, ONLY_ROW, reward, work)
-            if facts[i, SEEN] >= facts[i, DUE]:
-                answer = AGAIN
-    return answer
-
-
-@kernel
-def update_each(
     kind: int,
     points: Array,
     table: Array,
@@ -461,63 +298,41 @@ def update_each(
     features: Array,
     means: Array,
 ) -> tuple[int, int]:
-    """Call `update` for points[n, d] in order, into features[n, F] and means[n, D].
+    """Record rewards[n, D] of decisions in order, or further ones of an earlier one (`amends`).
 
-    Returns how many were recorded, and the last answer: all were, or those up to one that makes a
-    refresh due, or those before the first that `update` did not record.
-    """
-    for t in range(points.shape[0]):
-        answer = update(
-            kind,
-            points[t],
-            table,
-            arms[t],
-            rewards[t],
-            amends[t],
-            plays,
-            clock,
-            tallies,
-            vectors,
-            matrices,
-            shared,
-            common,
-            facts,
-            prior,
-            features[t : t + 1],
-            means[t],
-        )
-        if answer != DONE:
-            return (t + 1 if answer == AGAIN else t), answer
-    return len(points), DONE
-
-
-@kernel
-def update_many(
-    start: int,
-    features: Array,
-    arms: Keys,
-    rewards: Array,
-    plays: Array,
-    clock: Keys,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
-) -> int:
-    """Record checked rewards[n, D] of many decisions at features[n, F], in order from `start` on.
-
-    Returns where it stopped: at the end, or after one that makes a refresh due.
+    Then features[n, F] has φ of the context, and means[n, D] what was expected of these rewards
+    before, NaN where there is none. Returns how many were recorded, and the last answer: all were,
+    or those up to one that makes a refresh due, or those before the first that is refused. NO_PLAY
+    if every play of the arm has a reward in one of these objectives.
     """
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
-    work = np.empty(features.shape[1])
-    for t in range(start, features.shape[0]):
+    powers, work = np.empty(points.shape[1] * MIXED_FACTORS), np.empty(table.shape[0])
+    for t in range(points.shape[0]):
+        inside = simple_at(kind, points, t, table, powers, features)
+        if not inside:
+            return t, OUTSIDE
         arm = arms[t]
-        plays[arm] += 1.0
-        clock[0] += 1
-        if learn_all(model, arm, features, t, outcomes, ONLY_ROW, work):
-            return t + 1
-    return int(features.shape[0])
+        huge = False
+        complete = False
+        for i in range(rewards.shape[1]):
+            huge |= abs(rewards[t, i]) > LARGEST_REWARD
+            rewarded = tallies[arm, i, COUNT] - tallies[arm, i, WEIGHT]
+            complete |= not math.isnan(rewards[t, i]) and rewarded >= plays[arm]
+        if huge:
+            return t, TOO_LARGE
+        if not amends[t]:
+            plays[arm] += 1.0
+            clock[0] += 1
+        elif complete:
+            return t, NO_PLAY
+        due = False
+        for i in range(rewards.shape[1]):
+            reward = rewards[t, i]
+            means[t, i] = math.nan
+            if not math.isnan(reward):
+                expected = learn(model, arm, i, features, t, reward, work)
+                means[t, i] = expected
+                due |= facts[i, SEEN] >= facts[i, DUE]
+        if due:
+            return t + 1, AGAIN
+    return len(points), DONE

@@ -52,12 +52,43 @@ def coefficients(model: Model, found: Array) -> None:
 
 
 @kernel
-def predict_rows(found: Array, features: Array, predicted: Array) -> None:
-    """Write φᵀθ_a of every row, arm and objective to predicted[n, K, D], kept within [0, 1]."""
+def predict_rows(
+    found: Array, means: Array, shares: Array, features: Array, predicted: Array
+) -> None:
+    """Write m + s(φᵀθ_a − m) of every row, arm and objective to predicted[n, K, D].
+
+    φᵀθ_a is kept within [0, 1]; m and s are means[D] and shares[D].
+    """
     for t in range(features.shape[0]):
         for arm in range(found.shape[0]):
             for i in range(found.shape[1]):
                 mean = 0.0
                 for k in range(found.shape[2]):
                     mean += features[t, k] * found[arm, i, k]
-                predicted[t, arm, i] = min(max(mean, 0.0), 1.0)
+                mean = min(max(mean, 0.0), 1.0)
+                predicted[t, arm, i] = means[i] + shares[i] * (mean - means[i])
+
+
+@kernel
+def try_rows(
+    found: Array,
+    means: Array,
+    features: Array,
+    action: NDArray[np.int64],
+    reward: Array,
+    tried: Array,
+) -> None:
+    """Add Σ(g − m)(y − m) and Σ(g − m)² of rows that are not learned yet to tried[D, 2].
+
+    g is φᵀθ_a of the arm that was played, m is means[D].
+    """
+    for t in range(features.shape[0]):
+        for i in range(found.shape[1]):
+            if math.isnan(reward[t, i]):
+                continue
+            mean = 0.0
+            for k in range(found.shape[2]):
+                mean += features[t, k] * found[action[t], i, k]
+            beyond = min(max(mean, 0.0), 1.0) - means[i]
+            tried[i, 0] += beyond * (reward[t, i] - means[i])
+            tried[i, 1] += beyond * beyond

@@ -27,9 +27,10 @@ import numpy as np
 
 from lexbandit.kernels import normal_chances
 from lexbandit.kernels.arrays import Array, Keys
+from lexbandit.kernels.bands import DEVIATIONS, MEANS, REACHES, SPREADS
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.pooled import NOISE, Model
-from lexbandit.kernels.pooled_rules import DEVIATIONS, MEANS, REACHES, SPREADS, pooled_rule
+from lexbandit.kernels.pooled_rules import pooled_rule
 from lexbandit.kernels.random import RandomState, below, normal
 
 # From CS_UCB on, rules decide by bounds.

@@ -30,6 +30,10 @@ class Policy(ABC):
 
     `select` changes nothing but the random state, and `update` needs only its arguments: rewards
     may come late, in any order, for any arm, or never.
+
+    A policy of your own needs these two: a study can play it then. Without `explain`, `state` and
+    `load_state` or `add_arm` it says so where somebody asks for an explanation, saves it or adds an
+    arm.
     """
 
     def __init__(self, *, arms: int, dimension: int, objectives: int) -> None:
@@ -54,6 +58,11 @@ class Policy(ABC):
         They are those in an attribute `tolerances`, unless a policy says otherwise.
         """
         return getattr(self, "tolerances", None)
+
+    @property
+    def has_state(self) -> bool:
+        """Whether `state` returns what was learned, so that it can be saved."""
+        return type(self).state is not Policy.state
 
     @property
     def learns_in_parts(self) -> bool:
@@ -86,17 +95,20 @@ class Policy(ABC):
         `allowed` is the mask the arm was selected under. Only Scalarized UCB1 has a use for it.
         """
 
-    @abstractmethod
     def explain(self, context: Any, allowed: Any = None) -> PolicyExplanation:
         """Say what is known of every arm in `context`, and why one would be chosen."""
+        raise self._lacks("explain")
 
-    @abstractmethod
     def state(self) -> dict[str, np.ndarray]:
         """Return all that was learned, and the random state, as copies in plain arrays."""
+        raise self._lacks("state")
 
-    @abstractmethod
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a `state()` of a policy that knows the same things; refuses any other."""
+        raise self._lacks("load_state")
+
+    def _lacks(self, method: str) -> InvalidInput:
+        return InvalidInput(f"the policy {self.name} has no method {method}, which is needed here.")
 
     def reseed(self, seed: int) -> None:
         """Start another random stream; what was learned stays.
@@ -108,7 +120,6 @@ class Policy(ABC):
         if random is not None:
             random[:] = seeded(seed)
 
-    @abstractmethod
     def add_arm(self, prior: Prior | None = None) -> int:
         """Add an arm; returns its number.
 
@@ -116,6 +127,7 @@ class Policy(ABC):
         observations with these means had come, one mean an objective, from all of the context
         space evenly. A policy that cannot take a prior says so.
         """
+        raise self._lacks("add_arm")
 
     def predict(self, context: Any) -> tuple[Floats, Floats]:
         """Return every arm's expected rewards in `context`, and their standard deviations.

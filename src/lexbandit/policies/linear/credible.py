@@ -85,10 +85,8 @@ class Known(NamedTuple):
         return self._replace(near=near, seen=self.seen + further, beyond=beyond)
 
 
-def known_at(
-    model: pooled.Model, features: Floats, means: Floats, deviations: Floats, left_out: Floats
-) -> Known:
-    """Return what is known at features φ, given what `kernels.pooled.estimate_fully` says.
+def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Floats) -> Known:
+    """Return what is known at features φ, given the posterior means there.
 
     With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + (1 − near/n)Σ_f w_f c_f. The last
     term is for what the features cannot represent, with w = `left_out` (`FeatureMap.left_out`), as
@@ -118,7 +116,7 @@ def known_at(
     most = _MISFIT * common * (1.0 + _FEW / np.maximum(near, _TINY))
     beyond = common / shared[:, pooled.PENALTY] @ left_out[:, np.newaxis]
     beyond = np.minimum(beyond, most) * elsewhere
-    modelled = deviations**2 / whole
+    modelled = pooled.noises_of(model, means, whole)
     residuals = tallies[:, :, pooled.RESIDUAL].T
     looser, drawn = ((by * common + residuals) / (by + seen) for by in (_PSEUDO, _DRAWN))
     binary = (facts[:, pooled.OTHER] == 0.0) & (facts[:, pooled.SEEN] > 0.0)

@@ -7,6 +7,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
+from lexbandit.kernels import bands
 from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.policies.explain import listed, objective
 from lexbandit.policies.linear import credible
@@ -25,11 +26,7 @@ FEW = 8.0
 # benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25.
 FLOOR = 0.7
 STEADY = 1.0
-# Three objectives and more need other probabilities, which take long to compile.
-_OF_TWO, _OF_MANY = (
-    kernel.pooled_rule(prepare=kernel.prepare_draws, choose=kernel.choose_by_bands, chances=chances)
-    for chances in (kernel.chances_of_two, kernel.chances_of_many)
-)
+_RULE = kernel.pooled_rule(prepare=kernel.prepare_draws, choose=bands.decide, chances=bands.chances)
 # With more arms than these an outlook has probabilities by draws.
 _MANY = 16
 
@@ -70,7 +67,7 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.STEADY] = STEADY / self.caution
-        self._rule = _OF_TWO if parameters["objectives"] <= 2 else _OF_MANY
+        self._rule = _RULE
         super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:

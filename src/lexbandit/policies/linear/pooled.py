@@ -13,8 +13,8 @@ from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import pooled, pooled_prediction
 from lexbandit.kernels import pooled_rules as kernel
-from lexbandit.kernels.linear_features import GIVEN
-from lexbandit.kernels.random import seeded
+from lexbandit.kernels.linear_features import GIVEN, MIXED, RAW
+from lexbandit.kernels.random import RandomState, seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import Policy, Prior, no_such_play
 from lexbandit.policies.linear import credible
@@ -32,6 +32,9 @@ _STEPS = 12
 # it was computed from: rounding comes to some 10⁻¹⁴, and more is damage.
 _RESIDUE = 1e-10
 
+# Whether the rewards of one decision are further ones.
+_NO, _YES = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+
 _ARRAYS = ("tallies", "vectors", "matrices", "shared", "common", "facts")
 
 
@@ -40,6 +43,15 @@ def pooled_features(features: Any, *, layout: Any, dimension: int) -> FeatureMap
     if features == "mixed":
         features = {"name": "mixed", "layout": layout}
     return features_for(features, dimension=dimension)
+
+
+class Seen(NamedTuple):
+    """What `select` writes: features[n, F], what the rule saw, and the arms to play."""
+
+    features: Floats
+    sights: Floats
+    widths: Floats
+    arms: Integers
 
 
 class Looks(NamedTuple):
@@ -115,12 +127,14 @@ class PooledPolicy(Policy):
         self._facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._expected: Floats = features.prior()
         self._left_out: Floats = features.left_out()
-        self._kind = features.kind
+        self._kind = features.kind if features.kind in (MIXED, RAW) else GIVEN
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
-        # Space for the features of a context, and for what an arm is expected to give there.
-        self._space: tuple[Floats, Floats] = np.empty((1, size)), np.empty(objectives)
-        self._sights, self._widths, self._chances = self._space_for(1)
+        # Space for one context: its features and what an arm is expected to give there, what
+        # `select` writes, the probabilities, and the arm that was played.
+        self._space: tuple[Floats, Floats] = np.empty((1, size)), np.empty((1, objectives))
+        self._seen, self._chances = self._space_for(1)
+        self._played_arm: Integers = np.zeros(1, np.int64)
         self._refresh(1)
 
     @abstractmethod
@@ -143,16 +157,22 @@ class PooledPolicy(Policy):
 
     def _refresh(self, steps: int) -> None:
         """Compute all that follows from the sums; with several steps, from them alone."""
-        pooled.refresh(steps, False, *self._model)
+        pooled.refresh(self._model, steps)
 
     def _refresh_due(self) -> None:
         """Compute what follows from the sums of the objectives where that is due."""
-        pooled.refresh(1, True, *self._model)
+        pooled.refresh(self._model, only_due=True)
 
-    def _space_for(self, rows: int) -> tuple[Floats, Floats, Floats]:
-        """Return space for what the rule sees in `rows` contexts, and for the probabilities."""
+    def _space_for(self, rows: int) -> tuple["Seen", Floats]:
+        """Return space for what `select` writes of `rows` contexts, and for the probabilities."""
         shape = (rows, kernel.TABLES, self.objectives, self.arms)
-        return np.empty(shape), np.empty((rows, self.objectives)), np.empty((rows, self.arms))
+        seen = Seen(
+            np.empty((rows, self.features.count)),
+            np.empty(shape),
+            np.empty((rows, self.objectives)),
+            np.empty(rows, np.int64),
+        )
+        return seen, np.empty((rows, self.arms))
 
     # Decide.
 
@@ -173,10 +193,20 @@ class PooledPolicy(Policy):
         return self.select(point, allowed)
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        sights, widths, chances = self._sights, self._widths, self._chances
-        arm = self._rule.select(
-            self._kind,
-            point,
+        seen, chances = self._seen, self._chances
+        if not self._decide(self._kind, point[np.newaxis], ceilings, self._random, seen):
+            return -1, 0.0
+        self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, chances)
+        arm = seen.arms.item(0)
+        return arm, chances.item(arm)
+
+    def _decide(
+        self, kind: int, points: Floats, ceilings: Floats, random: RandomState, seen: "Seen"
+    ) -> int:
+        """Write arms for points[n, d] and what the rule saw; 0 if the first is outside [0,1]^d."""
+        return self._rule.select(
+            kind,
+            points,
             self._table,
             ceilings,
             self._plays,
@@ -190,83 +220,63 @@ class PooledPolicy(Policy):
             self._common,
             self._facts,
             self._expected,
-            self._random,
-            sights,
-            widths,
+            random,
+            *seen,
         )
-        if arm < 0:
-            return -1, 0.0
-        self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
-        return arm, chances.item(arm)
 
     def select_many(self, contexts: Any, allowed: Any = None) -> tuple[Integers, Floats]:
         """Return the arms to play in contexts[n, d] and their probabilities: one compiled loop."""
-        points, masks = self._many(contexts, allowed)
-        arms, propensities = np.empty(len(points), np.int64), np.empty(len(points))
-        for part in self._chunks(len(points)):
-            ceilings = self._no_ceiling if masks is None else ceilings_of(masks[part])
-            sights, widths, chances = self._space_for(len(arms[part]))
-            self._rule.select_many(
-                self.features.of_checked(points[part]),
-                ceilings,
-                self._plays,
-                self._clock,
-                self._settings,
-                self.tolerances,
-                *self._model,
-                self._random,
-                sights,
-                widths,
-                arms[part],
-            )
-            self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
-            propensities[part] = np.take_along_axis(chances, arms[part, np.newaxis], axis=1)[:, 0]
-        return arms, propensities
+        arms, shares = self._decide_many(contexts, allowed, self._random)
+        return arms, np.take_along_axis(shares, arms[:, np.newaxis], axis=1)[:, 0]
 
     def propensities(self, context: Any, allowed: Any = None) -> Floats:
         """Return the exact probability of every arm to be selected in `context` now."""
-        return self._shares(self._look(self._features(context)), self._ceilings(allowed))
+        point = self._context(context) if self._known else self._features(context)[0]
+        ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
+        seen, shares = self._space_for(1)
+        if not self._decide(self._kind, point[np.newaxis], ceilings, self._random.copy(), seen):
+            checks.in_unit_cube("context", point)
+        self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, shares)
+        found: Floats = shares[0]
+        return found
 
     def _propensities_checked(self, point: Floats, allowed: Booleans | None) -> Floats:
         return self.propensities(point, allowed)
 
     def propensities_many(self, contexts: Any, allowed: Any = None) -> Floats:
         """Return the exact probability of every arm in contexts[n, d]: compiled loops."""
+        return self._decide_many(contexts, allowed, self._random.copy())[1]
+
+    def _decide_many(
+        self, contexts: Any, allowed: Any, random: RandomState
+    ) -> tuple[Integers, Floats]:
+        """Return arms[n] for contexts[n, d], and the probability of every arm there."""
         points, masks = self._many(contexts, allowed)
-        shares = np.empty((len(points), self.arms))
+        arms, shares = np.empty(len(points), np.int64), np.empty((len(points), self.arms))
         for part in self._chunks(len(points)):
+            given = points[part] if self._known else self.features.of_checked(points[part])
             ceilings = self._no_ceiling if masks is None else ceilings_of(masks[part])
-            sights, widths = self._see(self.features.of_checked(points[part]))
-            self._rule.shares_many(self._settings, sights, widths, ceilings, shares[part])
-        return shares
+            seen, chances = self._space_for(len(given))
+            self._decide(self._kind, given, ceilings, random, seen)
+            self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, chances)
+            arms[part], shares[part] = seen.arms, chances
+        return arms, shares
 
-    def _see(self, features: Floats, *, fully: bool = False) -> tuple[Floats, Floats]:
-        """Return what the rule sees at features[n, F], as its kernels take it."""
-        sights, widths, _ = self._space_for(len(features))
-        self._rule.look(
-            fully,
-            features,
-            self._plays,
-            self._clock,
-            self._settings,
-            self.tolerances,
-            *self._model,
-            sights,
-            widths,
-        )
-        return sights, widths
-
-    def _look(self, features: Floats, *, fully: bool = False) -> Looks:
-        """Return what the rule sees at features[1, F]."""
-        sights, widths = self._see(features, fully=fully)
-        means, deviations, spreads, reaches = sights[0]
-        return Looks(means, deviations, spreads, reaches, widths[0])
+    def _see(self, context: Any) -> tuple[Floats, Looks]:
+        """Return the features [1, F] of a context, and what the rule sees there."""
+        point = self._context(context) if self._known else self._features(context)[0]
+        seen, _ = self._space_for(1)
+        free = self._no_ceiling
+        if not self._decide(self._kind, point[np.newaxis], free, self._random.copy(), seen):
+            checks.in_unit_cube("context", point)
+        means, deviations, spreads, reaches = seen.sights[0]
+        return seen.features, Looks(means, deviations, spreads, reaches, seen.widths[0])
 
     def _shares(self, looks: Looks, ceilings: Floats) -> Floats:
         """Return the exact probability of every arm, given what the rule sees."""
         chances = np.empty((1, self.arms))
         sights, widths = np.stack(looks[: kernel.TABLES])[np.newaxis], looks.bands[np.newaxis]
-        self._rule.shares_many(self._settings, sights, widths, ceilings, chances)
+        self._rule.shares(self._settings, sights, widths, ceilings, chances)
         found: Floats = chances[0]
         return found
 
@@ -280,16 +290,14 @@ class PooledPolicy(Policy):
         The deviation is that of the posterior of the mean, with what is not known of the part that
         all arms share; a reward varies by the noise besides.
         """
-        point = self._context(context) if self._known else self._features(context)[0]
-        found = self._predict_checked(point)
-        if len(found[0]) == 0:
-            checks.in_unit_cube("context", point)
-        return found
+        return self._predict_checked(self._context(context))
 
     def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
-        return kernel.predict(
+        sight = np.empty((2, self.objectives, self.arms))
+        given = point[np.newaxis] if self._known else self._features(point)
+        if not kernel.predict(
             self._kind,
-            point,
+            given,
             self._table,
             self._tallies,
             self._vectors,
@@ -298,7 +306,11 @@ class PooledPolicy(Policy):
             self._common,
             self._facts,
             self._expected,
-        )
+            self._space[0],
+            sight,
+        ):
+            checks.in_unit_cube("context", point)
+        return sight[0].T.copy(), sight[1].T.copy()
 
     @property
     def knows_deviations(self) -> bool:
@@ -321,10 +333,10 @@ class PooledPolicy(Policy):
             self._matrices,
             self._shared,
             features,
-            means,
+            means[0],
         ):
             checks.in_unit_cube("context", point)
-        return features[0], means
+        return features[0], means[0]
 
     def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
         means, deviations = np.empty((2, self.arms, self.objectives))
@@ -375,7 +387,7 @@ class PooledPolicy(Policy):
     ) -> tuple[Floats, Floats]:
         if self._known and self._update(point, arm, rewards, amends) >= kernel.DONE:
             features, means = self._space
-            return features[0], means
+            return features[0], means[0]
         return super()._learn_checked(point, arm, rewards, allowed, amends)
 
     def _learn_many_checked(
@@ -390,31 +402,12 @@ class PooledPolicy(Policy):
             return super()._learn_many_checked(points, arms, rewards, allowed, amends)
         n = len(points)
         features, means = np.empty((n, self.features.count)), np.empty((n, self.objectives))
+        rows: tuple[Any, ...] = (points, arms, rewards, amends, features, means)
         done = 0
         while done < n:
-            more, answer = kernel.update_each(
-                self._kind,
-                points[done:],
-                self._table,
-                arms[done:],
-                rewards[done:],
-                amends[done:],
-                self._plays,
-                self._clock,
-                self._tallies,
-                self._vectors,
-                self._matrices,
-                self._shared,
-                self._common,
-                self._facts,
-                self._expected,
-                features[done:],
-                means[done:],
-            )
+            more, answer = self._record(*(array[done:] for array in rows))
             done += more
-            if answer == kernel.AGAIN:
-                self._refresh_due()
-            elif answer != kernel.DONE:  # this one is refused, or learned in another way
+            if answer < kernel.DONE:  # this one is refused, or learned in another way
                 features[done], means[done] = self._learn_checked(
                     points[done], int(arms[done]), rewards[done], allowed[done], bool(amends[done])
                 )
@@ -423,11 +416,27 @@ class PooledPolicy(Policy):
 
     def _update(self, point: Floats, arm: int, rewards: Floats, amends: bool) -> int:
         """Learn the rewards of one decision; the answer is one of the kernel's."""
-        answer = kernel.update(
+        self._played_arm[0] = arm
+        further = _YES if amends else _NO
+        return self._record(
+            point[np.newaxis], self._played_arm, rewards[np.newaxis], further, *self._space
+        )[1]
+
+    def _record(
+        self,
+        points: Floats,
+        arms: Integers,
+        rewards: Floats,
+        amends: Booleans,
+        features: Floats,
+        means: Floats,
+    ) -> tuple[int, int]:
+        """Learn the rewards of decisions up to a refresh; returns how many, and the answer."""
+        done, answer = kernel.update(
             self._kind,
-            point,
+            points,
             self._table,
-            arm,
+            arms,
             rewards,
             amends,
             self._plays,
@@ -439,29 +448,25 @@ class PooledPolicy(Policy):
             self._common,
             self._facts,
             self._expected,
-            *self._space,
+            features,
+            means,
         )
         if answer == kernel.AGAIN:
             self._refresh_due()
-        return answer
+        return done, answer
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
         points, _ = self._many(contexts, allowed)
         played, values = self._played(len(points), arms, rewards)
         for part in self._chunks(len(points)):
-            features, done = self.features.of_checked(points[part]), 0
-            while done < len(features):
-                done = kernel.update_many(
-                    done,
-                    features,
-                    played[part],
-                    values[part],
-                    self._plays,
-                    self._clock,
-                    *self._model,
-                )
-                self._refresh_due()
+            given = points[part] if self._known else self.features.of_checked(points[part])
+            n, done = len(given), 0
+            features, means = np.empty((n, self.features.count)), np.empty((n, self.objectives))
+            again = np.zeros(n, np.bool_)
+            rows: tuple[Any, ...] = (given, played[part], values[part], again, features, means)
+            while done < n:
+                done += self._record(*(array[done:] for array in rows))[0]
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order: one compiled loop."""
@@ -512,10 +517,9 @@ class PooledPolicy(Policy):
         Intervals are credible intervals of level 0.95, and widths half of them; see `credible`. The
         index is the reach: up to there an arm has the benefit of the doubt.
         """
-        features = self._features(context)
+        features, looks = self._see(context)
         ceilings = self._ceilings(allowed)
-        looks = self._look(features)
-        known = self._known_at(features)
+        known = self._known_at(features, looks)
         shares = self._shares(looks, ceilings)
         candidates, levels, reason = self._reason(looks, ceilings[0] > 0, shares)
         standing, within = credible.standing(known, self._bands(looks), ceilings[0] > 0)
@@ -554,18 +558,14 @@ class PooledPolicy(Policy):
         """Return how far behind the best an arm is as good, for each objective."""
         return self.tolerances
 
-    def _known_at(self, features: Floats) -> credible.Known:
+    def _known_at(self, features: Floats, looks: Looks) -> credible.Known:
         """Return posterior means and deviations, credible intervals, and how near rewards are."""
-        looks = self._look(features, fully=True)
-        return credible.known_at(
-            self._model, features[0], looks.means, looks.deviations, self._left_out
-        )
+        return credible.known_at(self._model, features[0], looks.means, self._left_out)
 
     def prospect(self, point: Floats, allowed: Booleans) -> "Prospect":
         """Return what `expect` needs of a context."""
-        features = self._features(point)
-        looks = self._look(features)
-        return Prospect(looks, self._known_at(features), self._bands(looks), allowed)
+        features, looks = self._see(point)
+        return Prospect(looks, self._known_at(features, looks), self._bands(looks), allowed)
 
     def expect(
         self, prospects: Sequence["Prospect"], plays: Floats, widen: float = 1.0
@@ -609,7 +609,7 @@ class PooledPolicy(Policy):
         self._matrices[-1, :, pooled.INVERSE, diagonal, diagonal] = 1.0 / penalties.T
         self._plays = np.append(self._plays, 0.0)
         self._set_arms(self.arms + 1)
-        self._sights, self._widths, self._chances = self._space_for(1)
+        self._seen, self._chances = self._space_for(1)
         if weight > 0:
             self._add_prior(self.arms - 1, weight, means, +1.0)
             self._refresh(1)

@@ -10,9 +10,8 @@ import httpx
 
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.http.access import Access, Sessions
+from lexbandit.service.http.access import Access, ApiKey, Keys, Role, Sessions, hash_of
 from lexbandit.service.http.app import App, Limits
-from lexbandit.service.http.keys import ApiKey, Keys, Role, hash_of
 from lexbandit.service.http.server import Request
 from service.world import engine_on
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 from lexbandit.service.http.server import LARGEST_HEAD, MOST_HEADERS
 from service import attacks
 from service.attacks import BODY, CHUNKS, DECISIONS, HOST, JSON, SMUGGLED, asked, healthy

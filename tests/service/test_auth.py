@@ -13,11 +13,14 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.config.file import read_config
-from lexbandit.service.http.access import HOURS, Access, RateLimits, Sessions
-from lexbandit.service.http.keys import (
+from lexbandit.service.http.access import (
+    HOURS,
     ROLES,
+    Access,
     ApiKey,
     Keys,
+    RateLimits,
+    Sessions,
     hash_of,
     keys_in_environment,
     keys_in_file,
@@ -119,7 +122,7 @@ def test_only_hashes_are_kept_and_all_are_compared(monkeypatch: pytest.MonkeyPat
         compared.append(b)
         return a == b
 
-    monkeypatch.setattr("lexbandit.service.http.keys.hmac.compare_digest", compare)
+    monkeypatch.setattr("lexbandit.service.http.access.hmac.compare_digest", compare)
     found = keys.find(b"secret-read")
     assert found is not None
     assert found.digest == real

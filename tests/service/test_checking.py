@@ -15,7 +15,7 @@ from lexbandit.service import process as server
 from lexbandit.service.config.file import Config, read_config
 from lexbandit.service.engine import start as opening
 from lexbandit.service.events import CorruptLog
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 from lexbandit.service.storage import Storage, StorageFailed, check_storage, make_storage
 from lexbandit.service.storage.sqlite import unreadable
 from service.homes import HOMES, Home, in_loop, numbered

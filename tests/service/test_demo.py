@@ -1,5 +1,6 @@
 """`lexbandit demo`: a real process that learns, ends when it should, and leaves nothing behind."""
 
+import functools
 import logging
 import os
 import re
@@ -15,10 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from lexbandit.cli.demo import CONFIG, World, standing
+from lexbandit.cli.demo import CONFIG, Traffic, World, standing
 from lexbandit.cli.main import status_of
+from lexbandit.cli.serve import sample
+from lexbandit.errors import ServiceError
 from lexbandit.service.config.file import Config, read_config
-from lexbandit.service.log_format import set_up_logging
 
 pytestmark = pytest.mark.compiled
 
@@ -130,23 +132,49 @@ def test_a_minute_of_its_traffic_is_enough_to_learn(tmp_path: Path) -> None:
 
 
 def test_it_says_when_it_compiles(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first policy compiles, and that is the one which the configuration is checked with."""
     log = logging.getLogger("lexbandit.compile")
 
-    def run(serving: Any, config: Config) -> None:
-        """As on a machine where nothing is compiled yet; `test_compiling` has the real thing."""
-        serving.close()
-        set_up_logging(config.log_level)
+    @functools.cache
+    def compiles() -> None:
+        """As on a machine where nothing is compiled; test_compile_notice.py has the real thing."""
         log.info("compiling, for up to a minute; it is kept in %s", "a folder")
 
+    def run(serving: Any, _: Config) -> None:
+        serving.close()
+
+    monkeypatch.setattr("lexbandit.policies.registry.tell_of_compiling", compiles)
     monkeypatch.setattr("lexbandit.service.process.run", run)
     before = log.level, log.propagate, list(log.handlers)
     assert status_of(["demo", "--no-browser"]) == 0
     told = capsys.readouterr()
     assert "Starting…\nCompiling, for up to a minute; it is kept in a folder.\n" in told.out
     assert told.err == ""
+    compiles.cache_clear()
+    storage = f"sqlite:{tmp_path / 'decisions.db'}"
+    assert status_of(["serve", str(sample()), "--no-auth", "--storage", storage]) == 0
+    assert capsys.readouterr().err.startswith("Compiling, for up to a minute; it is kept in a fol")
     assert (log.level, log.propagate, log.handlers) == before
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_the_end_of_the_service_is_no_error(
+    over: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service ends while a request is under way; while the demo goes on, it is said."""
+    traffic = Traffic("http://127.0.0.1:9", 0.3 if over else 1.0)
+
+    def ask(*_: Any) -> None:
+        if over:
+            time.sleep(0.3)
+        raise ServiceError("no answer.")
+
+    monkeypatch.setattr(traffic, "_ask", ask)
+    monkeypatch.setattr("lexbandit.cli.demo._PATIENCE", 0.1)
+    traffic.run()
+    assert ("the service does not answer: no answer." in capsys.readouterr().err) == (not over)
 
 
 def test_how_things_stand_in_a_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, UnknownName
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.history import Bucket
-from lexbandit.service.engine.rows import DecisionRequest, RewardReply, fingerprint
+from lexbandit.service.engine.point import DecisionRequest, RewardReply, fingerprint
 from service.world import CONTEXT, Hands, engine_on, play
 
 

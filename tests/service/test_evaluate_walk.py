@@ -14,7 +14,7 @@ from lexbandit.cli.main import status_of
 from lexbandit.service.config.file import read_config
 from lexbandit.service.dashboard import what_if
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRequest
+from lexbandit.service.engine.point import DecisionRequest
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.world import Hands

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRequest
+from lexbandit.service.engine.point import DecisionRequest
 from lexbandit.service.engine.snapshots import packer, unpack
 from service.world import definition, engine_on, replayed
 

@@ -24,6 +24,7 @@ from lexbandit.service.http.server import (
     Reply,
     Request,
     Timeouts,
+    TlsContext,
     connection_limit,
     serving,
 )
@@ -507,6 +508,47 @@ def test_the_end_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> Non
     on(work, never, timeouts=Timeouts(graceful=1))
 
 
+def test_callers_who_do_not_read_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_UNREAD_REPLIES", 40 * MB)
+
+    async def large(_: Request) -> Reply:
+        return Reply(200, b"x" * (16 * MB))
+
+    async def work(one: Server) -> None:
+        idle = []
+        for _ in range(6):
+            caller = await one.call(limit=1024)
+            caller.writer.write(post(b"1"))
+            idle.append(caller)
+            await asyncio.sleep(0.1)
+        reader = await one.call()
+        reader.writer.write(post(b"1"))
+        assert len((await reader.seen()).body) == 16 * MB  # who reads gets all of it
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await idle[0].seen()  # who waited longest was cut off
+
+    on(work, large)
+
+
+@pytest.mark.parametrize(
+    "ambiguous",
+    [
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        b"Content-Length: 5\r\nContent-Length: 50\r\n",
+        b"content-length: 5\r\ncontent-length:5\r\n",
+    ],
+)
+def test_a_body_whose_end_is_in_doubt_is_refused_under_overload_too(ambiguous: bytes) -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.writer.write(b"POST /v1/x HTTP/1.1\r\nHost: me\r\n" + ambiguous + b"\r\n0\r\n\r\n")
+        assert (await caller.seen()).status == 400
+        assert await caller.ended()
+
+    on(work, limit=0.0)
+
+
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Return how a server and its callers speak TLS."""
@@ -517,7 +559,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.S
          "-keyout", str(key), "-out", str(cert)],
         check=True, capture_output=True,
     )  # fmt: skip
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(cert, key)
     return server, ssl.create_default_context(cafile=str(cert))
 
@@ -548,6 +590,30 @@ def test_over_tls_too_the_end_does_not_wait_for_idle_callers(
         await asyncio.to_thread(thread.join)
 
     on(work, tls=tls[0], timeouts=Timeouts(graceful=20))
+
+
+@pytest.mark.parametrize("method", [b"GET", b"POST", b"DELETE", b"CONNECT"])
+def test_http_spoken_to_the_https_port_is_told_to_use_https(
+    tls: tuple[ssl.SSLContext, ssl.SSLContext], method: bytes
+) -> None:
+    def ask(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as one:
+            one.sendall(b"%b /ready HTTP/1.1\r\nhost: x\r\n\r\n" % method)
+            found = b""
+            while b"\n\r\n" not in found or not found.endswith(b"http://\n"):
+                more = one.recv(65_536)
+                if not more:
+                    break
+                found += more
+            return found
+
+    async def work(one: Server) -> None:
+        found = await asyncio.to_thread(ask, one.port)
+        assert found.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"connection: close\r\n" in found
+        assert b"begins with https://" in found.partition(b"\r\n\r\n")[2]
+
+    on(work, tls=tls[0])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lexbandit.chooser import RecordingChooser
-from lexbandit.service.engine import snapshots
+from lexbandit.service.engine import engine as engines
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.events import Event, Snapshot
 from lexbandit.service.storage import StorageFailed
@@ -132,7 +132,7 @@ async def test_after_an_error_of_ours_no_event_is_taken_again(
 async def test_a_snapshot_that_fails_is_not_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(snapshots, "_LOOK", 0.01)
+    monkeypatch.setattr(engines, "_LOOK", 0.01)
     storage = Held(tmp_path / "log.db")
     async with engine_with(storage, snapshot_every=1) as engine:
         await until(lambda: storage.kept == [1])

@@ -5,6 +5,7 @@ import sys
 import unicodedata
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -55,7 +56,13 @@ def test_a_text_in_a_context_has_a_most(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-BAD_ARMS = ("", ".", "..", " ", "\u3000", " a", "a ", "a\n", "a\u202eb", "a\u200bb", "x" * 201)
+BAD_ARMS = {
+    **dict.fromkeys(("", " ", "\u3000"), "the name of an arm must be text"),
+    **dict.fromkeys((" a", "a ", "a\n"), "the name of an arm has a space at an end"),
+    **dict.fromkeys(
+        (".", "..", "a\u202eb", "a\u200bb", "x" * 201), "an arm's name has 1 to 200 char"
+    ),
+}
 JOINING = (0x200C, 0x200D)  # in Persian names, and in pictures made of several
 GOOD_ARMS = ("a", "...", ".a", "gpt/4 turbo", "größer", "日本", "🙂", "x" * 200, "a.b")
 
@@ -63,8 +70,8 @@ GOOD_ARMS = ("a", "...", ".a", "gpt/4 turbo", "größer", "日本", "🙂", "x" 
 def test_which_names_an_arm_may_have() -> None:
     for arm in GOOD_ARMS:
         assert arm_name(arm) == arm
-    for arm in BAD_ARMS:
-        with pytest.raises(InvalidInput, match="an arm's name has 1 to 200 characters"):
+    for arm, reason in BAD_ARMS.items():
+        with pytest.raises(InvalidInput, match=f"^{reason}"):
             arm_name(arm)
     for code in range(sys.maxunicode + 1):
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp") and code not in JOINING:
@@ -81,9 +88,10 @@ def test_a_strange_arm_is_refused_but_an_old_one_can_be_retired(tmp_path: Path) 
     async def run() -> None:
         async with served(tmp_path) as s:
             seq = s.engine.seq
-            for arm in ("%2E%2E", "%20", "a%20", "a%E2%80%AEb"):
-                told = detail_of(await s.http.put(f"/v1/router/arms/{arm}"), 422)
-                assert told.startswith("an arm's name has 1 to 200 characters")
+            for arm in ("..", " ", "a ", "a\u202eb"):
+                path = quote(arm).replace(".", "%2E")
+                told = detail_of(await s.http.put(f"/v1/router/arms/{path}"), 422)
+                assert told.startswith(BAD_ARMS[arm])
             assert s.engine.seq == seq
             old = {"arm": "..", "change": "add", "prior": None, "weight": None}
             await s.engine.append("router", "arm", old)
@@ -98,9 +106,3 @@ def test_a_strange_arm_is_refused_but_an_old_one_can_be_retired(tmp_path: Path) 
             assert s.state == state
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize("name", [" small", "small ", "small\n", "\tsmall"])
-def test_a_space_at_an_end_of_a_name_is_the_reason(name: str) -> None:
-    with pytest.raises(InvalidInput, match=r"a space at an end: .* from 'small', so leave"):
-        arm_name(name)

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 from lexbandit.service.http.operations import OPERATIONS
 from service.http import CONTEXT, served
 from service.test_server import SECRET, running

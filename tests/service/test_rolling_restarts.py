@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 from service.process import Service, free_port
 from service.real_postgres import Postgres
 

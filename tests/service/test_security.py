@@ -19,11 +19,10 @@ from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service import audit
 from lexbandit.service.config.file import read_config
-from lexbandit.service.engine.rows import fresh_ids
-from lexbandit.service.http.keys import ApiKey, Keys, hash_of, keys_in_environment, keys_in_file
+from lexbandit.service.engine.point import fresh_ids
+from lexbandit.service.http.access import ApiKey, Keys, hash_of, keys_in_environment, keys_in_file
 from lexbandit.service.log_format import set_up_logging
-from lexbandit.service.process import tls_of
-from lexbandit.service.reload import Reloading, changes
+from lexbandit.service.process import Reloading, changes, tls_of
 from service.http import CONTEXT, bearer, detail_of, key, served
 from service.process import COMMAND, free_port
 from service.test_server import environment

@@ -24,7 +24,7 @@ from lexbandit._internal.caches import cache_root
 from lexbandit._internal.redaction import without_password
 from lexbandit.cli.serve import _welcome, sample
 from lexbandit.service.config.file import read_config
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 
 SECRET = "lxb_a-key-that-nobody-may-read"
 DECIDE = {"context": {"prompt_tokens": 10, "task": "code"}}
@@ -220,7 +220,10 @@ def test_tls(tmp_path: Path) -> None:
             assert http.get("/ready").json() == {"status": "ready"}
             cookie = http.post("/login", data={"key": SECRET}).headers["set-cookie"]
             assert "; Secure" in cookie
-        told = "with TLS, whose address begins with https://"
+        hint = httpx.get(url.replace("https", "http"))
+        assert (hint.status_code, hint.headers["connection"]) == (400, "close")
+        assert "begins with https://" in hint.text
+        told = "begins with https://"
         plain = Client(url.replace("https", "http"), SECRET, retries=0)
         with plain, pytest.raises(ServiceError, match=told):
             plain.summary("router")

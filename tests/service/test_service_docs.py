@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lexbandit.service.config.file import SETTINGS
-from lexbandit.service.http.keys import ROLES
+from lexbandit.service.http.access import ROLES
 from lexbandit.service.http.operations import OPERATIONS
 from lexbandit.service.http.problems import KINDS
 from service.test_server import running

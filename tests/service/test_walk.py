@@ -24,7 +24,7 @@ import httpx
 import pytest
 
 from lexbandit.cli.serve import sample
-from lexbandit.service.http.keys import hash_of
+from lexbandit.service.http.access import hash_of
 from service.process import COMMAND, free_port
 from service.real_postgres import Postgres
 

@@ -11,7 +11,7 @@ import pytest
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRequest, RewardReply
+from lexbandit.service.engine.point import DecisionRequest, RewardReply
 from lexbandit.service.events import Event
 from lexbandit.service.metrics import Metrics
 from lexbandit.service.storage import StorageFailed

@@ -18,8 +18,8 @@ from lexbandit.service.dashboard.bundle import NAME
 from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.rows import DecisionRequest
-from lexbandit.service.http.keys import ApiKey
+from lexbandit.service.engine.point import DecisionRequest
+from lexbandit.service.http.access import ApiKey
 from lexbandit.service.http.server import serving as http_serving
 from lexbandit.service.process import address_of, admission_to, bound, make_app
 from lexbandit.service.storage.sqlite import SqliteStorage

@@ -30,6 +30,9 @@ POINT = "router"
 _MODELS = {"small": (0.0012, 0.32), "medium": (0.006, 0.62), "large": (0.02, math.inf)}
 _HARDNESS = {"chat": 0.0, "extract": 0.2, "code": 0.45}
 _TOLERANCE = 0.03
+# The share of decisions that are drawn uniformly, so that after a minute or two the log can tell
+# what another policy would have done.
+_EXPLORE = 0.2
 # The number of recent prompts that count for how often the right model is chosen.
 _RECENT = 500
 # Requests a second that the simulated users make.
@@ -37,6 +40,8 @@ _RATE = 80.0
 _AT_ONCE = 20
 # Seconds between messages about the standing.
 _EVERY = 10.0
+# Seconds without an answer until it is said: by Ctrl-C the service ends before the traffic does.
+_PATIENCE = 5.0
 
 CONFIG = f"""\
 [service]
@@ -45,7 +50,7 @@ log_level = "warning"
 
 [points.router]
 arms = ["small", "medium", "large"]
-explore = 0.2
+explore = {_EXPLORE}
 wait = 20
 
 [[points.router.objectives]]
@@ -76,11 +81,7 @@ kind = "cycle"
 name = "hour"
 period = 24
 """
-"""The decision point of the demo: which language model answers, quality first, then cost.
-
-A fifth of the decisions is drawn uniformly, so that after a minute or two the log can tell what
-another policy would have done.
-"""
+"""The decision point of the demo: which language model answers, quality first, then cost."""
 
 
 class World:
@@ -166,7 +167,8 @@ class Traffic(threading.Thread):
                         click.echo(standing(now, client.summary(POINT), self._rights))
                         next_report += _EVERY
                 except ServiceError as error:
-                    if not self._over.wait(1.0):
+                    ended = time.monotonic() - begin >= self._seconds
+                    if not ended and not self._over.wait(_PATIENCE):
                         click.echo(f"the service does not answer: {error}", err=True)
 
     def _ask(self, client: "Client", now: float) -> None:
@@ -238,7 +240,9 @@ def command(seconds: float, port: int, no_browser: bool, keep: Path | None) -> N
         click.echo(f"Watch it learn: {url}/\nIt ends after {seconds:g} s, or by Ctrl-C.")
         click.echo(
             "The right model is the cheapest whose true quality, which only the simulation knows, "
-            f"is within {_TOLERANCE:g} of the best."
+            f"is within {_TOLERANCE:g} of the best. Of the choices {_EXPLORE:.0%} are drawn at "
+            "random, so that the log can judge other policies: about "
+            f"{1 - _EXPLORE + _EXPLORE / len(_MODELS):.0%} right is all there can be."
         )
         traffic.append(Traffic(url, seconds))
         traffic[0].start()
@@ -252,8 +256,8 @@ def command(seconds: float, port: int, no_browser: bool, keep: Path | None) -> N
             place.write_text(CONFIG, encoding="utf-8")
         click.echo("Starting…")
         try:
-            config = read_config(place, {}, {"port": port})
             with compile_notices(err=False):
+                config = read_config(place, {}, {"port": port})
                 run(serve(config, no_auth=True, started=started), config)
         finally:
             for one in traffic:

@@ -45,7 +45,7 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
     With --to the hash is added to a file of keys; without, it is printed to be put there.
     """
     with needs("service"):
-        from lexbandit.service.http.keys import (  # noqa: PLC0415
+        from lexbandit.service.http.access import (  # noqa: PLC0415
             VARIABLE,
             Keys,
             hash_of,

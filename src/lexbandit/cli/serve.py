@@ -73,7 +73,7 @@ def command(
         from lexbandit.service.engine.start import warm_up  # noqa: PLC0415
         from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
         from lexbandit.service.storage import check_storage  # noqa: PLC0415
-    with needs("postgres"):
+    with needs("postgres"), compile_notices(err=True):
         found = read_config(config, flags=flags)
     if check:
         keyless = not found.keys and is_loopback(found.host)

@@ -12,7 +12,7 @@ from lexbandit.chooser.policy import DEFAULT
 from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.contexts import Feature
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.objectives import Objective
+from lexbandit.objectives import Objective, named
 from lexbandit.policies.registry import renamed
 from lexbandit.service.events import point_name
 
@@ -37,21 +37,13 @@ NO_ARMS = (".", "..")
 _ARM = re.compile(ARM_PATTERN)
 
 
-def _spaces(arm: str) -> str:
-    """Say that spaces at the ends are what is wrong, if there are any."""
-    bare = arm.strip()
-    if not bare or arm == bare:
-        return ""
-    return f" It has a space at an end: nobody could tell it from {bare!r}, so leave the space out."
-
-
 def arm_name(arm: str) -> str:
     """Return the name of a new arm, if a path can hold it and people can tell it from others."""
+    named("arm", arm)
     if len(arm) > LONGEST_ARM or arm in NO_ARMS or not _ARM.fullmatch(arm):
         raise InvalidInput(
-            f"an arm's name has 1 to {LONGEST_ARM} characters, no spaces at its ends and no "
-            f"control characters or others that cannot be seen, and is not '.' or '..', got "
-            f"{arm!r}.{_spaces(arm)}"
+            f"an arm's name has 1 to {LONGEST_ARM} characters, no control characters "
+            f"or others that cannot be seen, and is not '.' or '..', got {arm!r}."
         )
     return arm
 

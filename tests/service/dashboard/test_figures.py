@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from lexbandit.service.engine.rows import DecisionRequest
+from lexbandit.service.engine.point import DecisionRequest
 from service.dashboard.visits import Go, Visit
 from service.watched import ODD, Watched, watched
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.http.keys import ApiKey
+from lexbandit.service.http.access import ApiKey
 from service.dashboard.visits import Go, Visit
 from service.watched import EVIL, LONG, Watched, watched
 

@@ -34,8 +34,8 @@ from lexbandit._internal.toml_file import TomlFile
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.config.points import read_point
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine.rows import LARGEST_BODY
-from lexbandit.service.http.keys import (
+from lexbandit.service.engine.point import LARGEST_BODY
+from lexbandit.service.http.access import (
     VARIABLE,
     ApiKey,
     Keys,

@@ -75,7 +75,7 @@ def totals(history: History) -> dict[str, int]:
     """Return how much there was of everything since the beginning."""
     sums = {"decisions": 0, "rewards": 0, "late": 0, "expired": 0}
     for _, _, bucket in history.buckets("whole"):
-        sums["decisions"] += bucket.arms.total()
+        sums["decisions"] += sum(bucket.arms.values())
         sums["rewards"] += sum(int(one[0]) for one in bucket.rewards.values())
         sums["late"] += bucket.late
         sums["expired"] += bucket.expired
@@ -86,7 +86,7 @@ def latest(history: History, now: float) -> list[list[float]]:
     """Return the stretches of the last minute, each as begin, end and decisions, finely."""
     finest = min(SERIES, key=history.width)
     return [
-        [begin, end, bucket.arms.total()]
+        [begin, end, sum(bucket.arms.values())]
         for begin, end, bucket in history.buckets(finest)
         if end > now - _MINUTE
     ]

@@ -139,7 +139,7 @@ def since(history: History) -> float:
     for series in ("hour", "whole"):
         rows = 0
         for begin, _, bucket in reversed(list(history.buckets(series))):
-            rows += bucket.arms.total()
+            rows += sum(bucket.arms.values())
             if rows >= ROWS:
                 return begin
     return -math.inf

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import math
 import secrets
+import time
 from collections import Counter
 from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,7 @@ from lexbandit.service.engine import start as starting
 from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.journal import Appended, Durations, Journal
-from lexbandit.service.engine.point import Outcome, Point
-from lexbandit.service.engine.rows import (
+from lexbandit.service.engine.point import (
     COLUMNS,
     NOT_DURABLE,
     OUR_IDS,
@@ -28,27 +29,31 @@ from lexbandit.service.engine.rows import (
     DecisionReply,
     DecisionRequest,
     FoundDecision,
+    Outcome,
+    Point,
     RewardReply,
     at_row,
+    check_added,
+    check_columns,
+    check_context,
+    check_retired,
     fresh_ids,
     request_key,
     rewards_by_id,
     slices,
 )
-from lexbandit.service.engine.snapshots import Snapshots
-from lexbandit.service.engine.validation import (
-    check_added,
-    check_columns,
-    check_context,
-    check_retired,
-)
-from lexbandit.service.events import CorruptLog, Event, Kind, body_of, new_event
+from lexbandit.service.engine.snapshots import packer
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, new_event
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
 _TICK = 1.0
+# How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
+_LOOK, _LONGEST = 1.0, 60.0
+# So many requests read the log at a time.
+_LOG_READERS = 8
 # How often to look, in seconds, whether the storage is down, for requests that go on then.
 _WITHDRAW = 0.25
 # How often to look for events that are older than `retain`, in seconds, at most.
@@ -80,6 +85,8 @@ class Engine:
         """By point, how many decisions were answered while the storage was down, and not stored."""
         self.draining = False
         """The process is about to end: it is not ready, and still serves."""
+        self.log_readers = asyncio.Semaphore(_LOG_READERS)
+        """Held by those who read the log for callers; each holds megabytes meanwhile."""
         self._journal = Journal(storage, self._fold, self._fold_many, seq)
         self._snapshots = Snapshots(self.points, storage, self._journal, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
@@ -265,14 +272,12 @@ class Engine:
 
     def _fold_many(self, events: Sequence[Event]) -> None:
         """Fold events that nobody waits for; what points do does not depend on other points."""
-        by_point: dict[str, list[Event]] = {}
-        for event in events:
-            by_point.setdefault(event.point, []).append(event)
-        for name, own in by_point.items():
+        for name in dict.fromkeys(map(itemgetter(2), events)):
             point = self.points.get(name)
             if point is not None:
-                fold_many(point, [event for event in own if event.seq > point.seq])
-                self._snapshots.folded += len(own)
+                after = point.seq
+                fold_many(point, [one for one in events if one[2] == name and one[0] > after])
+                self._snapshots.folded += len(events)
 
     def append(
         self,
@@ -727,3 +732,64 @@ class HeldIds:
         for one in self._ids:
             del self._busy[one]
         self._done.set_result(None)
+
+
+class Snapshots:
+    """Saves a snapshot of each point now and then, so that a start need not read the whole log."""
+
+    def __init__(
+        self, points: Mapping[str, Point], storage: Storage, journal: Journal, every: int
+    ) -> None:
+        self._points = points
+        self._storage = storage
+        self._journal = journal
+        self._every = every
+        self._saved: dict[str, int] = {name: point.seq for name, point in points.items()}
+        self.folded = 0
+        """How many rows of events were folded since the last snapshot."""
+        self.seconds = 0.0
+        """How long the last snapshots took, from begin to end."""
+        self._last = time.monotonic()
+
+    @property
+    def age(self) -> float:
+        """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
+        return time.monotonic() - self._last if self.folded else 0.0
+
+    async def now_and_then(self) -> None:
+        """Save snapshots when they are due, until cancelled."""
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(_LOOK)
+            due = self.folded >= self._every or time.monotonic() - last > _LONGEST
+            well = self._journal.trouble is None and self._journal.stalled is None
+            if self.folded and due and well:
+                last = time.monotonic()
+                try:
+                    await self.take()
+                except StorageFailed as error:
+                    log.warning("no snapshot was saved: %s", error)
+
+    def forget(self, name: str) -> None:
+        """Save a snapshot of a point the next time, whatever was saved of it before."""
+        self._saved[name] = 0
+        self.folded += 1
+
+    async def take(self) -> None:
+        """Save a snapshot of every point that changed since its last one, or whose last is old."""
+        begin = time.monotonic()
+        self.folded = 0
+        for name, point in list(self._points.items()):
+            # One that did not change is saved anew now and then, so that a start reads little.
+            changed = point.seq > self._saved[name]
+            far = self._journal.seq - self._saved[name] >= self._every
+            if not point.begun or not (changed or far):
+                continue
+            seq, pack = self._journal.seq, packer(point)
+            data = await asyncio.to_thread(pack)
+            await self._storage.save_snapshot(
+                name, point.definition.fingerprint, Snapshot(seq, data)
+            )
+            self._saved[name] = seq
+        self._last = time.monotonic()
+        self.seconds = self._last - begin

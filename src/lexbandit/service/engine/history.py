@@ -1,15 +1,17 @@
 """What happened over time at a decision point, in bounded memory: for the dashboard.
 
-Events fall into a second of the log's time. A second that is over is added to two series: `whole`,
-everything since the beginning in at most 240 buckets whose width doubles when they run out, and
-`hour`, the last hour in buckets of half a minute. Beside them stand the last 50 decisions.
+There are two series: `whole`, everything since the beginning in at most 240 buckets whose width
+doubles when they run out, from a second on, and `hour`, the last hour in buckets of half a minute.
+Events are counted in a bucket of their own until a bucket of either series is over, and then added
+to both. Beside them stand the last 50 decisions.
 
 Times come from the log, so the same events lead to the same history, before and after a restart.
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 MOST_BUCKETS = 240
@@ -28,14 +30,33 @@ Spread = list[float]
 Plain sums of squares have no digits left for what 1.7e9 and 1.7e9 + 10 differ by."""
 
 
+def _bounded(value: float) -> float:
+    return value if -_MOST < value < _MOST else math.copysign(_MOST, value)
+
+
+def _add(into: Spread, values: Sequence[float]) -> None:
+    """Add rewards one after the other."""
+    count, mean, squares = into
+    for value in values:
+        count += 1
+        apart = value - mean
+        mean += apart / count
+        squares += apart * (value - mean)
+    into[:] = count, mean, squares
+
+
 def _put_together(into: Spread, other: Spread) -> None:
     """Add the rewards of another stretch (Chan, Golub and LeVeque 1979)."""
-    count = into[0] + other[0]
-    apart = other[1] - into[1]
-    share = other[0] / count
-    into[2] += other[2] + apart * apart * into[0] * share
-    into[1] += apart * share
-    into[0] = count
+    before, mean, squares = into
+    more, other_mean, other_squares = other
+    count = before + more
+    apart = other_mean - mean
+    share = more / count
+    into[:] = (
+        count,
+        mean + apart * share,
+        squares + other_squares + apart * apart * before * share,
+    )
 
 
 class Bucket:
@@ -44,7 +65,7 @@ class Bucket:
     __slots__ = ("arms", "expired", "late", "rewards")
 
     def __init__(self) -> None:
-        self.arms: Counter[str] = Counter()
+        self.arms: dict[str, int] = {}
         self.rewards: dict[str, Spread] = {}
         self.late = 0
         self.expired = 0
@@ -52,7 +73,7 @@ class Bucket:
     def add(self, other: "Bucket") -> None:
         """Add what happened in another stretch."""
         for arm, count in other.arms.items():
-            self.arms[arm] += count
+            self.arms[arm] = self.arms.get(arm, 0) + count
         for name, spread in other.rewards.items():
             _put_together(self.rewards.setdefault(name, [0, 0.0, 0.0]), spread)
         self.late += other.late
@@ -100,9 +121,11 @@ class Series:
             oldest = place - math.ceil(self.span / self.width)
             while self.buckets and next(iter(self.buckets)) <= oldest:
                 del self.buckets[next(iter(self.buckets))]
-        if place not in self.buckets:
-            self.buckets[place] = Bucket()
-        self.buckets[place].add(bucket)
+        self.buckets.setdefault(place, Bucket()).add(bucket)
+
+    def end(self, time: float) -> float:
+        """Return when the bucket of a moment ends."""
+        return (math.floor(time / self.width) + 1) * self.width
 
     def _double(self) -> None:
         """Make buckets twice as wide: each takes in its neighbour."""
@@ -138,32 +161,26 @@ class History:
     def __init__(self) -> None:
         self._series = {"whole": Series(1.0), "hour": Series(_HALF_MINUTE, _HOUR)}
         self._now = Bucket()
-        self._second = 0  # the one that `_now` is about
-        self.end = -math.inf
-        """When the second ends that is open; -inf: none is yet."""
+        self._latest = 0.0  # when something last happened
+        self._end = -math.inf  # when `_now` is over; -inf: nothing happened yet
         self._recent: OrderedDict[str, Recent] = OrderedDict()
 
     def _open(self, time: float) -> Bucket:
-        """Return the bucket of a moment; the seconds before it are over."""
-        if time >= self.end:
-            self._close()
-            self._second = math.floor(time)
-            self.end = self._second + 1.0
+        """Return the bucket of a moment; what was before it is over."""
+        if time >= self._end:
+            if self._end > -math.inf:
+                for series in self._series.values():
+                    series.add(self._latest, self._now)
+                self._now = Bucket()
+            self._end = min(series.end(time) for series in self._series.values())
+        self._latest = time
         return self._now
-
-    def _close(self) -> None:
-        if self.end > -math.inf:
-            for series in self._series.values():
-                series.add(self._second, self._now)
-            self._now = Bucket()
 
     def decided(self, time: float, arms: Sequence[str]) -> None:
         """Count decisions, a whole batch of them."""
-        counts = (self._now if time < self.end else self._open(time)).arms
-        if len(arms) == 1:
-            counts[arms[0]] += 1
-        else:
-            counts.update(arms)
+        counts = self._open(time).arms
+        for arm in arms:
+            counts[arm] = counts.get(arm, 0) + 1
 
     def keep(self, time: float, row: Mapping[str, Any]) -> None:
         """Keep a decision among the last ones: a row of the log, with its id.
@@ -183,44 +200,50 @@ class History:
 
     def rewarded(self, time: float, objective: str, value: float, id: str | None = None) -> None:
         """Count a reward that was learned, a default among them; `id` is its decision."""
-        if not -_MOST < value < _MOST:
-            value = math.copysign(_MOST, value)
-        rewards = (self._now if time < self.end else self._open(time)).rewards
-        spread = rewards.get(objective)
-        if spread is None:
-            rewards[objective] = [1, value, 0.0]
-        else:
-            count, mean, squares = spread
-            apart = value - mean
-            mean += apart / (count + 1)
-            spread[:] = count + 1, mean, squares + apart * (value - mean)
+        value = _bounded(value)
+        rewards = self._open(time).rewards
+        _add(rewards.setdefault(objective, [0, 0.0, 0.0]), (value,))
         if id is not None and id in self._recent:
             self._recent[id].rewards[objective] = value
 
-    def rewarded_many(self, time: float, objective: str, values: Sequence[float]) -> None:
-        """Count rewards of one second, as `rewarded` does one after the other."""
-        rewards = (self._now if time < self.end else self._open(time)).rewards
-        count, mean, squares = rewards.setdefault(objective, [0, 0.0, 0.0])
-        for given in values:
-            value = given if -_MOST < given < _MOST else math.copysign(_MOST, given)
-            count += 1
-            if count == 1:
-                mean = value
-                continue
-            apart = value - mean
-            mean += apart / count
-            squares += apart * (value - mean)
-        rewards[objective][:] = count, mean, squares
+    def extend(
+        self,
+        decided: tuple[Sequence[float], Sequence[str]],
+        rewards: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+        late: Sequence[float],
+        expired: Sequence[tuple[float, int]],
+    ) -> None:
+        """Count what happened over a stretch of time, as the calls for each of it do.
 
-    def is_recent(self, id: str) -> bool:
-        """Tell whether a decision is one of the last ones."""
-        return id in self._recent
+        Each has its times, in order: those of decisions with their arms, of rewards by objective
+        with their values, of late rewards, and of decisions whose time was over with their number.
+        """
+        (times, arms), whens = decided, [time for time, _ in expired]
+        moments = [times, late, whens, *(when for when, _ in rewards.values())]
+        done = [0] * len(moments)
+        while left := [one[n] for one, n in zip(moments, done, strict=True) if n < len(one)]:
+            bucket = self._open(min(left))
+            first = done
+            done = [bisect_left(one, self._end, n) for one, n in zip(moments, done, strict=True)]
+            self._latest = max(one[n - 1] for one, n in zip(moments, done, strict=True) if n)
+            for arm, count in Counter(arms[first[0] : done[0]]).items():
+                bucket.arms[arm] = bucket.arms.get(arm, 0) + count
+            bucket.late += done[1] - first[1]
+            bucket.expired += sum(n for _, n in expired[first[2] : done[2]])
+            for n, (name, (_, values)) in enumerate(rewards.items(), 3):
+                if first[n] < done[n]:
+                    spread = bucket.rewards.setdefault(name, [0, 0.0, 0.0])
+                    _add(spread, [_bounded(one) for one in values[first[n] : done[n]]])
+
+    @property
+    def recent_ids(self) -> Collection[str]:
+        """The ids of the last decisions."""
+        return self._recent.keys()
 
     def reward_recent(self, id: str, values: Mapping[str, float]) -> None:
         """Note the rewards of a decision that is one of the last ones."""
         for name, value in values.items():
-            within = -_MOST < value < _MOST
-            self._recent[id].rewards[name] = value if within else math.copysign(_MOST, value)
+            self._recent[id].rewards[name] = _bounded(value)
 
     def late(self, time: float) -> None:
         """Count a reward that came after its time."""
@@ -241,15 +264,18 @@ class History:
         The last one ends with the second of the last event.
         """
         one = self._series[series]
-        last = None if self.end == -math.inf else math.floor(self._second / one.width)
+        last = None if self._end == -math.inf else math.floor(self._latest / one.width)
+        first = -math.inf
+        if one.span is not None and last is not None:
+            first = last - math.ceil(one.span / one.width) + 1
         for place, bucket in one.buckets.items():
-            if place != last:
+            if first <= place != last:
                 yield place * one.width, (place + 1) * one.width, bucket
         if last is not None:
             now = Bucket()
             now.add(one.buckets.get(last, Bucket()))
             now.add(self._now)
-            yield last * one.width, self.end, now
+            yield last * one.width, math.floor(self._latest) + 1.0, now
 
     def width(self, series: str) -> float:
         """Return how many seconds a bucket of "whole" or "hour" spans."""
@@ -259,7 +285,7 @@ class History:
         """Return the history as plain values, as JSON holds them."""
         return {
             "series": {name: series.plain() for name, series in self._series.items()},
-            "now": None if self.end == -math.inf else [self._second, self._now.plain()],
+            "now": None if self._end == -math.inf else [self._latest, self._now.plain()],
             "recent": [
                 [one.time, dict(one.row), dict(one.rewards)] for one in self._recent.values()
             ],
@@ -271,8 +297,8 @@ class History:
         history = cls()
         history._series = {name: Series.from_plain(one) for name, one in plain["series"].items()}
         if plain["now"] is not None:
-            history._second, now = plain["now"]
-            history.end = history._second + 1.0
+            time, now = plain["now"]
+            history._open(time)
             history._now = Bucket.from_plain(now)
         for time, row, rewards in plain["recent"]:
             history._recent[row["id"]] = Recent(time, row, dict(rewards))

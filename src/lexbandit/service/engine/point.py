@@ -1,19 +1,296 @@
-"""One decision point: how events, one after the other, change what is known of it."""
+"""One decision point: what is asked of it, what is refused, and how events change what is known."""
 
 import hashlib
 import json
 import math
+import secrets
+from base64 import urlsafe_b64encode
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
 
 from lexbandit.chooser import Proposal, RecordingChooser
+from lexbandit.chooser.arms import prior_of
 from lexbandit.chooser.recording import PendingDecision
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, unknown_name
-from lexbandit.service.definition import Definition
+from lexbandit.contexts import Category, Feature
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, counted, unknown_name
+from lexbandit.service.definition import Definition, arm_name
 from lexbandit.service.engine.history import RECENT, History
-from lexbandit.service.engine.rows import DecisionReply, FoundDecision, RewardReply, at_row
 from lexbandit.service.events import CorruptLog, Event, read_body
+
+LONGEST_TEXT = 1000
+"""A category that is not known is taken, and stored as it was sent, up to this length."""
+
+
+def check_added(
+    chooser: RecordingChooser, arm: str, prior: Mapping[str, float] | None, weight: int | None
+) -> None:
+    """Refuse a new arm's name or a prior that cannot be taken, or one for an arm that has learned.
+
+    An arm that is there has its name, whatever the rule for names was when it came.
+    """
+    if arm not in chooser.arms and arm not in chooser.retired:
+        arm_name(arm)
+    known = prior_of(arm, prior, weight, chooser.objectives)
+    if known is not None and arm in chooser.retired:
+        raise InvalidInput(
+            f"arm {arm!r} is taken back with all it learned; a prior is for a new arm."
+        )
+
+
+def check_retired(chooser: RecordingChooser, arm: str) -> None:
+    """Refuse to retire an arm that there is not, or the last one."""
+    if arm not in chooser.arms:
+        raise unknown_name("arm", arm, chooser.arms)
+    if len(chooser.arms) == 1:
+        raise InvalidInput(f"arm {arm!r} is the last one; it cannot be retired.")
+
+
+def arms_ever(chooser: RecordingChooser) -> int:
+    """Return how many arms there are, retired ones too: a request that is repeated may name one."""
+    return len(chooser.arms) + len(chooser.retired)
+
+
+def check_allowed(allowed: Sequence[str] | None, most: int) -> None:
+    """Refuse a list of allowed arms with more than `most` entries, or with one twice.
+
+    It is checked before anything waits, so that a long list does not stay in memory.
+    """
+    if allowed is None:
+        return
+    if len(allowed) > most:
+        raise InvalidInput(
+            f"allowed has {len(allowed):,} entries, and there are {counted(most, 'arm')}: name "
+            "each at most once."
+        )
+    if len(set(allowed)) < len(allowed):
+        twice = next(arm for n, arm in enumerate(allowed) if arm in allowed[:n])
+        raise InvalidInput(f"allowed has {twice!r} twice; name each arm at most once.")
+
+
+def longest_text(feature: Category) -> int:
+    """Return how many characters a value of a category may have; all that are known are taken."""
+    return max(LONGEST_TEXT, *map(len, feature.values))
+
+
+def check_context(features: Sequence[Feature], context: Mapping[str, Any]) -> None:
+    """Refuse a context with a text that is too long.
+
+    Only what a request brings is checked: a log may have longer ones, of earlier versions.
+    """
+    for feature in features:
+        if isinstance(feature, Category):
+            _check(feature, context.get(feature.name))
+
+
+def check_columns(features: Sequence[Feature], columns: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse columns with a text that is too long; the error names its row."""
+    for feature in features:
+        if isinstance(feature, Category):
+            for row, value in enumerate(columns.get(feature.name, ())):
+                _check(feature, value, f"row {row}: ")
+
+
+def _check(feature: Category, value: Any, place: str = "") -> None:
+    most = longest_text(feature)
+    if isinstance(value, str) and len(value) > most:
+        raise InvalidInput(
+            f"{place}context feature {feature.name!r} may have {most:,} characters, got "
+            f"{len(value):,}, which begin with {value[:20]!r}. A category is a short name."
+        )
+
+
+# Ids of decisions are texts of at most this length.
+LONGEST_ID = 128
+# The service's own begin with this, and no caller's do: so neither takes the other's.
+OUR_IDS = "_"
+# Those of decisions that are not durable begin with this: no random id does.
+NOT_DURABLE = "_~"
+# Base64 has four letters for three bytes.
+_ID_BYTES, _ID_LETTERS = 12, 16
+# So many bytes a request's body may have, unless the service is set otherwise.
+LARGEST_BODY = 4_194_304
+
+
+# A batch is taken in slices, so that it delays others by no more than one takes: so many rows, and
+# so many of a batch in columns, are an event of the log.
+SLICE, COLUMNS = 200, 1000
+
+
+def slices(count: int, each: int = SLICE) -> list[tuple[int, int]]:
+    """Return where the slices of so many rows begin and end."""
+    return [(a, min(a + each, count)) for a in range(0, count, each)]
+
+
+# A feature's value: a number, a category, a flag, a vector, or nothing.
+Value = None | bool | int | float | str | list[float]
+Context = Annotated[dict[str, Value], Meta(description="The features of the decision point.")]
+Allowed = Annotated[
+    Annotated[list[str], Meta(min_length=1)] | None,
+    Meta(description="The arms that may be chosen; all, if it is left out."),
+]
+Id = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern="^[0-9A-Za-z][!-~]*$",
+        description="Begins with a letter or digit; visible ASCII characters, no spaces.",
+    ),
+]
+# None where the policy knows no closed form of it; NaN is written as null.
+Propensity = float | None
+
+
+class Strict(Struct, forbid_unknown_fields=True):
+    """A body in which every field is known."""
+
+
+class DecisionRequest(Strict):
+    """Asks for a decision; `id` is the caller's own, to ask again by."""
+
+    context: Context
+    allowed: Allowed = None
+    id: Id | None = None
+
+
+class DecisionReply(Struct, frozen=True, omit_defaults=True):
+    """A decision that was made; it is on disk, unless `durable` is false.
+
+    `policy_version` is the last event that had changed what the policy knows. A decision that is
+    not durable was made while the storage was down (`when_down`): its rewards are not learned.
+    """
+
+    id: str
+    arm: str
+    propensity: Propensity
+    policy_version: int
+    durable: bool = True
+
+
+class FoundDecision(Struct):
+    """A decision that was looked up. `kept`: its rewards are learned; if false, its time is over.
+
+    `rewards` came in time, `late` after it. `time` is when it was made, in seconds since 1970.
+    """
+
+    id: str
+    arm: str
+    propensity: Propensity
+    time: float
+    kept: bool
+    rewards: dict[str, float]
+    late: dict[str, float]
+
+
+class ColumnsReply(Struct, omit_defaults=True):
+    """Many decisions by columns, in the order asked for; on disk, unless `durable` is false."""
+
+    ids: list[str]
+    arms: list[str]
+    propensities: list[Propensity]
+    policy_version: int
+    durable: bool = True
+
+
+class RewardReply(Struct, frozen=True):
+    """What became of a reward: it is on disk, and learned unless it came too late.
+
+    Neither learned nor late: its decision was not durable, and the reward is on no disk.
+    """
+
+    id: str
+    learned: bool
+    late: bool
+
+
+_encode = msgspec.json.Encoder(order="sorted", enc_hook=list).encode
+
+
+# What is written in one way only; nearly all values are, and are not looked at any further.
+_WRITTEN_ONCE = frozenset((str, int, bool, type(None)))
+
+
+def fingerprint(context: Mapping[str, Any], allowed: Sequence[str] | None) -> str:
+    """Return a short text that differs where requests for a decision differ.
+
+    How a number is written makes no difference: 900, 900.0 and 9e2 are one number.
+    """
+    same = {
+        name: value if value.__class__ in _WRITTEN_ONCE else _one(value)
+        for name, value in context.items()
+    }
+    text = _encode((same, None if allowed is None else sorted(allowed)))
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def _one(value: Any) -> Any:
+    """Return a value in the one way of many in which its numbers can be written."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    return value if value.__class__ in _WRITTEN_ONCE else [_one(one) for one in value]
+
+
+def fresh_ids() -> Iterator[str]:
+    """Yield ids of the service's own: 96 random bits each, so that nobody guesses another's."""
+    while True:  # many ids are drawn and written at once
+        drawn = urlsafe_b64encode(secrets.token_bytes(_ID_BYTES * 256)).decode()
+        for start in range(0, len(drawn), _ID_LETTERS):
+            yield OUR_IDS + drawn[start : start + _ID_LETTERS]
+
+
+def own_id(id: Any) -> str:
+    """Return a caller's own id: a text, neither empty nor long, and not like the service's own."""
+    if not isinstance(id, str) or not 0 < len(id) <= LONGEST_ID:
+        raise InvalidInput(f"id must be a text of 1 to {LONGEST_ID} characters, got {id!r}.")
+    if id.startswith(OUR_IDS):
+        raise InvalidInput(
+            f"id must not begin with {OUR_IDS}, as the service's own do, got {id!r}."
+        )
+    return id
+
+
+def at_row(error: InvalidInput, row: int, rows: int) -> InvalidInput:
+    """Return an error that names its row where there are several."""
+    return error if rows == 1 else type(error)(f"row {row}: {error}")
+
+
+def request_key(row: DecisionRequest, asked: dict[str, str]) -> str | None:
+    """Return the fingerprint of a request with an id of the caller's own; None without one.
+
+    `asked` has those of the rows before it: an id may come again, with the same request.
+    """
+    if row.id is None:
+        return None
+    key = fingerprint(row.context, row.allowed)
+    if asked.setdefault(own_id(row.id), key) != key:
+        raise Contradiction(f"id {row.id!r} came before, with another request.")
+    return key
+
+
+class RewardsOfOne(NamedTuple):
+    """The rewards that a batch has for one decision, and the first row that has any."""
+
+    row: int
+    values: dict[str, float]
+
+
+def rewards_by_id(
+    rows: Sequence[tuple[str, Mapping[str, float]]],
+) -> dict[str, RewardsOfOne]:
+    """Return the rewards of each decision; rows of one decision are taken together."""
+    found: dict[str, RewardsOfOne] = {}
+    for n, (id, values) in enumerate(rows):
+        before = found.setdefault(id, RewardsOfOne(n, {})).values
+        for name, value in values.items():
+            if name in before and before[name] != value:
+                raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
+            before[name] = value
+    return found
+
 
 # What became of one row of an event: an answer, or the error that its sender gets.
 Outcome = DecisionReply | RewardReply | InvalidInput | bool | None
@@ -99,7 +376,7 @@ class Point:
             [(past.id, past[1:]) for past in self.past.values()],
             self.history.plain(),
         ]
-        return hashlib.sha256(json.dumps(state).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
     def answered(self, id: str, request: str | None) -> DecisionReply | None:
         """Return the answer that an id had before, if it had one; only callers' own come again.
@@ -316,10 +593,12 @@ class Point:
 
     def keep_key(self, key: AnsweredRequest) -> None:
         """Remember what a caller's own id stands for."""
-        self.keys.pop(key.id, None)  # so that the newest comes last
-        self.keys[key.id] = key
-        if len(self.keys) > self.definition.keep:
-            self.keys.popitem(last=False)
+        keys, id = self.keys, key[0]
+        if id in keys:
+            del keys[id]  # so that the newest comes last
+        keys[id] = key
+        if len(keys) > self.definition.keep:
+            keys.popitem(last=False)
 
     def _columns(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep a batch in columns; its ids are the service's own, so none was there before."""
@@ -363,10 +642,8 @@ class Point:
 
     def _reward(self, id: str, values: Mapping[str, Any]) -> RewardReply:
         """Learn rewards of a pending decision; store those of one whose time is over."""
-        past = self.past.get(id)
-        if past is not None:
-            late = {n: v for n, v in values.items() if n not in past.rewards}
-            self.past[id] = past._replace(late={**past.late, **late})
+        if id in self.past:
+            self.keep_late(id, values)
             self.counts["late"] += 1
             self.history.late(self.time)
             return RewardReply(id, learned=False, late=True)
@@ -378,6 +655,12 @@ class Point:
                 self.history.rewarded(self.time, name, value, id)
         self.version = self._at
         return RewardReply(id, learned=True, late=False)
+
+    def keep_late(self, id: str, values: Mapping[str, Any]) -> None:
+        """Store rewards of a decision whose time is over."""
+        past = self.past[id]
+        late = {name: value for name, value in values.items() if name not in past.rewards}
+        self.past[id] = past._replace(late={**past.late, **late})
 
     def _refuse(self, error: InvalidInput, rows: int = 1, *, unfit: bool = False) -> InvalidInput:
         """Note rows that were not taken: a replica was quicker, or the definition is new.

@@ -6,10 +6,8 @@ JSON                       seq, time, counts, keys, ...
 the rest                   the chooser, in its own format (docs/saving.md)
 """
 
-import asyncio
 import json
 import logging
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,15 +16,10 @@ from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import History
-from lexbandit.service.engine.journal import Journal
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point, Prior
-from lexbandit.service.events import Snapshot
-from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
 
-# How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
-_LOOK, _LONGEST = 1.0, 60.0
 _HEAD = b"lexbandit.point 1\n"
 _SIZE = 8
 # So many rows are encoded at once.
@@ -115,64 +108,3 @@ def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) 
     point.keys = OrderedDict((row[0], AnsweredRequest(*row)) for row in document["keys"])
     point.past = OrderedDict((row[0], PastDecision(*row)) for row in document["past"])
     return point
-
-
-class Snapshots:
-    """Saves a snapshot of each point now and then, so that a start need not read the whole log."""
-
-    def __init__(
-        self, points: Mapping[str, Point], storage: Storage, journal: Journal, every: int
-    ) -> None:
-        self._points = points
-        self._storage = storage
-        self._journal = journal
-        self._every = every
-        self._saved: dict[str, int] = {name: point.seq for name, point in points.items()}
-        self.folded = 0
-        """How many rows of events were folded since the last snapshot."""
-        self.seconds = 0.0
-        """How long the last snapshots took, from begin to end."""
-        self._last = time.monotonic()
-
-    @property
-    def age(self) -> float:
-        """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
-        return time.monotonic() - self._last if self.folded else 0.0
-
-    async def now_and_then(self) -> None:
-        """Save snapshots when they are due, until cancelled."""
-        last = time.monotonic()
-        while True:
-            await asyncio.sleep(_LOOK)
-            due = self.folded >= self._every or time.monotonic() - last > _LONGEST
-            well = self._journal.trouble is None and self._journal.stalled is None
-            if self.folded and due and well:
-                last = time.monotonic()
-                try:
-                    await self.take()
-                except StorageFailed as error:
-                    log.warning("no snapshot was saved: %s", error)
-
-    def forget(self, name: str) -> None:
-        """Save a snapshot of a point the next time, whatever was saved of it before."""
-        self._saved[name] = 0
-        self.folded += 1
-
-    async def take(self) -> None:
-        """Save a snapshot of every point that changed since its last one, or whose last is old."""
-        begin = time.monotonic()
-        self.folded = 0
-        for name, point in list(self._points.items()):
-            # One that did not change is saved anew now and then, so that a start reads little.
-            changed = point.seq > self._saved[name]
-            far = self._journal.seq - self._saved[name] >= self._every
-            if not point.begun or not (changed or far):
-                continue
-            seq, pack = self._journal.seq, packer(point)
-            data = await asyncio.to_thread(pack)
-            await self._storage.save_snapshot(
-                name, point.definition.fingerprint, Snapshot(seq, data)
-            )
-            self._saved[name] = seq
-        self._last = time.monotonic()
-        self.seconds = self._last - begin

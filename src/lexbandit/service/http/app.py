@@ -13,10 +13,9 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lexbandit.service import audit
-from lexbandit.service.engine.rows import LARGEST_BODY
-from lexbandit.service.http.access import Access
+from lexbandit.service.engine.point import LARGEST_BODY
+from lexbandit.service.http.access import Access, Keys
 from lexbandit.service.http.json_body import convert, decode, read, type_for
-from lexbandit.service.http.keys import Keys
 from lexbandit.service.http.openapi import document
 from lexbandit.service.http.operations import (
     OPERATIONS,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from lexbandit.service.engine.rows import LONGEST_ID
+from lexbandit.service.engine.point import LONGEST_ID
 from lexbandit.service.http.problems import INVALID, MALFORMED, Problem
 
 T = TypeVar("T")

@@ -11,8 +11,7 @@ from lexbandit.checks import LARGEST_REWARD
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.objectives import Objective
 from lexbandit.service.definition import ARM_PATTERN, LONGEST_ARM, NO_ARMS
-from lexbandit.service.engine.rows import LONGEST_ID
-from lexbandit.service.engine.validation import longest_text
+from lexbandit.service.engine.point import LONGEST_ID, longest_text
 from lexbandit.service.http.operations import LINES, NEXT, Operation
 from lexbandit.service.http.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from lexbandit.service.http.schemas import MOST_ROWS, Rewards

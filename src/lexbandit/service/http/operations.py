@@ -9,12 +9,11 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from lexbandit.errors import InvalidInput, UnknownName
-from lexbandit.service.engine.rows import LARGEST_BODY, at_row
-from lexbandit.service.engine.validation import arms_ever, check_allowed
+from lexbandit.service.engine.point import LARGEST_BODY, arms_ever, at_row, check_allowed
 from lexbandit.service.events import Event
 from lexbandit.service.http import schemas as s
+from lexbandit.service.http.access import Role
 from lexbandit.service.http.json_body import convert
-from lexbandit.service.http.keys import Role
 from lexbandit.service.http.problems import (
     CONTRADICTION,
     MALFORMED,
@@ -172,14 +171,15 @@ async def log(engine: "Engine", request: Request) -> Reply:
     since, left, size = request.query.since, request.query.limit, 0
     end = engine.seq
     lines: list[bytes] = []
-    while left > 0 and size < _ENOUGH:
-        events = await engine.read_log(request.point, since, min(left, _PAGE))
-        if not events:
-            since = max(since, end)  # what other points wrote need not be read again
-            break
-        lines += [line_of(event) for event in events]
-        size += sum(len(event.body) for event in events)
-        since, left = events[-1].seq, left - len(events)
+    async with engine.log_readers:
+        while left > 0 and size < _ENOUGH:
+            events = await engine.read_log(request.point, since, min(left, _PAGE))
+            if not events:
+                since = max(since, end)  # what other points wrote need not be read again
+                break
+            lines += [line_of(event) for event in events]
+            size += sum(len(event.body) for event in events)
+            since, left = events[-1].seq, left - len(events)
     return Reply(200, b"".join(lines), LINES, (*SAFE, (NEXT, str(since).encode())))
 
 

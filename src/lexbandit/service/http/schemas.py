@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from lexbandit.service.engine.rows import (
+from lexbandit.service.engine.point import (
     LONGEST_ID,
     Allowed,
     ColumnsReply,
@@ -114,8 +114,8 @@ class ExplainReply(Struct):
     """Why an arm would be chosen: in fields, and as a text to print.
 
     `level` is the probability of the credible intervals; null for a policy whose intervals are not
-    calibrated. `confidence` is the probability that the arm that would be chosen is within the
-    tolerances of the best; null for a policy that knows none.
+    calibrated. `confidence` is the model's probability that the arm that would be chosen is within
+    the tolerances of the best; null for a policy that knows none.
     """
 
     arms: list[ArmExplanation]

@@ -15,10 +15,10 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from socket import socket
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httptools
 import uvicorn
@@ -55,6 +55,8 @@ _ONCE = (b"authorization", b"content-type", b"host")
 # Statuses whose replies have no body.
 _EMPTY = (204, 304)
 _LENGTH = re.compile(rb"\r\ncontent-length: ?(\d{1,9})\r\n", re.IGNORECASE)
+# So many bytes of replies may wait for callers to read them, over all connections.
+_UNREAD_REPLIES = 128 * 2**20
 # The least number of seconds between two log lines that say that no connection is left.
 _LOG_FULL = 60.0
 
@@ -349,13 +351,31 @@ class Shared:
     admission   decides which requests the application sees, and counts those that it does not
     most        connections may be open at once
     closing     every reply is the last one of its connection
+    unread      connections whose callers have yet to read so many bytes, the oldest first
     """
 
     admission: Admission
     most: int
     timeouts: Timeouts
     closing: bool = False
+    unread: "dict[Connection, int]" = field(default_factory=dict)
     _logged: float = -math.inf
+
+    def note_unread(self, connection: "Connection") -> int:
+        """Note how much a caller has yet to read; returns it.
+
+        If it is too much in all, those who have not read for the longest are cut off.
+        """
+        size = connection.transport.get_write_buffer_size()
+        if size:
+            self.unread[connection] = size
+            while sum(self.unread.values()) > _UNREAD_REPLIES:
+                oldest = next(iter(self.unread))
+                del self.unread[oldest]
+                oldest.transport.abort()
+        else:
+            self.unread.pop(connection, None)
+        return size
 
     def log_full(self, now: float) -> None:
         """Log that no more connections are accepted, once a minute at most."""
@@ -401,6 +421,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let the application know that nobody waits for replies."""
         self.connections.discard(self)
+        self.shared.unread.pop(self, None)
         for request in (self.request, self.running, *self.queued):
             if request is not None:
                 request.disconnect()
@@ -447,7 +468,10 @@ class Connection(HttpToolsProtocol):
         if self.in_head or self.in_body or self.in_flight or not data.startswith(b"POST /v1/"):
             return False
         end, length = data.find(b"\r\n\r\n"), _LENGTH.search(data)
-        return length is not None and 0 < length.end() <= end + 2 == len(data) - int(length[1]) - 2
+        if length is None or not 0 < length.end() <= end + 2 == len(data) - int(length[1]) - 2:
+            return False
+        head = data[:end].lower()  # where a body ends must not be in doubt
+        return head.count(b"content-length") == 1 and b"transfer-encoding" not in head
 
     def _answer_shed(self) -> None:
         self.since = self.loop.time()
@@ -616,6 +640,7 @@ class Connection(HttpToolsProtocol):
         elif not request.keep_alive:
             more += b"connection: close\r\n"
         self.transport.write(to_bytes(reply, more, body=request.method != "HEAD"))
+        self.shared.note_unread(self)
         self._end_of(request)
 
     def _end_of(self, request: Request) -> None:
@@ -639,7 +664,7 @@ class Connection(HttpToolsProtocol):
     def check_time(self, now: float) -> None:
         """Close the connection if its caller took too long; if we did, answer with 503."""
         timeouts = self.shared.timeouts
-        unsent = self.transport.get_write_buffer_size()
+        unsent = self.shared.note_unread(self)
         if unsent and unsent != self.unsent:  # the caller reads, however slowly
             self.since = now
         self.unsent = unsent
@@ -695,6 +720,47 @@ def connection_limit() -> int:
         return sys.maxsize
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return sys.maxsize if limit == resource.RLIM_INFINITY else max(limit - _RESERVE, 1)
+
+
+class TlsContext(ssl.SSLContext):
+    """TLS of a server that answers plain http with a sentence, instead of closing at once."""
+
+    def wrap_bio(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **settings: Any
+    ) -> ssl.SSLObject:
+        """Return the TLS of one connection."""
+        made: Any = super().wrap_bio(incoming, outgoing, *args, **settings)
+        made.outgoing = outgoing
+        return cast("ssl.SSLObject", made)
+
+
+class _Tls(ssl.SSLObject):
+    outgoing: ssl.MemoryBIO
+    _hinted = False
+
+    def do_handshake(self) -> None:
+        """Begin; what is no TLS at all gets a reply, and no further chance."""
+        try:
+            super().do_handshake()
+        except ssl.SSLError as error:
+            if error.reason not in _NO_TLS or self._hinted:
+                raise
+            self._hinted = True
+            self.outgoing.write(_USE_HTTPS)
+            raise ssl.SSLWantReadError from None  # so that it is sent; the caller closes
+
+
+TlsContext.sslobject_class = _Tls
+# What OpenSSL calls a caller that speaks http, or anything else that is not TLS.
+_NO_TLS = ("HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "WRONG_VERSION_NUMBER")
+_USE_HTTPS = to_bytes(
+    Reply(
+        400,
+        b"This port speaks https: use an address that begins with https:// instead of http://\n",
+        b"text/plain; charset=utf-8",
+        (*SAFE, CLOSE),
+    )
+)
 
 
 class _Server(uvicorn.Server):

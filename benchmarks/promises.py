@@ -6,9 +6,11 @@ examples/language_models.py. A few minutes.
 """
 
 import logging
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -17,11 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 import lexbandit as lb
-from lexbandit.checks import Floats, Integers
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.metrics import tolerance_regret
 
 FORMER: dict[str, object] = {"policy": "lex-linucb", "threshold": 0.5}
 RUNS = 20
+# For how sure it is: runs, and after how many decisions it is asked.
+SURE_RUNS, COUNTS = 60, (1_000, 4_000, 8_000, 20_000)
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,80 @@ def held(world: World, **more: object) -> float:
     return float(np.mean(found))
 
 
+def sureness(console: Console) -> None:
+    """Print how sure `explain` is that its choice is within the tolerances, and how often it is.
+
+    Nothing was chosen on these worlds.
+    """
+    title = f"`confidence` of explain, and the share of choices within tolerance, {SURE_RUNS} runs"
+    table = Table(title=title)
+    for column in ("world", *(f"{count:,} decisions" for count in COUNTS)):
+        table.add_column(column)
+    worlds: dict[str, Callable[[int], Floats]] = {EMAILS.name: sure_of_emails}
+    for kind in ("clicks", "categories", "dear", "three"):
+        worlds[kind] = partial(sure_of_kind, kind)
+    for name, said_and_true in worlds.items():
+        found = np.array([said_and_true(8_000 + seed) for seed in range(SURE_RUNS)])
+        error = (found[:, :, 0] - found[:, :, 1]).std(axis=0, ddof=1) / SURE_RUNS**0.5
+        cells = [
+            f"{said:.2f}, true {true:.2f} (± {e:.2f})"
+            for (said, true), e in zip(found.mean(axis=0), error, strict=True)
+        ]
+        table.add_row(name, *cells)
+    console.print(table)
+
+
+def sure_of_emails(seed: int) -> Floats:
+    """Return float[counts, 2] of one run with the e-mails: how sure it is, and the truth."""
+    chooser = chooser_for(EMAILS, seed)
+    found: list[tuple[float | None, float]] = []
+    done = 0
+    good = within(EMAILS.means[np.newaxis], EMAILS.tolerances)[0]
+    for count in COUNTS:
+        played(EMAILS, chooser, 10 * seed + len(found), rounds=count - done)
+        told = chooser.explain()
+        true = sum(arm.propensity for arm, right in zip(told.arms, good, strict=True) if right)
+        found.append((told.confidence, true))
+        done = count
+    return np.array(found, np.float64)
+
+
+def sure_of_kind(kind: str, world: int) -> Floats:
+    """Return float[counts, 2] of one world: how sure it is in twelve contexts, and the truth."""
+    environment = lb.make_environment("tolerance", kind=kind, world=world)
+    policy = lb.make_policy(
+        "lex-thompson",
+        arms=environment.arms,
+        objectives=environment.objectives,
+        dimension=environment.dimension,
+        layout=environment.layout,
+        tolerance=environment.tolerances,
+        seed=world,
+    )
+    rounds = environment.rounds(COUNTS[-1], seed=world)
+    points = rounds.contexts[-12:]
+    good = within(environment.means(points), environment.tolerances or ())
+    found, done = [], 0
+    for count in COUNTS:
+        policy.replay(lb.Rounds(rounds.contexts[done:count], rounds.outcomes[done:count]))
+        said = [
+            sum(arm.propensity * math.prod(arm.within) for arm in policy.explain(point).arms)
+            for point in points
+        ]
+        found.append((np.mean(said), (policy.propensities_many(points) * good).sum(axis=1).mean()))
+        done = count
+    return np.array(found)
+
+
+def within(means: Floats, tolerances: Sequence[float]) -> Booleans:
+    """Return which arms are within the tolerances of the best, bool[n, K], by means[n, K, D]."""
+    left = np.ones(means.shape[:2], np.bool_)
+    for i in range(means.shape[2] - 1):
+        best = np.where(left, means[:, :, i], -np.inf).max(axis=1, keepdims=True)
+        left &= means[:, :, i] >= best - tolerances[i] - 1e-12  # rounding
+    return left
+
+
 def readme(console: Console) -> None:
     """Print how often the README's example chooses `medium`."""
     now, before = share_of_medium(), share_of_medium(**FORMER)
@@ -284,5 +362,6 @@ if __name__ == "__main__":
     losses(out)
     delays(out)
     coverage(out)
+    sureness(out)
     experiments(out)
     prompts(out)

@@ -118,9 +118,9 @@ def difference(table: pl.DataFrame, **settings: Any) -> float:
 def test_only_logs_that_are_not_adaptive_are_cross_fitted() -> None:
     """A cross-fitted model has learned from later rows: other last rewards change the first sums.
 
-    On an adaptive log, and for intervals that hold at every look, it has learned from none.
+    On an adaptive log, and for intervals that hold at every look, it has learned from earlier ones.
     """
-    table = frame(64)  # one block: predicted by a model that knows nothing, unless cross-fitted
+    table = frame(64)
     asymptotic = {"interval": "asymptotic"}
     plain = difference(table, adaptive=True, **asymptotic)
     assert difference(table, adaptive=False) == pytest.approx(

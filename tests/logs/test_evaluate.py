@@ -68,6 +68,13 @@ def test_the_report_says_all_of_it() -> None:
         report["costs"]
 
 
+def test_segments_that_are_no_names_are_refused() -> None:
+    with pytest.raises(lb.InvalidInput, match=r"names of context features, got 3"):
+        lb.evaluate(log_of(TABLE), "always:medium", segments=3)  # type: ignore[arg-type]
+    with pytest.raises(lb.InvalidInput, match="taks"):
+        lb.evaluate(log_of(TABLE), "always:medium", segments=["taks"])
+
+
 def test_segments_are_the_rows_they_say() -> None:
     report = lb.evaluate(log_of(TABLE), "always:medium")
     chat = next(one for one in report.segments if one.label == "task = chat")
@@ -144,9 +151,6 @@ def test_another_tolerance_for_the_same_chooser() -> None:
 
 def test_rows_that_trained_a_policy_do_not_evaluate_it() -> None:
     log = log_of(TABLE.head(400))
-    for until in (0.5, 60.0 * 200):
-        candidate = candidate_of("lex-linucb", log, until)
-        assert candidate.trained == 200
     report = lb.evaluate(log, {"policy": "lex-linucb"}, train_until=0.5, segments=())
     assert (report.rows, report.trained) == (200, 200)
     changed = TABLE.head(400).with_columns(
@@ -160,6 +164,75 @@ def test_rows_that_trained_a_policy_do_not_evaluate_it() -> None:
         assert fresh.rows == 200
     with pytest.raises(InvalidInput, match="train_until"):
         lb.evaluate(log, "lex-linucb")
+
+
+def test_all_candidates_of_a_call_are_judged_on_the_same_rows() -> None:
+    """Those after `train_until`, also for candidates that do not learn."""
+    log, later = log_of(TABLE.head(400)), log_of(TABLE.slice(200, 200))
+    found = lb.evaluate(log, "always:small", train_until=60.0 * 200, segments=())
+    assert (found.rows, found.trained) == (200, 200)
+    assert found["cost"] == lb.evaluate(later, "always:small", segments=())["cost"]
+    assert "200 rows, after 200 rows to learn from" in str(found)
+
+
+def test_more_exploration_is_advised_where_it_helps_only() -> None:
+    """A uniform log explores as much as can be; one that rarely plays the arm does not."""
+    for seed in range(5):
+        uniform = frame(400, seed=seed, arm=[ARMS[n % 3] for n in range(400)])
+        log = log_of(uniform.with_columns(propensity=pl.lit(1 / 3)), explore=1.0)
+        found = lb.evaluate(log, "always:medium", segments=()).decision
+        assert found.kind == "cannot tell"
+        assert set(found.needed) == {None}
+        assert "explore" not in found.sentence
+    random = np.random.default_rng(3)
+    arms = random.choice(ARMS, 4_000, p=[0.97, 0.02, 0.01])
+    shares = np.array([0.97, 0.02, 0.01])[[ARMS.index(arm) for arm in arms]]
+    log = log_of(frame(4_000, arm=arms, propensity=shares))
+    report = lb.evaluate(log, "always:medium", segments=(), interval="asymptotic")
+    variances = report["quality"].variances
+    assert variances[0.1][0] < 0.7 * variances[None][0]
+
+
+def test_rows_in_no_segment_are_told() -> None:
+    """Of many groups the commonest of the first rows are shown."""
+    groups = [f"g{n % 30}" if n % 2 else "g1" for n in range(N)]
+    report = lb.evaluate(log_of(TABLE.with_columns(group=pl.Series(groups))), "always:small")
+    shown = [one for one in report.segments if one.feature == "group"]
+    assert len(shown) == 15  # odd ones
+    many = TABLE.with_columns(group=pl.Series([f"g{n % 60 if n % 3 else 7}" for n in range(N)]))
+    report = lb.evaluate(log_of(many), "always:small")
+    shown = [one for one in report.segments if one.feature == "group"]
+    assert len(shown) == 20
+    assert max(shown, key=lambda one: one.rows).label == "group = g7"
+    left = N - sum(one.rows for one in shown)
+    words = f"Of group the 20 commonest values of the first 4,096 rows are shown; {left} rows have"
+    assert words in str(report)
+    assert words in report._repr_html_()
+    assert report.to_dict()["outside_segments"] == list(report.outside_segments)
+    gaps = TABLE.with_columns(group=pl.Series([None if n == 5 else f"g{n % 2}" for n in range(N)]))
+    assert "Of group 1 row has another value, or none." in str(
+        lb.evaluate(log_of(gaps), "always:small")
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("propensity", [0.5]), ("quality", [0.5]), ("tokens", [0.5]), ("allowed", [["small"]])],
+)
+def test_lists_are_neither_numbers_nor_sets_of_arms(column: str, value: Any) -> None:
+    table = TABLE.head(50).with_columns(pl.Series(column, [value] * 50))
+    with pytest.raises(InvalidInput, match=rf"column '{column}'.* must (be|hold) ") as caught:
+        lb.evaluate(log_of(table), "always:small")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["arm", "task", "group"])
+def test_lists_are_no_names(column: str) -> None:
+    table = TABLE.head(50).with_columns(pl.Series(column, [["small"]] * 50))
+    with pytest.raises(
+        InvalidInput, match=rf"column '{column}' must hold names, .* List\(String\)"
+    ):
+        lb.evaluate(log_of(table), "always:small")
 
 
 def test_until_when_a_candidate_learns() -> None:

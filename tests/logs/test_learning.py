@@ -123,3 +123,36 @@ def test_means_are_near_the_truth() -> None:
     np.testing.assert_allclose(means(made)[:, 0], QUALITY, atol=0.05)
     plays = made.policy.state()["plays"]
     np.testing.assert_allclose(plays / 2_000, SHARES, atol=0.04)
+
+
+@pytest.mark.parametrize("policy", ["lex-tree", "random"])  # row by row, and as a sum
+def test_values_taken_otherwise_than_given_are_counted(
+    policy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = {
+        "tokens": [5.0, 20.0, 30.0, 7.0],  # its range ends at 10
+        "task": ["code", "poetry", None, "chat"],
+        "arm": ["a", "b", "a", "b"],
+        "minutes": [1.0, 90.0, 300.0, None],  # and this at 60
+    }
+
+    def fresh() -> lb.Chooser:
+        return lb.Chooser(
+            objectives=lb.Objective("minutes", goal="min", range=(0, 60)),
+            arms=["a", "b"],
+            context=[lb.Number("tokens", 0, 10), lb.Category("task", ["code", "chat"])],
+            policy=policy,
+            horizon=100,
+        )
+
+    by_log, by_table = fresh(), fresh()
+    assert by_log.learn(lb.Log(pl.DataFrame(rows), like=by_log)) == 3
+    assert "a reward of minutes lies outside its range from 0 to 60" in caplog.text
+    assert by_log.summary().outside == {"minutes": 2}
+    assert by_log.summary().contexts == {
+        "tokens": {"outside its range": 2},
+        "task": {"unknown": 1, "missing": 1},
+    }
+    assert by_table.learn(rows) == 3
+    assert by_table.summary().outside == by_log.summary().outside
+    assert by_table.summary().contexts == by_log.summary().contexts

@@ -79,11 +79,12 @@ def test_files_are_one_log_in_any_number(tmp_path: Path, ending: str) -> None:
 def test_blocks_do_not_depend_on_where_reading_begins() -> None:
     log = log_of(frame(N))
     whole = {rows.start: rows.arms.tolist() for rows in log.batches()}
-    assert list(whole) == [0, 64, 128, 256]
+    assert list(whole) == [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
     later = {rows.start: rows.arms.tolist() for rows in log.batches(128)}
     assert later == {start: whole[start] for start in (128, 256)}
     moved = [(rows.start, len(rows)) for rows in log.batches(100, origin=100)]
-    assert moved == [(100, 64), (164, 64), (228, 72)]
+    assert moved[:4] == [(100, 1), (101, 1), (102, 2), (104, 4)]
+    assert moved[-1] == (228, 72)
 
 
 def test_like_a_chooser() -> None:
@@ -117,8 +118,11 @@ def test_allowed_arms() -> None:
     table = frame(N, arm=["small"] * N, allowed=lists)
     expected = np.array([[True] * 3, [True] * 3, [True, True, False]] * 100)
     for given in (table, table.with_columns(allowed=pl.Series([_json(one) for one in lists]))):
-        masks = [rows.allowed for rows in log_of(given).batches()]
-        np.testing.assert_array_equal(np.concatenate([m for m in masks if m is not None]), expected)
+        masks = [
+            np.ones((len(rows), 3), np.bool_) if rows.allowed is None else rows.allowed
+            for rows in log_of(given).batches()
+        ]
+        np.testing.assert_array_equal(np.concatenate(masks), expected)
 
 
 def _json(arms: list[str] | None) -> str | None:
@@ -293,6 +297,22 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_wrong_settings(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         log_of(frame(N), **settings)
+
+
+def test_a_log_without_propensities_is_described() -> None:
+    told = log_of(frame(N).drop("propensity")).describe()
+    assert sum(arm.plays for arm in told.arms) == N
+    assert "There are no propensities: a chooser can learn from this log, but" in str(told)
+    assert str(told).splitlines()[2].split()[3:] == ["-"] * 4  # of the first arm
+    assert "do not agree" not in str(told)
+
+
+def test_a_first_file_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no column 'arm'; it has .* Log\(\.\.\., arm=\.\.\.\)"):
+        log_of(frame(N).rename({"arm": "model"}))
+    frame(3, quality=["yes", "no", "yes"]).write_csv(tmp_path / "log.csv")
+    with pytest.raises(InvalidInput, match=r"must be numbers, got 'yes' \(write 1 or 0\)"):
+        list(log_of(tmp_path / "log.csv").batches())
 
 
 def test_a_text_among_numbers_is_named(tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ def false_claims(policy: str, *, runs: int, rows: int, seed: int) -> dict[str, i
     counts = dict.fromkeys(
         (
             "better where equal",
+            "better within the tolerance where equal",
             "worse where equal",
             "better than logged where equal",
             "better beyond the tolerance",
@@ -198,6 +199,8 @@ def false_claims(policy: str, *, runs: int, rows: int, seed: int) -> dict[str, i
         texts = looks(same, r, exact, against_logged=False, least=least)
         counts["better where equal"] += any(text.startswith("better") for text in texts)
         counts["worse where equal"] += any(text.startswith("worse") for text in texts)
+        texts = looks(same, r, wide, against_logged=False, least=least)
+        counts["better within the tolerance where equal"] += any("better" in t for t in texts)
         texts = looks(same, r, exact, against_logged=True, least=least)
         counts["better than logged where equal"] += any(t.startswith("better") for t in texts)
         texts = looks(beyond, r, wide, against_logged=False, least=least)

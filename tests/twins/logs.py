@@ -104,8 +104,8 @@ def logged_scores(
 
 
 def edges(rows: int) -> list[int]:
-    """Where blocks begin: 0, 64, 128, 256, …, 65,536, 131,072, …, and the number of rows."""
-    found = [0, 64]
+    """Where blocks begin: 0, 1, 2, 4, 8, …, 65,536, 131,072, …, and the number of rows."""
+    found = [0, 1]
     while found[-1] < rows:
         found.append(found[-1] + min(found[-1], 65_536))
     return [edge for edge in found if edge < rows] + [rows]

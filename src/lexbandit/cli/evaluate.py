@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lexbandit.cli.extras import needs
-from lexbandit.cli.log_options import LogOptions, log_options
+from lexbandit.cli.log_options import LogOptions, check_folder, log_options
 from lexbandit.cli.output import Voice, json_output, print_json, progress_bar, quiet, stages
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.differences import ESTIMATORS, INTERVALS
@@ -54,7 +54,8 @@ def _kinds(text: str) -> set[str]:
 @click.option(
     "--train-until",
     metavar="SHARE|TIME",
-    help="A candidate that is a policy's name learns from the rows before, such as 0.5.",
+    help="Policies given by name learn from the rows before, such as 0.5; all candidates are "
+    "evaluated on the others.",
 )
 @click.option(
     "--estimator", type=click.Choice(ESTIMATORS), default="dr", show_default=True, help="Of means."
@@ -104,6 +105,10 @@ def command(
     failing = _kinds(fail_on)
     if not 0.0 < settings["alpha"] < 1.0:
         raise InvalidInput(f"--alpha must lie between 0 and 1, got {settings['alpha']:g}.")
+    if out is not None:
+        check_folder("--out", out)
+        with needs("bench"):
+            from lexbandit.report.evaluation import write_evaluation  # noqa: PLC0415
     voice = Voice(quiet=quiet, as_json=as_json)
     log = source.read(source.chooser(), adaptive=not not_adaptive)
     settings["train_until"] = _share_or_time(settings["train_until"])
@@ -120,8 +125,6 @@ def command(
     if as_json:
         print_json({"evaluations": [one.to_dict() for one in found]})
     if out is not None:
-        with needs("bench"):
-            from lexbandit.report.evaluation import write_evaluation  # noqa: PLC0415
         write_evaluation(found, out)
         voice.say(f"report: {out}")
     return FAILED if any(one.decision.kind in failing for one in found) else 0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lexbandit.cli.log_options import LogOptions, log_options
+from lexbandit.cli.log_options import LogOptions, check_folder, log_options
 from lexbandit.cli.output import Voice, json_output, print_json, quiet
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
@@ -33,6 +33,7 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
     storage of a service. A saved chooser learns in addition to what it knows; the file it was in
     stays as it is unless --to names it.
     """
+    check_folder("--to", path)
     chooser = source.chooser()
     if chooser is None:
         raise InvalidInput(

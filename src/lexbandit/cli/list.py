@@ -6,6 +6,8 @@ from lexbandit.bench.study import component_names, descriptions
 from lexbandit.cli.output import Voice, json_output, print_json
 
 KINDS = ("policies", "environments", "studies")
+# docs/policies/index.md says when to take which.
+FOR_USE = ("lex-thompson", "lex-linucb", "lex-tree", "moc-mab", "staged-lex", "random")
 
 
 @click.command("list")
@@ -20,7 +22,12 @@ def command(kind: str | None, as_json: bool) -> None:
         return
     voice = Voice()
     for name, entries in found.items():
-        voice.table(name.capitalize(), ("name", "what it is"), list(entries.items()))
+        title = name.capitalize()
+        if name == "policies":
+            used = [(policy, entries.pop(policy)) for policy in FOR_USE]
+            voice.table("Policies for use", ("name", "what it is"), used)
+            title = "Policies to compare with"
+        voice.table(title, ("name", "what it is"), list(entries.items()))
 
 
 def _known(kind: str) -> dict[str, str]:

@@ -112,6 +112,12 @@ class LogOptions(NamedTuple):
         return executor(self.cluster, os.cpu_count() or 1)
 
 
+def check_folder(option: str, file: Path) -> None:
+    """Refuse a file to write whose folder is not there, before the work begins."""
+    if not file.parent.is_dir():
+        raise InvalidInput(f"{option} {file}: there is no folder {file.parent}; make it first.")
+
+
 def log_options(function: Verb) -> Verb:
     """Add the arguments of a verb that reads a log; the function is given them as `source`."""
     return joined(_OPTIONS, LogOptions, "source", function)

@@ -35,7 +35,6 @@ class Candidate(ABC):
     """A policy that a log is asked about.
 
     name      what reports call it
-    trained   it learned from the rows before this one, so they do not evaluate it
     features  the features of contexts that it reads
     extra     the columns of the table that it reads besides
     learns    whether it goes on learning from the log, so its rows must come in order
@@ -44,7 +43,6 @@ class Candidate(ABC):
     """
 
     name: str
-    trained: int = 0
     features: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
     learns: bool = False
@@ -181,8 +179,8 @@ def always(asked: Asked) -> Candidate | None:
 class _Frozen(Candidate):
     """A chooser as it stands: it learns nothing more."""
 
-    def __init__(self, chooser: Chooser, log: Log, name: str, trained: int = 0) -> None:
-        self.name, self.trained = name, trained
+    def __init__(self, chooser: Chooser, log: Log, name: str) -> None:
+        self.name = name
         self.features = tuple(chooser.contexts.names)
         self._chooser = chooser
         arms = chooser._arms.names
@@ -311,7 +309,7 @@ def trained(asked: Asked) -> Candidate | None:
     last = row_until(log, train_until)
     chooser = chooser_for(log, given)
     chooser.learn(log.part(0, last))
-    return _Frozen(chooser, log, f"{given['policy']} trained on {last:,} rows", last)
+    return _Frozen(chooser, log, f"{given['policy']} trained on {last:,} rows")
 
 
 def chooser_for(log: Log, given: Mapping[str, Any]) -> Chooser:

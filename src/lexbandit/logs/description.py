@@ -23,7 +23,7 @@ class ArmOverview:
 
     plays            rows that played it
     share            of all rows
-    mean_propensity  of the rows that played it
+    mean_propensity  of the rows that played it; this and what follows is NaN without propensities
     mean_weight      the mean of 1/propensity over the rows that allowed it, 0 where another arm was
                      played: 1 if the propensities are right
     p_value          how likely a mean weight as far from 1 is, if they are
@@ -83,12 +83,18 @@ class Description:
     def _sentences(self) -> list[str]:
         """Return how many rows there are, and what is to be known of them."""
         when = "" if self.times is None else f", {_date(self.times[0])} to {_date(self.times[1])}"
-        said = (
-            "The propensities agree with how often the arms were played."
-            if self.calibrated
-            else "The propensities do not agree with how often the arms were played: the mean "
-            "weight of an arm should be 1. Estimates from this log would be wrong."
-        )
+        if all(math.isnan(arm.mean_propensity) for arm in self.arms):
+            said = (
+                "There are no propensities: a chooser can learn from this log, but nothing can be "
+                "evaluated on it."
+            )
+        elif self.calibrated:
+            said = "The propensities agree with how often the arms were played."
+        else:
+            said = (
+                "The propensities do not agree with how often the arms were played: the mean "
+                "weight of an arm should be 1. Estimates from this log would be wrong."
+            )
         rows = counted(self.rows, "row")
         clipped = [outside_words(one.outside, one.objective) for one in self.objectives]
         clipped = [words for words in clipped if words]
@@ -186,8 +192,7 @@ def described(
 
 def outside_of(rewards: Floats, objectives: Sequence[Objective]) -> Integers:
     """Return how many rewards[n, D] of each objective lie outside of its range, int64[D]."""
-    ranges = np.array([objective.range for objective in objectives])
-    return np.asarray(((rewards < ranges[:, 0]) | (rewards > ranges[:, 1])).sum(axis=0))
+    return np.array([one.count_outside(rewards[:, i]) for i, one in enumerate(objectives)])
 
 
 def _arm(arm: str, rows: int, sums: list[float]) -> ArmOverview:
@@ -195,7 +200,7 @@ def _arm(arm: str, rows: int, sums: list[float]) -> ArmOverview:
     mean = weights / allowed if allowed else math.nan
     variance = max(squares / allowed - mean**2, 0.0) / allowed if allowed else math.nan
     p_value = math.nan
-    if plays:
+    if plays and not math.isnan(mean):
         distance = abs(mean - 1.0)
         p_value = 1.0 if distance < 1e-9 else 0.0
         if variance > 0.0 and distance >= 1e-9:

@@ -324,7 +324,11 @@ class Estimates:
     def variances(
         self, blocks: Floats, alpha: float, least_propensity: float
     ) -> dict[float | None, tuple[float, float]]:
-        """Return the variances of the scores L and U, as logged and for values of `explore`."""
+        """Return the variances of the scores L and U, as logged and for values of `explore`.
+
+        What an `explore` would change is the ratio of two variances over the same rows, those with
+        and without it.
+        """
         found: dict[float | None, tuple[float, float]] = {}
         level = {"alpha": alpha / 2.0, "least_propensity": least_propensity}
         found[None] = (
@@ -332,12 +336,12 @@ class Estimates:
             sequences.lower_bound(blocks[:, _UPPER] * _MIRRORED, **level).variance,
         )
         sampled = float(self.sums[kernel.SAMPLED])
-        square = self.difference("dr") ** 2
-        for j, explore in enumerate(EXPLORES):
-            if sampled:
-                low, high = self.sums[kernel.EXPLORED + 2 * j : kernel.EXPLORED + 2 * j + 2]
-                found[explore] = (
-                    max(float(low) / sampled - square, 0.0),
-                    max(float(high) / sampled - square, 0.0),
-                )
+        if sampled:
+            squares = self.sums[kernel.EXPLORED :].reshape(len(EXPLORES), 2) / sampled
+            variances = np.maximum(squares - self.difference("dr") ** 2, 0.0)
+            ratios = np.divide(
+                variances, variances[0], out=np.ones_like(variances), where=variances[0] > 0.0
+            )
+            for explore, ratio in zip(EXPLORES[1:], ratios[1:].tolist(), strict=True):
+                found[explore] = found[None][0] * ratio[0], found[None][1] * ratio[1]
         return found

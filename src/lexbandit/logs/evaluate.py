@@ -18,13 +18,13 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput, counted, unknown_name
 from lexbandit.kernels.estimation import LEAST
 from lexbandit.logs import (
     bootstrap,
     replay,  # noqa: F401  (it adds kinds of candidates)
 )
-from lexbandit.logs.candidates import Candidate, candidate_of, checked
+from lexbandit.logs.candidates import Candidate, candidate_of, checked, row_until
 from lexbandit.logs.description import outside_of, outside_words
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
 from lexbandit.logs.differences import Estimator, Interval, check_interval, differences
@@ -33,7 +33,7 @@ from lexbandit.logs.log import Log
 from lexbandit.logs.parts import mapped
 from lexbandit.logs.reward_model import FOLDS, CrossFitted, RewardModel
 from lexbandit.logs.rows import Rows
-from lexbandit.logs.segments import Split, splits
+from lexbandit.logs.segments import MOST_VALUES, Split, splits
 from lexbandit.logs.sums import BLOCK, FIELDS, Sums, merge, sum_block
 from lexbandit.logs.tables import pl
 from lexbandit.logs.verdict import Verdict, decide
@@ -71,7 +71,7 @@ def evaluate(
     against      another candidate; by default what decided when the log was written
     alpha        how often the verdict may be wrong, at most
     train_until  a candidate that is a policy's name learns from the rows before this time, or from
-                 this share of them, and is evaluated on the others
+                 this share of them. Every candidate is evaluated on the others
     estimator    of the differences, such as "dr" or "ips"
     interval     "anytime" holds on logs of policies that learn, and at every look; "asymptotic"
                  and "bootstrap" are narrower, and hold for one look at the log of a policy that
@@ -91,7 +91,7 @@ def evaluate(
         )
     log.span  # noqa: B018  (refuses an empty log, repeated ids and rows out of order)
     policy, baseline = (candidate_of(one, log, train_until) for one in (candidate, against))
-    origin = max(policy.trained, baseline.trained)
+    origin = 0 if train_until is None else row_until(log, train_until)
     log = log.reading((*policy.features, *baseline.features))
     crossed = not log.adaptive and interval != "anytime"
     work = _Work(
@@ -149,6 +149,7 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
         decision=decision,
         diagnostics=diagnostics,
         segments=tuple(segments),
+        outside_segments=tuple(_outside_words(work, found)),
         adaptive=log.adaptive,
     )
 
@@ -341,7 +342,11 @@ def _shares(log: Log, rewards: Floats) -> Floats:
 
 def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, ...]:
     """Return how the log is split into segments, by its first rows."""
-    names = [names] if isinstance(names, str) else names
+    if names is not None:
+        given = [names] if isinstance(names, str) else checks.listed(names)
+        if given is None:
+            raise InvalidInput(f"segments are names of context features, got {names!r}.")
+        names = given
     for name in names or ():
         if name not in log.contexts.names:
             raise unknown_name("context feature", name, log.contexts.names)
@@ -352,6 +357,18 @@ def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, 
         return ()
     tables = list(log.source.tables(origin, min(origin + _FIRST, log.rows), wanted))
     return splits(features, log.columns, pl.concat(tables))
+
+
+def _outside_words(work: "_Work", found: "_Summed") -> Iterator[str]:
+    """Say of each split how many rows are in none of its segments."""
+    for split, segments in zip(work.splits, found.segments, strict=True):
+        left = work.log.rows - work.origin - sum(rows for rows, _ in segments.values())
+        cut = f"the {MOST_VALUES} commonest values of the first {_FIRST:,} rows are shown; "
+        if left:
+            yield (
+                f"Of {split.feature} {cut if split.cut else ''}{counted(left, 'row')} "
+                f"{'has' if left == 1 else 'have'} another value, or none."
+            )
 
 
 def _promise(log: Log, sums: Sums) -> float:

@@ -14,7 +14,7 @@ from lexbandit.logs.evaluation_svg import Panel, Strip, drawn
 from lexbandit.logs.verdict import Verdict
 from lexbandit.objectives import Objective
 
-EXPLORATORY = (
+_EXPLORATORY = (
     "Segments are exploratory: each interval holds by itself, not all of them together, and the "
     "verdict is about the average."
 )
@@ -48,12 +48,13 @@ class Evaluation:
     candidate, against  what was compared
     objectives          in order of priority
     rows                the rows it is evaluated on
-    trained             the rows before them, from which a candidate learned
+    trained             the rows before them, from which candidates could learn (`train_until`)
     differences         candidate less `against`, by objective, in its own units; positive: better.
                         `evaluation["cost"]` is one of them
     decision            the verdict with its sentence, and what it would take where it cannot tell
     diagnostics         how far these rows can answer for the candidate
     segments            the same differences in parts of the log; exploratory
+    outside_segments    for each feature with rows in none of its segments a sentence that says so
     adaptive            whether the log is that of a policy that learned
     """
 
@@ -66,6 +67,7 @@ class Evaluation:
     decision: Verdict
     diagnostics: Diagnostics
     segments: tuple[Segment, ...]
+    outside_segments: tuple[str, ...]
     adaptive: bool
 
     @property
@@ -77,22 +79,22 @@ class Evaluation:
         return _found(self.differences, objective)
 
     def __str__(self) -> str:
-        trained = f", after {self.trained:,} rows that trained it" if self.trained else ""
-        head = f"{self.candidate} against {self.against}: {self.rows:,} rows{trained}"
-        lines = [head, self.decision.sentence, "", *table(self._lines()), self._about(), ""]
+        lines = [self._head(), self.decision.sentence, "", *table(self._lines()), self._about(), ""]
         lines += self.diagnostics.sentences
         if self.segments:
-            lines += ["", *table(self._segment_lines()), EXPLORATORY]
+            lines += ["", *table(self._segment_lines()), self.about_segments]
         return "\n".join(lines)
+
+    def _head(self) -> str:
+        trained = f", after {self.trained:,} rows to learn from" if self.trained else ""
+        return f"{self.candidate} against {self.against}: {self.rows:,} rows{trained}"
 
     def _repr_html_(self) -> str:
         """Return the verdict, tables and the picture for a notebook, light or dark."""
-        trained = f", after {self.trained:,} rows that trained it" if self.trained else ""
-        said = f"{self.candidate} against {self.against}: {self.rows:,} rows{trained}"
         head, *lines = self._lines()
         words = "".join(f"<li>{xml(sentence)}</li>" for sentence in self.diagnostics.sentences)
         return (
-            f"<p>{xml(said)}</p><p><strong>{xml(self.decision.sentence)}</strong></p>"
+            f"<p>{xml(self._head())}</p><p><strong>{xml(self.decision.sentence)}</strong></p>"
             f"{html_table(head, lines)}<p>{xml(self._about())}</p>{self.svg(heading=False)}"
             f"<ul>{words}</ul>{self._segments_html()}"
         )
@@ -101,8 +103,13 @@ class Evaluation:
         if not self.segments:
             return ""
         head, *lines = self._segment_lines()
-        shown = f"{html_table(head, lines)}<p>{xml(EXPLORATORY)}</p>"
+        shown = f"{html_table(head, lines)}<p>{xml(self.about_segments)}</p>"
         return f"<details><summary>Segments</summary>{shown}</details>"
+
+    @property
+    def about_segments(self) -> str:
+        """What to know of the segments, in sentences."""
+        return " ".join([_EXPLORATORY, *self.outside_segments])
 
     def _lines(self) -> list[list[str]]:
         lines = [["objective", "candidate", self.against, "difference", "interval", "tolerance"]]
@@ -172,6 +179,7 @@ class Evaluation:
                     }
                     for segment in self.segments
                 ],
+                "outside_segments": self.outside_segments,
             }
         )
         return found

@@ -5,6 +5,7 @@ sums are added in the order of the log. Neither the number of parts nor who read
 result is the same to the last bit. A policy whose state is no sum learns the rows one by one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, NamedTuple, Protocol
@@ -17,6 +18,7 @@ from lexbandit.chooser import Chooser
 from lexbandit.chooser.policy import policy_for
 from lexbandit.contexts import Contexts
 from lexbandit.errors import InvalidInput
+from lexbandit.logs.description import outside_of
 from lexbandit.logs.parts import mapped
 from lexbandit.logs.reward_model import RewardModel
 from lexbandit.logs.rows import Rows
@@ -88,6 +90,11 @@ class _Lesson(NamedTuple):
         """Return a policy that knows nothing, and the contexts as it sees them."""
         return policy_for(**self.definition, warn=False)
 
+    def no_counts(self) -> "_Counts":
+        """Return counts of no rows."""
+        arms, objectives = self.definition["arms"], len(self.log.objectives)
+        return _Counts(0, np.zeros(arms, np.int64), np.zeros(objectives, np.int64), Counter())
+
     def batches(self, start: int, stop: int) -> Iterator[Rows]:
         features = [feature.name for feature in self.definition["context"]]
         if self.weigh == "doubly-robust":
@@ -101,12 +108,42 @@ class _Lesson(NamedTuple):
         )
 
 
-class _Learned(NamedTuple):
-    """What the rows of a part lead to: the state of a policy, rows with a reward, and plays."""
+class _Counts(NamedTuple):
+    """What is counted of the rows of a log.
 
-    state: dict[str, np.ndarray]
+    rows     those with a reward
+    plays    int[K]: what the policy learned of each arm
+    outside  int[D]: rewards outside their range
+    notes    by feature and reason, values outside their range, missing or unknown
+    """
+
     rows: int
     plays: Integers
+    outside: Integers
+    notes: "Counter[tuple[str, str]]"
+
+    def plus(self, other: "_Counts") -> "_Counts":
+        """Return the counts of these rows and others."""
+        return _Counts(
+            self.rows + other.rows,
+            self.plays + other.plays,
+            self.outside + other.outside,
+            self.notes + other.notes,
+        )
+
+    def enter(self, chooser: Chooser) -> None:
+        """Add the counts to those of a chooser."""
+        chooser._ledger.add_rows_of_log(self.plays)
+        chooser.contexts.count(tuple((*key, count) for key, count in self.notes.items()))
+        for i, count in enumerate(self.outside.tolist()):
+            chooser._ledger.count_outside(i, count)
+
+
+class _Learned(NamedTuple):
+    """What the rows of a part lead to: the state of a policy, and counts."""
+
+    state: dict[str, np.ndarray]
+    counts: _Counts
 
 
 class _Plays(NamedTuple):
@@ -116,7 +153,7 @@ class _Plays(NamedTuple):
     arms: Integers
     rewards: Floats
     allowed: Booleans | None
-    rows: int
+    counts: _Counts
 
 
 def learn(
@@ -143,21 +180,21 @@ def learn(
     with chooser._lock:
         before = chooser.policy.state()
     if _adds_up(lesson, before):
-        learned = _added(lesson, executor)
-        _refuse_none(learned.rows, log)
+        state, counts = _added(lesson, executor)
+        _refuse_none(counts.rows, log)
         with chooser._lock:
-            chooser.policy.merge(learned.state)
-            chooser._ledger.add_rows_of_log(learned.plays)
-        return learned.rows
+            chooser.policy.merge(state)
+            counts.enter(chooser)
+        return counts.rows
     with chooser._lock:
         try:
-            learned = _learn(lesson, chooser.policy, chooser.contexts, start, stop)
-            _refuse_none(learned.rows, log)
+            counts = _learn(lesson, chooser.policy, chooser.contexts, start, stop)
+            _refuse_none(counts.rows, log)
         except BaseException:
             chooser.policy.load_state(before)
             raise
-        chooser._ledger.add_rows_of_log(learned.plays)
-    return learned.rows
+        counts.enter(chooser)
+    return counts.rows
 
 
 def _refuse_none(rows: int, log: Readable) -> None:
@@ -210,32 +247,30 @@ def _added(lesson: _Lesson, executor: Executor | None) -> _Learned:
     if lesson.weigh == "doubly-robust":  # its model learns from all earlier rows
         parts = [(start, stop)]
     policy, _ = lesson.policy()
-    rows, plays = 0, np.zeros(policy.arms, np.int64)
-    for learned in mapped(_learn_part, lesson, parts, executor):
-        policy.merge(learned.state)
-        rows, plays = rows + learned.rows, plays + learned.plays
-    return _Learned(policy.state(), rows, plays)
+    counts = lesson.no_counts()
+    for state, more in mapped(_learn_part, lesson, parts, executor):
+        policy.merge(state)
+        counts = counts.plus(more)
+    return _Learned(policy.state(), counts)
 
 
 def _learn_part(lesson: _Lesson, part: tuple[int, int]) -> _Learned:
     policy, contexts = lesson.policy()
-    rows, counts = 0, np.zeros(policy.arms, np.int64)
+    counts = lesson.no_counts()
     for plays in _plays(lesson, contexts, *part):
         block, _ = lesson.policy()
         block.update_many(plays.points, plays.arms, plays.rewards, plays.allowed)
         policy.merge(block.state())
-        rows += plays.rows
-        counts += np.bincount(plays.arms, minlength=policy.arms)
-    return _Learned(policy.state(), rows, counts)
+        counts = counts.plus(plays.counts)
+    return _Learned(policy.state(), counts)
 
 
-def _learn(lesson: _Lesson, policy: Policy, contexts: Contexts, start: int, stop: int) -> _Learned:
-    rows, counts = 0, np.zeros(policy.arms, np.int64)
+def _learn(lesson: _Lesson, policy: Policy, contexts: Contexts, start: int, stop: int) -> _Counts:
+    counts = lesson.no_counts()
     for plays in _plays(lesson, contexts, start, stop):
         policy.update_many(plays.points, plays.arms, plays.rewards, plays.allowed)
-        rows += plays.rows
-        counts += np.bincount(plays.arms, minlength=policy.arms)
-    return _Learned({}, rows, counts)
+        counts = counts.plus(plays.counts)
+    return counts
 
 
 def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterator[_Plays]:
@@ -248,9 +283,9 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
         )
         arms, copies = rows.arms, np.ones(len(rows), np.int64)
         rewarded = ~np.isnan(shares).all(axis=1)
-        counts = len(log.arms) if rows.allowed is None else rows.allowed.sum(axis=1)
+        choices = len(log.arms) if rows.allowed is None else rows.allowed.sum(axis=1)
         if lesson.weigh == "propensity":
-            weights = 1.0 / (counts * rows.propensities)
+            weights = 1.0 / (choices * rows.propensities)
             rows.refuse(
                 weights > _MOST_COPIES,
                 rows.columns.propensity,
@@ -265,10 +300,15 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
         if rows.allowed is not None:
             masks = np.zeros((len(repeated), lesson.definition["arms"]), np.bool_)
             masks[:, lesson.numbers] = rows.allowed[repeated]
-        points = rows.points(contexts)[repeated]
-        yield _Plays(
-            points, lesson.numbers[arms[repeated]], shares[repeated], masks, int(rewarded.sum())
+        points, notes = rows.encoded(contexts)
+        played = lesson.numbers[arms[repeated]]
+        counts = _Counts(
+            int(rewarded.sum()),
+            np.bincount(played, minlength=lesson.definition["arms"]),
+            outside_of(rows.rewards, log.objectives),
+            Counter({(name, note): count for name, note, count in notes}),
         )
+        yield _Plays(points[repeated], played, shares[repeated], masks, counts)
 
 
 def _pseudo(

@@ -28,7 +28,7 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
-# Numbers above this, in the year 5138, are no times in seconds.
+# A larger number, in the year 5138 or before 1200 BC, is no time in seconds.
 _SECONDS = 1e11
 
 
@@ -147,7 +147,7 @@ class Log:
     def describe(self) -> Description:
         """Say what the log holds, and how far it can answer questions about other policies."""
         times = self.span
-        batches = self.batches(features=())
+        batches = self.batches(features=(), propensities=self.columns.propensity is not None)
         return described(batches, self.arms, self.objectives, times, self.wait)
 
     @cached_property
@@ -230,6 +230,13 @@ class Log:
                     f"{self.source.place(row + int(missing[0]))}, column {column!r}: the time is "
                     "missing, or is none that can be read."
                 )
+            late = np.flatnonzero(np.abs(times) > _SECONDS)
+            if len(late):
+                raise InvalidInput(
+                    f"{self.source.place(row + int(late[0]))}, column {column!r}: the time "
+                    f"{times[late[0]]:.0f} in seconds is not of this age. If it is in milliseconds "
+                    "or finer, divide the column by 1,000 or more, or make it one of dates."
+                )
             row += len(times)
             if len(times):
                 yield times
@@ -238,12 +245,6 @@ class Log:
         """Return the rewards that count: none of rows too young, defaults of the others."""
         if self.wait is None or rows.times is None or self.span is None:
             return rows.rewards
-        if self.span[1] > _SECONDS:
-            raise InvalidInput(
-                f"column {self.columns.time!r}: the times go up to {self.span[1]:g}, far beyond "
-                "today in seconds, and wait is in seconds. If these are milliseconds, divide the "
-                "column by 1,000, or make it one of dates."
-            )
         young = rows.times > self.span[1] - self.wait
         rewards = np.where(young[:, np.newaxis], np.nan, rows.rewards)
         for i, objective in enumerate(self.objectives):
@@ -337,7 +338,12 @@ class Log:
         columns: dict[str, str | None] = {}
         for role, column in roles.items():
             there = column in schema and (column not in taken or column != role)
-            if not there and (column != role or role == "arm"):
+            if not there and column == role == "arm":
+                raise InvalidInput(
+                    f"the log has no column 'arm'; it has {', '.join(schema)}. Name the column of "
+                    "the arms: Log(..., arm=...), or --column arm=NAME."
+                )
+            if not there and column != role:
                 raise unknown_name(f"column of the log, for {role}:", column, schema)
             columns[role] = column if there else None
         return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]

@@ -4,6 +4,11 @@ It is the model of `kernels.pooled`, the one that the default policy decides by:
 arm and objective on features of the context, drawn towards what all arms have in common, with
 learned noise. A model that fits badly makes intervals wider; it never makes them wrong.
 
+With m the mean of all rewards so far and g what the regression says of an arm, the prediction is
+m + s(g − m). The share s is that of the regression through the rows so far, each with the g and m
+that it was predicted by: s = Σ(g − m)(y − m) / Σ(g − m)², kept within [0, 1]. So a regression that
+knows nothing yet, or overfits rare rewards, counts for little.
+
 A row must not be predicted by a model that learned from it. `RewardModel` learns from earlier rows
 only, as the log of a policy that learns needs it. `CrossFitted` learns from other rows, earlier and
 later ones: it is for logs of policies that did not learn, and predicts the first rows better.
@@ -45,13 +50,14 @@ class RewardModel:
         )
         self._model.facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._found: Floats = np.empty((arms, objectives, size))
+        self._tried: Floats = np.zeros((objectives, 2))
         self._learn(np.empty((0, size)), np.empty(0, np.int64), np.empty((0, objectives)))
 
     def predict(self, contexts: Floats) -> Floats:
         """Return float[n, K, D] in [0, 1] for contexts[n, d] in the unit cube."""
         features = self.features.apply_all(contexts)
         predicted = np.empty((len(features), *self._found.shape[:2]))
-        kernel.predict_rows(self._found, features, predicted)
+        kernel.predict_rows(self._found, self._means, self._shares, features, predicted)
         return predicted
 
     def learn(self, contexts: Floats, action: Integers, reward: Floats) -> None:
@@ -65,13 +71,19 @@ class RewardModel:
         arms, objectives = self._found.shape[:2]
         played = checks.arms_of(action, rounds=len(features), arms_known=arms)
         values = checks.floats("reward", reward, (len(features), objectives))
+        kernel.try_rows(self._found, self._means, features, played, values, self._tried)
         self._learn(features, played, values)
         self.rows += len(features)
 
     def _learn(self, features: Floats, action: Integers, reward: Floats) -> None:
         kernel.learn_rows(self._model, features, action, reward)
-        pooled.refresh(1, False, *self._model)
+        pooled.refresh(self._model)
         kernel.coefficients(self._model, self._found)
+        seen, total = self._model.tallies[:, :, [pooled.COUNT, pooled.TOTAL]].sum(axis=0).T
+        self._means: Floats = np.divide(total, seen, out=np.full(len(seen), 0.5), where=seen > 0.0)
+        fitted, square = self._tried.T
+        shares = np.divide(fitted, square, out=np.zeros(len(seen)), where=square > 0.0)
+        self._shares: Floats = shares.clip(0.0, 1.0)
 
     @property
     def done(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.contexts import Category, Contexts, Cycle, Feature, Flag, Number
+from lexbandit.contexts import Category, Contexts, Cycle, Feature, Flag, Notes, Number
 from lexbandit.errors import InvalidInput, nearest
 from lexbandit.logs.tables import pl
 from lexbandit.objectives import Objective
@@ -77,13 +77,17 @@ class Rows:
 
     def points(self, contexts: Contexts) -> Floats:
         """Return the contexts as points of the unit cube, float[n, d]."""
+        return self.encoded(contexts)[0]
+
+    def encoded(self, contexts: Contexts) -> tuple[Floats, Notes]:
+        """Return the points, and notes of values outside their range, missing or unknown."""
         given = {}
         for feature in contexts.features:
             column = self.columns.features.get(feature.name)
             if column is not None:
                 given[feature.name] = _values(self._feature(feature, self.table[column]))
         try:
-            return contexts.encode_many(given, len(self.arms))[0]
+            return contexts.encode_many(given, len(self.arms))
         except InvalidInput as error:
             found = _ROW.match(str(error))
             if found is None:
@@ -123,7 +127,7 @@ class Rows:
         self.refuse(
             (numbers.is_null() & column.is_not_null()).to_numpy(),
             column.name,
-            lambda row: f"{what} must be numbers, got {column[row]!r}.",
+            lambda row: f"{what} must be numbers, got {column[row]!r}{_as_number(column[row])}.",
         )
         return numbers
 
@@ -140,6 +144,11 @@ class Rows:
             where = "" if column is None else f", column {column!r}"
             said = why if isinstance(why, str) else why(row)
             raise InvalidInput(f"{self.place(self.start + row)}{where}: {said}")
+
+
+def _as_number(text: str) -> str:
+    """Return a hint for an error if the text is a yes or no, else ""."""
+    return " (write 1 or 0)" if text.strip().lower() in ("yes", "no", "y", "n") else ""
 
 
 def _values(column: pl.Series) -> Any:
@@ -213,6 +222,11 @@ def strings_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
     1.0 is "1", since a column of whole numbers and null is one of fractions elsewhere; and true is
     "True", if one of the known names is that.
     """
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise InvalidInput(
+            f"column {column.name!r} must hold names, as strings or numbers; it has the type "
+            f"{column.dtype}."
+        )
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
         exact = (whole.cast(column.dtype) == column).fill_null(False)
@@ -257,7 +271,7 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
                 ),
             )
             given = pl.Series([None if text is None else json.loads(text) for text in strings])
-    if not isinstance(given.dtype, pl.List):
+    if not isinstance(given.dtype, pl.List) or given.dtype.inner.is_nested():
         raise InvalidInput(
             f"column {column!r} must hold lists of arms, or null where all are allowed; it has the "
             f"type {given.dtype}."
@@ -303,8 +317,8 @@ def _numbers(rows: Rows, column: str, what: str) -> Floats:
         given = rows.numbers_of(given, what)
     if not (given.dtype.is_numeric() or given.dtype == pl.Boolean):
         raise InvalidInput(
-            f"{rows.place(rows.start)}, column {column!r}: {what} must be numbers, got "
-            f"{given[0]!r} of the type {given.dtype}."
+            f"{rows.place(rows.start)}, column {column!r}: {what} must be numbers, got the type "
+            f"{given.dtype}."
         )
     return given.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 

@@ -1,5 +1,6 @@
 """Segments of a log: rows by the value of a category, or by quarters of a number."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,8 +12,8 @@ from lexbandit.contexts import Category, Cycle, Feature, Flag, Number
 from lexbandit.logs.rows import Columns, Rows, flags_of, strings_of
 from lexbandit.logs.tables import pl
 
-# A category with more values is not looked at value by value.
-_MOST_VALUES = 20
+# Of a category with more values the commonest are looked at.
+MOST_VALUES = 20
 _QUARTERS = (0.25, 0.5, 0.75)
 _FLAGS = ("true", "false")
 
@@ -21,7 +22,7 @@ class Split(NamedTuple):
     """How one feature splits rows: by values, or by edges of a number.
 
     A row belongs to the segment of its value, or of the number of edges below it; to none (−1) if
-    its value is missing or another one.
+    its value is missing or another one. `cut`: there are more values than are looked at.
     """
 
     feature: str
@@ -29,6 +30,7 @@ class Split(NamedTuple):
     labels: tuple[str, ...]
     values: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
+    cut: bool = False
 
     def of(self, rows: Rows) -> Integers:
         """Return the segment of each row, int64[n]."""
@@ -58,25 +60,32 @@ def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -
         if column is None:
             continue
         if isinstance(feature, Category):
-            found += _by_values(feature.name, column, feature.values)
+            found += _by_values(feature.name, column, feature.values, first[column])
         elif isinstance(feature, Flag):
-            found += _by_values(feature.name, column, _FLAGS)
+            found += _by_values(feature.name, column, _FLAGS, first[column])
         elif isinstance(feature, Number | Cycle):
             found += _by_quarters(feature.name, column, first[column])
     if columns.group is not None:
         groups = strings_of(first[columns.group], ()).drop_nulls().unique().sort()
-        found += _by_values("group", columns.group, groups.to_list())
+        found += _by_values("group", columns.group, groups.to_list(), first[columns.group])
     return tuple(found)
 
 
-def _by_values(feature: str, column: str, values: Sequence[str]) -> list[Split]:
-    if not 1 < len(values) <= _MOST_VALUES:
+def _by_values(feature: str, column: str, values: Sequence[str], first: pl.Series) -> list[Split]:
+    if len(values) < 2:
         return []
+    cut = len(values) > MOST_VALUES
+    if cut:
+        counts = Counter(strings_of(first, values).to_list())
+        common = sorted(values, key=lambda value: -counts[value])[:MOST_VALUES]
+        values = [value for value in values if value in common]
     labels = tuple(f"{feature} = {value}" for value in values)
-    return [Split(feature, column, labels, values=tuple(values))]
+    return [Split(feature, column, labels, values=tuple(values), cut=cut)]
 
 
 def _by_quarters(feature: str, column: str, given: pl.Series) -> list[Split]:
+    if given.dtype.is_nested():  # no numbers: whoever reads the contexts refuses it
+        return []
     numbers = given.cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
     if not len(numbers):
         return []

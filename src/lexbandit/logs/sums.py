@@ -31,13 +31,12 @@ from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import estimation as kernel
 
-# Rows in a block, and in the first one: from there on they double until they reach BLOCK.
+# Rows in a block, at most: the first has one row, and from there on they double.
 BLOCK = 65_536
-FIRST = 64
 # How many of the largest weights are kept of a block.
 TAIL = 1_024
-# The values of `explore` that a projection of needed rows is made for.
-EXPLORES = (0.05, 0.1, 0.2, 0.5)
+# The values of `explore` that a projection of needed rows is made for; 0 is the log as it is.
+EXPLORES = (0.0, 0.05, 0.1, 0.2, 0.5)
 # The sums of an objective.
 FIELDS = kernel.EXPLORED + 2 * len(EXPLORES)
 
@@ -80,9 +79,9 @@ class Sums(NamedTuple):
 
 
 def blocks(start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, last) of the blocks between two rows: 0-64, 64-128, 128-256, …, 65,536-131,072.
+    """Yield (first, last) of the blocks between two rows: 0-1, 1-2, 2-4, 4-8, …, 65,536-131,072.
 
-    `start` must be an edge: 0, 64, 128, …, 32,768 or a multiple of 65,536. `stop` may be any row.
+    `start` must be an edge: 0, 1, 2, 4, …, 32,768 or a multiple of 65,536. `stop` may be any row.
     """
     first = _edge(start)
     while first < stop:
@@ -92,16 +91,15 @@ def blocks(start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _next_edge(edge: int) -> int:
-    return max(FIRST, 2 * edge) if edge < BLOCK else edge + BLOCK
+    return max(1, 2 * edge) if edge < BLOCK else edge + BLOCK
 
 
 def _edge(start: int) -> int:
     first = checks.whole("start", start, least=0)
-    doubled = first % FIRST == 0 and (first // FIRST) & (first // FIRST - 1) == 0
-    if first % BLOCK and not (first < BLOCK and doubled):
+    if first % BLOCK and not (first < BLOCK and first & (first - 1) == 0):
         raise InvalidInput(
-            f"start must be a row at which a block begins: 0, {FIRST}, {2 * FIRST}, … , "
-            f"{BLOCK // 2} or a multiple of {BLOCK}, got {start}."
+            f"start must be a row at which a block begins: 0, 1, 2, 4, … , {BLOCK // 2} or a "
+            f"multiple of {BLOCK}, got {start}."
         )
     return first
 

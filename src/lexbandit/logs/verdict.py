@@ -4,43 +4,43 @@ Objective i has the true difference Δ_i (candidate less baseline, positive is b
 m_i and bounds low_i < Δ_i < high_i that hold at all looks together (`logs.sequences`). In order of
 priority:
 
-    1. low_i > m_i, for the last objective low_i > 0:    "better in i", done
-    2. high_i < −m_i:                                    "worse in i", done
-    3. low_i ≥ −m_i: not worse by more than the tolerance; on to objective i + 1
-    4. else:                                             "cannot tell", done
+    1. low_i < −m_i: stop here. high_i < −m_i is "worse in i"
+    2. low_i > m_i: stop here, better in i by more than the tolerance
+    3. else not worse by more than the tolerance; on to objective i + 1
 
-If the last objective passes 3, no objective is worse by more than its tolerance:
+Unless that is "worse in i", the verdict is
 
-    5. low_i > 0 for some i:                             "better in i" for the first such i
-    6. else:                                             "as good"
+    4. low_j > 0 for an objective j that did not stop by 1:    "better in j" for the first such j
+    5. else, if none stopped by 1:                             "as good"
+    6. else:                                                   "cannot tell"
 
-A gain within the tolerance does not decide before the later objectives are seen, because the
-tolerance says that these decide between what is as good: a candidate that gains less than the
-tolerance in quality and costs more is "worse in cost". Where no later objective decides, the gain
-counts (step 5). "Worse in i" is said only if no objective before i may be better by more than its
-tolerance (high_j ≤ m_j); else it is "cannot tell".
+So a candidate that is not inferior is better in the first objective in which it is superior: its
+true difference is above 0. One thing comes before a gain that may lie within the tolerance: a later
+objective that is surely worse. The tolerance says that the later objectives decide between what
+differs by less, so a candidate that gains less than the tolerance in quality and costs more is
+"worse in cost", as the same two policies are "better in cost" the other way round. "Worse in i" is
+said only if no objective before i may be better by more than its tolerance (high_j ≤ m_j); else it
+is "cannot tell".
 
 **What holds.** With D objectives the ends are those of intervals of level 1 − α, each end at α/2,
-but for D > 2 low in 1 and 5 at α/(2(D − 1)) for all but the last objective, and high in 2 at α/D.
+but for D > 2 low in 2 and 4 at α/(2(D − 1)) for all but the last objective, and high in 1 at α/D.
 Then on any log, at whatever time one chooses to look or to stop,
 
-    a verdict for the candidate is wrong with probability at most α. "Better in i" is wrong where
-    Δ_i is not above m_i, or in the last objective and by step 5 where Δ_i is not above 0. "Better"
-    and "as good" are wrong where an objective that passed step 3 is worse by more than its
-    tolerance;
+    a verdict for the candidate is wrong with probability at most α. "Better in j" is wrong where
+    Δ_j is not above 0, or where an objective up to j is worse by more than its tolerance. "As good"
+    is wrong where any objective is worse by more than its tolerance;
     a verdict against it, "worse in i", is wrong with probability at most α: where Δ_i ≥ −m_i, or
     where an objective before i is better by more than its tolerance.
 
-Argument. Let j be the first objective with Δ_j < −m_j, if there is one. Up to j, step 3 can only be
-wrong at j, where it needs low_j ≥ −m_j > Δ_j: probability α/2 at most, and all that follows later
-needs it too. So does step 1 at j. Step 1 is wrong at some i < j with probability α/(2(D − 1)) at
-most each, together α/2; the sum is α. If there is no such j, steps 1 and 5 are wrong for an i only
-where the low end of i is above Δ_i, with probability α/(2(D − 1)) each, in the last objective α/2:
-together α at most. So a later objective is tested at the level of the first: a fixed sequence needs
-no correction for going on (Maurer, Hothorn and Lehmacher, 1995; Wiens, 2003), and two objectives
-need none at all. For verdicts against the candidate each objective's high end is wrong with
-probability α/max(2, D) at most. All bounds hold at every look, so this holds at every look:
-stopping at the first "better" is covered.
+Argument. Let j be the first objective with Δ_j < −m_j, if there is one. To come beyond j, or to be
+better in it, needs low_j ≥ −m_j > Δ_j: probability α/2 at most. "Better" in some i < j is wrong
+only where low_i > 0 ≥ Δ_i, with probability α/(2(D − 1)) at most each, together α/2; the sum is α.
+If there is no such j, "better" is wrong for an i only where the low end of i is above Δ_i, with
+probability α/(2(D − 1)) each, in the last objective α/2: together α at most. So a later objective
+is tested at the level of the first: a fixed sequence needs no correction for going on (Maurer,
+Hothorn and Lehmacher, 1995; Wiens, 2003), and two objectives need none at all. For verdicts against
+the candidate each objective's high end is wrong with probability α/max(2, D) at most. All bounds
+hold at every look, so this holds at every look: stopping at the first "better" is covered.
 
 The claim is about averages over the rows of the log. An average within its tolerance can hide a
 group of rows outside of it.
@@ -98,33 +98,38 @@ def decide(
         )
     if diagnostics is not None and (diagnostics.overplayed or not diagnostics.enough_overlap):
         return _refused(diagnostics)
-    passed: list[str] = []
+    passed: list[tuple[Difference, Objective]] = []
     open_: tuple[Difference, Objective] | None = None
-    pairs = list(zip(differences, objectives, strict=True))
-    for found, objective in pairs:
+    for found, objective in zip(differences, objectives, strict=True):
         margin = objective.tolerance
-        last = found is differences[-1]
-        if found.better_low > (0.0 if last else margin):
-            return _said("better", found, passed)
         if found.worse_high < -margin:
             if open_ is None:
-                return _said("worse", found, passed)
-            return _undecided(*open_, passed, ahead=True, worse=found)
+                return _said("worse", found, [_as_good_words(*one) for one in passed])
+            return _undecided(*open_, ahead=True, because=f"{_is_worse(found)}, but ")
         if not found.low >= -margin:
-            return _undecided(found, objective, passed, ahead=False)
-        passed.append(_as_good_words(found, objective))
+            better = _gained(passed, _may_be(found, objective))
+            if better is not None and not math.isnan(found.low):
+                return better
+            words = [_as_good_words(*one) for one in passed]
+            return _undecided(found, objective, ahead=False, passed=words)
+        passed.append((found, objective))
+        if found.better_low > margin:
+            break
         if open_ is None and found.worse_high > margin:
             open_ = found, objective
-    return _within(pairs, passed)
+    as_good = "; ".join(_as_good_words(*one) for one in passed)
+    return _gained(passed) or Verdict("as good", "as good", None, f"As good: {as_good}.")
 
 
-def _within(pairs: Sequence[tuple[Difference, Objective]], passed: list[str]) -> Verdict:
-    """Return the verdict where no objective is worse by more than its tolerance: steps 5 and 6."""
-    for i, (found, objective) in enumerate(pairs):
+def _gained(passed: Sequence[tuple[Difference, Objective]], *doubts: str) -> Verdict | None:
+    """Return "better" in the first objective that is surely above 0, if there is one."""
+    for i, (found, objective) in enumerate(passed):
         if found.better_low > 0.0:
-            gain = f"this may be less than its tolerance of {objective.tolerance:g}"
-            return _said("better", found, [gain, *passed[:i], *passed[i + 1 :]])
-    return Verdict("as good", "as good", None, f"As good: {'; '.join(passed)}.")
+            others = [_as_good_words(*one) for n, one in enumerate(passed) if n != i]
+            if found.better_low <= objective.tolerance:
+                others.insert(0, f"this may be less than its tolerance of {objective.tolerance:g}")
+            return _said("better", found, [*others, *doubts])
+    return None
 
 
 def _refused(diagnostics: Diagnostics) -> Verdict:
@@ -195,20 +200,32 @@ def _as_good_words(found: Difference, objective: Objective) -> str:
     )
 
 
-def _said(kind: Literal["better", "worse"], found: Difference, passed: list[str]) -> Verdict:
+def _may_be(found: Difference, objective: Objective, *, ahead: bool = False) -> str:
+    side = "better" if ahead else "worse"
+    return (
+        f"{found.objective} ({_ends(found)}) may be {side} by more than its tolerance of "
+        f"{objective.tolerance:g}"
+    )
+
+
+def _is_worse(found: Difference) -> str:
+    return f"{found.objective} is worse ({_ends(found)})"
+
+
+def _said(kind: Literal["better", "worse"], found: Difference, others: list[str]) -> Verdict:
     text = f"{kind} in {found.objective}"
-    before = "".join(f"; {words}" for words in passed)
-    sentence = f"{text.capitalize()} ({_ends(found)}){before}."
+    more = "".join(f"; {words}" for words in others)
+    sentence = f"{text.capitalize()} ({_ends(found)}){more}."
     return Verdict(text, kind, found.objective, sentence)
 
 
 def _undecided(
     found: Difference,
     objective: Objective,
-    passed: list[str],
     *,
     ahead: bool,
-    worse: Difference | None = None,
+    because: str = "",
+    passed: Sequence[str] = (),
 ) -> Verdict:
     """Return "cannot tell" with what would decide.
 
@@ -219,10 +236,7 @@ def _undecided(
     gap = found.difference - line
     contradiction = math.isnan(found.low)
     needed = _needed(found, objective, gap) if math.isfinite(gap) and not contradiction else {}
-    why = f"{found.objective} ({_ends(found)}) may be "
-    why += f"{'better' if ahead else 'worse'} by more than its tolerance of {objective.tolerance:g}"
-    if worse is not None:
-        why = f"{worse.objective} is worse ({_ends(worse)}), but {why}"
+    why = because + _may_be(found, objective, ahead=ahead)
     if contradiction:
         why = (
             f"the ends of the interval of {found.objective} contradict each other, so the logged "
@@ -230,7 +244,7 @@ def _undecided(
         )
     if not found.rows:
         why = f"no row has a reward in {found.objective}"
-    before = "".join(f"; {words}" for words in passed) if worse is None else ""
+    before = "".join(f"; {words}" for words in passed)
     sentence = f"Cannot tell: {why}{before}.{_needed_words(needed, found.rows)}"
     return Verdict("cannot tell", "cannot tell", found.objective, sentence, needed)
 
@@ -260,16 +274,19 @@ def _needed(found: Difference, objective: Objective, gap: float) -> dict[float |
 
 
 def _needed_words(needed: dict[float | None, int], rows: int) -> str:
-    words: list[str] = []
+    """Say how many rows would decide; of values of `explore` those that need clearly fewer."""
+    logged, explored = "", []
     fewest = math.inf
     for explore, count in needed.items():
         if count > _FEWER * fewest:
             continue
         fewest = count
-        how = f"logged as these {rows:,} were"
-        if explore is not None:
-            how = f"with explore = {explore:g} on top of how these {rows:,} were logged"
-        words.append(f"about {count:,} rows {how}")
-    if not words:
-        return ""
-    return f" If the difference is as estimated, {', or '.join(words)}, would decide."
+        about = f"about {float(f'{count:.2g}'):,.0f}"
+        if explore is None:
+            logged = f"{about} rows logged as these {rows:,} were"
+        else:
+            explored.append(f"{about} with explore = {explore:g}")
+    if explored:
+        explored[-1] += " on top of how these were logged"
+    said = ", or ".join([logged, *explored] if logged else explored)
+    return f" If the difference is as estimated, {said} would decide." if said else ""

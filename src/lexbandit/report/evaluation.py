@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.evaluation import EXPLORATORY, Evaluation, Segment, between, number
+from lexbandit.logs.evaluation import Evaluation, Segment, between, number
 from lexbandit.objectives import Objective
 from lexbandit.report.style import table
 
@@ -60,9 +60,10 @@ def _lead(evaluations: Sequence[Evaluation]) -> str:
     first = evaluations[0]
     order = ", then ".join(objective.name for objective in first.objectives)
     candidates = "candidate" if len(evaluations) == 1 else "candidates"
+    trained = f" after {first.trained:,} to learn from" if first.trained else ""
     return (
         f"{len(evaluations)} {candidates} against {escape(first.against)}, on {first.rows:,} "
-        f"logged decisions. In order of priority: {escape(order)}."
+        f"logged decisions{trained}. In order of priority: {escape(order)}."
     )
 
 
@@ -133,6 +134,6 @@ def _segments(one: Evaluation) -> str:
 
     head = ["segment", "rows", *(objective.name for objective in one.objectives)]
     return (
-        f"<details><summary>Segments</summary><p class=note>{escape(EXPLORATORY)}</p>"
+        f"<details><summary>Segments</summary><p class=note>{escape(one.about_segments)}</p>"
         f"{table(head, [line(segment) for segment in one.segments])}</details>"
     )

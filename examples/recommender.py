@@ -10,6 +10,7 @@ log2(1000), about 10 bits. The people, items and tastes below are generated.
     python -m examples.recommender
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,8 @@ def play(chooser: lb.Chooser, purchases: Floats, mainstream: Floats, outcomes: F
     """Show something to everybody who comes; returns what was chosen.
 
     The shop knows at once how novel the item was, and later whether it was liked. Both are told
-    together here; see the guide to delayed rewards for the other way.
+    together here; see the guide to delayed rewards for the other way. NaN is not told: nobody rated
+    the item.
     """
     shown = []
     for bought, follows, outcome in zip(
@@ -88,9 +90,18 @@ def play(chooser: lb.Chooser, purchases: Floats, mainstream: Floats, outcomes: F
     ):
         decision = chooser.choose({"purchases": bought, "mainstream": follows})
         arm = ARMS.index(decision.arm)
-        chooser.reward(decision, liked=outcome[arm, 0], novelty=outcome[arm, 1])
+        rated = zip(NAMES, outcome[arm].tolist(), strict=True)
+        chooser.reward(decision, {name: value for name, value in rated if not math.isnan(value)})
         shown.append(arm)
     return np.array(shown)
+
+
+def unrated(outcomes: Floats, seed: int) -> Floats:
+    """Return the outcomes as they are where four people in ten give no rating of novelty."""
+    silent = np.random.default_rng([seed, 2]).random(len(outcomes)) < 0.4
+    seen = outcomes.copy()
+    seen[silent, :, 1] = np.nan
+    return seen
 
 
 def run(*, rounds: int = 10_000, seeds: int = 5, out: Path | str) -> Comparison:
@@ -103,7 +114,10 @@ def run(*, rounds: int = 10_000, seeds: int = 5, out: Path | str) -> Comparison:
         shown = play(make_chooser(seed), purchases, mainstream, outcomes)
         comparison.add("lexbandit", received(outcomes, shown))
         comparison.add("lexbandit, second half", received(outcomes[late], shown[late]))
-        # 2. The same chooser, told of likes only: what the second objective would have been.
+        # 2. Where people rate novelty and four in ten do not, nothing of it is told for these.
+        partly = play(make_chooser(seed), purchases, mainstream, unrated(outcomes, seed))
+        comparison.add("lexbandit, 6 in 10 rate", received(outcomes, partly))
+        # 3. The same chooser, told of likes only: what the second objective would have been.
         alone = _likes_only(seed, purchases, mainstream, outcomes)
         comparison.add("likes only", received(outcomes, alone))
         comparison.add("likes only, second half", received(outcomes[late], alone[late]))
@@ -143,7 +157,11 @@ def _draw(comparison: Comparison, bought: Floats, chosen: Floats, out: Path | st
         title="What it brings",
         x="novelty (bits)",
         y="liked (share)",
-        without=["lexbandit, second half", "likes only, second half"],
+        without=[
+            "lexbandit, second half",
+            "lexbandit, 6 in 10 rate",
+            "likes only, second half",
+        ],
         sides={
             "lexbandit": "above",
             "likes only": "left",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lexbandit.bench.study import read_study
+from lexbandit.cli.list import FOR_USE
 from lexbandit.policies import REGISTRY
 from lexbandit.service.config.file import read_config
 
@@ -101,6 +102,12 @@ def test_tables_are_whole(page: Path) -> None:
     for table in re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE):
         cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()]
         assert len(set(cells)) == 1, table
+
+
+def test_the_policies_for_use_are_those_that_the_command_lists_first() -> None:
+    page = (ROOT / "docs" / "policies" / "index.md").read_text()
+    table = page.partition("Six policies are for use")[2].partition("All others")[0]
+    assert tuple(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == FOR_USE
 
 
 def test_every_page_of_a_policy_has_a_row() -> None:

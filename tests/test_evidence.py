@@ -54,27 +54,40 @@ def test_a_study_has_its_table_and_the_table_its_policies(study: Study) -> None:
     assert not shown
 
 
-def line(**more: Any) -> dict[str, Any]:
+def line(*horizons: int) -> dict[str, Any]:
     return {
-        "horizons": [1000, 10_000],
-        "regret": [[50.0, -3.0], [100.0, -4.0]],
+        "horizons": list(horizons),
+        "regret": [[50.0 * 2.0**n, -3.0 - n] for n in range(len(horizons))],
         "exponents": [
-            {"exponent": 0.301, "standard_error": None, "last": 0.301, "last_error": 0.02}, None,
+            {"exponent": 0.301, "standard_error": 0.01, "last": 0.302, "last_error": 0.02}, None,
         ],
         "theory": ["(α+d)/(2α+d) = 0.667", None],
-        **more,
     }  # fmt: skip
 
 
 def test_a_table_of_growth_has_regret_for_1000_rounds_and_exponents() -> None:
-    made = tool().of_growth({"objectives": ["first", "second"], "lines": {"staged-lex": line()}})
+    lines = {"staged-lex": line(1_000, 10_000, 100_000)}
+    made = tool().of_growth({"objectives": ["first", "second"], "lines": lines})
     head, _, first, second = made.splitlines()
-    assert head.split(" | ")[2:4] == ["T = 1,000", "T = 10,000"]
-    cells = "| `staged-lex` | first | 50 | 10 | 0.30 | 0.30 ± 0.02 | (α+d)/(2α+d) = 0.667 |"
+    assert head.split(" | ")[2:5] == ["T = 1,000", "T = 10,000", "T = 100,000"]
+    cells = (
+        "| `staged-lex` | first | 50 | 10 | 2 | 0.30 ± 0.01 | 0.30 ± 0.02 | (α+d)/(2α+d) = 0.667 |"
+    )
     assert first == cells
-    assert second == "| `staged-lex` | second | −3 | −0.4 | – | – | – |"
+    assert second == "| `staged-lex` | second | −3 | −0.4 | −0.05 | – | – | – |"
+
+
+def test_with_two_horizons_there_is_one_exponent() -> None:
+    made = tool().of_growth({"objectives": ["first"], "lines": {"a": line(1_000, 10_000)}})
+    head, _, first = made.splitlines()
+    assert head == "| policy | objective | T = 1,000 | T = 10,000 | exponent | proved |"
+    assert first == "| `a` | first | 50 | 10 | 0.30 ± 0.02 | (α+d)/(2α+d) = 0.667 |"
 
 
 def test_each_growth_series_has_its_own_table() -> None:
-    series = {"kind": "growth", "objectives": ["first", "second"], "lines": {"a": line()}}
+    series = {
+        "kind": "growth",
+        "objectives": ["first", "second"],
+        "lines": {"a": line(1_000, 10_000)},
+    }
     assert set(tool().tables({}, {"rates": series, "growth": series})) == {"rates", "growth"}

@@ -118,6 +118,17 @@ def test_recommender_keeps_likes_and_shows_more_that_is_new(tmp_path: Path) -> N
     assert got.mean("lexbandit", 1) > got.mean("likes only", 1) + 0.5
 
 
+def test_recommender_learns_where_people_give_no_rating() -> None:
+    recommender = example("recommender")
+    purchases, mainstream, outcomes = recommender.people(400, 0)
+    seen = recommender.unrated(outcomes, 0)
+    chooser = recommender.make_chooser(0)
+    recommender.play(chooser, purchases, mainstream, seen)
+    received = chooser.summary().received
+    assert received["liked"].count == 400
+    assert 200 < received["novelty"].count == np.isfinite(seen[:, 0, 1]).sum() < 280
+
+
 def test_network_keeps_energy_and_saves_time(tmp_path: Path) -> None:
     network, out = example("network"), tmp_path / "network.svg"
     got = network.run(rounds=4000, seeds=2, out=out)

@@ -90,7 +90,7 @@ class Seen:
 
 def watch(policy: LexThompsonRule) -> Seen:
     """Return the policy's next decision: it is made here, with the draws that it is made from."""
-    looks = policy._look(policy._features(HERE))
+    _, looks = policy._see(HERE)
     probabilities = policy.propensities(HERE).tolist()
     random = policy._random.copy()
     draws = [
@@ -234,7 +234,7 @@ def tied(seen: Seen) -> None:
         ]
     winner = max(across(v, cents) for v in (seen.costs[1], seen.cost_draws[1]))
     marks += [
-        text(winner + 30, second - 7 + ROW, "best draw: is played", color=GREEN, bold=True),
+        text(winner + 30, second - 7 + ROW, "best: played", color=GREEN, bold=True),
         *axis(second + 2 * ROW - 32, cents, [2, 1.5, 1, 0.5, 0], " ct"),
     ]
     title = "Two of three arms are as good in quality; the cheaper of the two is played."

@@ -46,12 +46,22 @@ CURVES = {
 OBJECTIVES = ("first", "second", "third")
 
 
-def rows(name: str) -> list[list[str]]:
-    """Return the cells of a table of the page, without its head."""
+def table(name: str) -> list[str]:
+    """Return the lines of a table of the page."""
     found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->", PAGE.read_text("utf-8"), re.DOTALL)
     assert found, name
-    cells = [line.strip("| ").split("|") for line in found[1].strip().splitlines()[2:]]
+    return found[1].strip().splitlines()
+
+
+def rows(name: str) -> list[list[str]]:
+    """Return the cells of a table of the page, without its head."""
+    cells = [line.strip("| ").split("|") for line in table(name)[2:]]
     return [[cell.strip().strip("`") for cell in row] for row in cells]
+
+
+def horizons(name: str) -> list[float]:
+    """Return the horizons of a table of growth, which follow the policy and the objective."""
+    return [float(T.replace(",", "")) for T in re.findall(r"T = ([\d,]+)", table(name)[0])]
 
 
 def number(cell: str) -> float:
@@ -159,16 +169,19 @@ def draw_every_policy() -> None:
 
 def draw_growth() -> None:
     """Draw growth.svg: regret for each 1,000 rounds, by horizon, where the assumption holds."""
-    found = {(row[0], row[1]): [number(cell) for cell in row[2:6]] for row in rows("rates")}
+    ends = horizons("rates")
+    found = {
+        (row[0], row[1]): [number(cell) for cell in row[2 : 2 + len(ends)]] for row in rows("rates")
+    }
     marks: list[str] = []
     for n, objective in enumerate(OBJECTIVES):
-        panel = Panel(60 + 320 * n, (1e4, 1e7), (0.001, 100), log=True)
+        panel = Panel(60 + 320 * n, (ends[0], ends[-1]), (0.001, 100), log=True)
         marks += panel.frame(f"{objective} objective", "horizon", (0.001, 0.01, 0.1, 1, 10, 100))
         for policy, color in CURVES.items():
             values = found[policy, objective]
             points = [
-                (panel.x(10.0**power), panel.y(value))
-                for power, value in zip(range(4, 8), values, strict=True)
+                (panel.x(horizon), panel.y(value))
+                for horizon, value in zip(ends, values, strict=True)
                 if value > 0
             ]
             marks.append(polyline(points, color=color, width=3 if policy == "lex-thompson" else 2))
@@ -178,7 +191,7 @@ def draw_growth() -> None:
             line(x, 362, x + 22, 362, color=color, width=3),
             text(x + 28, 366, policy, size=12),
         ]
-    title = "Regret for each 1,000 rounds falls with the horizon, in each of three objectives."
+    title = "Regret for each 1,000 rounds by the horizon, in each of three objectives."
     save("growth.svg", marks, width=1000, height=380, title=title)
 
 

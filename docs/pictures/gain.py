@@ -63,7 +63,7 @@ def sentence(found: dict[str, Outcome]) -> str:
         if name != OURS and other > quality - 0.002 and price < cost
     ]
     hindsight = (
-        f" Those who had known it beforehand would have paid less for about the same quality: "
+        f" In hindsight, these would have cost less for about the same quality: "
         f"{' and '.join(rivals)}."
         if rivals
         else ""

@@ -23,9 +23,18 @@ REFERENCES = {
     "beyond-1": "lex-linucb",
     "beyond-2-pairs": "lex-linucb",
     "bounds": "moc-mab",
+    "objectives": "lex-linucb",
+    "objectives-without": "lex-linucb",
     "periodic": "moc-mab",
+    "tree": "moc-mab (anytime)",
+    "tree-memory-1": "moc-mab (anytime)",
+    "tree-memory-2": "moc-mab (anytime)",
+    "tree-memory-3": "moc-mab (anytime)",
 }
 WITH_MEMORY = ("tree", "tree-memory-1", "tree-memory-2", "tree-memory-3")
+
+# Where a fit has the slope between the last two horizons, and its error.
+LAST = ("last", "last_error")
 
 Regrets = list[list[float]]
 
@@ -81,10 +90,15 @@ def of_study(study: dict[str, Any], *, reference: str = "", memory: bool = False
 
 
 def of_growth(series: dict[str, Any]) -> str:
-    """A row a policy and objective: regret for 1,000 rounds, fitted and proved exponents."""
+    """A row a policy and objective: regret for 1,000 rounds, fitted and proved exponents.
+
+    With two horizons the fit is the slope between them, and stands there once.
+    """
     horizons = next(iter(series["lines"].values()))["horizons"]
-    head = [f"T = {T:,}" for T in horizons]
-    head = ["policy", "objective", *head, "exponent", "between the last two", "proved"]
+    slopes = {"exponent": ("exponent", "standard_error"), "between the last two": LAST}
+    if len(horizons) == 2:
+        slopes = {"exponent": LAST}
+    head = ["policy", "objective", *(f"T = {T:,}" for T in horizons), *slopes, "proved"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for label, line in series["lines"].items():
         for i, objective in enumerate(series["objectives"]):
@@ -92,7 +106,7 @@ def of_growth(series: dict[str, Any]) -> str:
             cells = [f"`{label}`", objective]
             for T, regret in zip(line["horizons"], line["regret"], strict=True):
                 cells.append(f"{1000 * regret[i] / T:.3g}".replace("-", "−"))
-            for value, error in (("exponent", "standard_error"), ("last", "last_error")):
+            for value, error in slopes.values():
                 cells.append(power(fit.get(value), fit.get(error)))
             lines.append(f"| {' | '.join(cells)} | {line['theory'][i] or '–'} |")
     return "\n".join(lines)
@@ -116,7 +130,7 @@ def figures_in(directory: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for study in studies_in(directory):
         rows = runs.filter((pl.col("study") == study["name"]) & (pl.col("t") == study["horizon"]))
-        if study.get("series") or rows.is_empty():
+        if rows.is_empty():
             continue
         regret: dict[str, Regrets] = {}
         state: dict[str, float] = {}
@@ -130,6 +144,7 @@ def figures_in(directory: Path) -> dict[str, Any]:
             "objectives": study["objectives"],
             "regret": regret,
             "state_bytes": state,
+            "series": (study.get("series") or {}).get("name", ""),
         }
     return found
 
@@ -146,10 +161,14 @@ def merged(known: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
 
 
 def tables(figures: dict[str, Any], series: dict[str, Any]) -> dict[str, str]:
-    """Every table by its name, from the figures of runs and the series of a summary."""
+    """Every table by its name, from the figures of runs and the series of a summary.
+
+    Studies of a series have one table together.
+    """
     made = {
         name: of_study(study, reference=REFERENCES.get(name, ""), memory=name in WITH_MEMORY)
         for name, study in figures.items()
+        if not study.get("series")
     }
     for name, lines in series.items():
         if lines.get("kind") == "growth":

@@ -3,7 +3,8 @@
 lexbandit run 'tolerance-*' --out DIR
 python docs/tools/frontier.py DIR
 
-Each table stands between <!-- NAME --> and <!-- end -->, and everything else of the page is left.
+Each table stands between <!-- NAME --> and <!-- end -->, and everything else of the page is left,
+as are the tables of a series that the folder does not have.
 """
 
 import json
@@ -44,27 +45,23 @@ def lines(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
 
 
-def overall(short: Told, long: Told) -> str:
+def overall(series: Told) -> str:
     """A row a policy: the geometric means over all kinds, at every horizon."""
-    later = long["horizons"][-1]
-    rows = []
-    for label in short["policies"]:
-        # The long studies play sum-thompson at its own price, which is 1.
-        same = "sum-thompson" if label.endswith("@price=1") else label
-        at = [both(at["overall"][label]) for at in short["horizons"]]
-        rows.append([named(label), *at, both(later["overall"].get(same))])
-    horizons = [*(at["horizon"] for at in short["horizons"]), later["horizon"]]
-    return lines(["loss / missed", *(f"T = {T:,}" for T in horizons)], rows)
+    rows = [
+        [named(label), *(both(at["overall"][label]) for at in series["horizons"])]
+        for label in series["policies"]
+    ]
+    return lines(["loss / missed", *(f"T = {at['horizon']:,}" for at in series["horizons"])], rows)
 
 
-def by_kind(short: Told, long: Told) -> str:
-    """A row a kind: the default at three horizons, with 95 % intervals."""
-    shown = [at for at in short["horizons"] if at["horizon"] in (1_000, 10_000)]
-    shown.append(long["horizons"][-1])
+def by_kind(series: Told, horizons: tuple[int, ...]) -> str:
+    """A row a kind: the default with 95 % intervals, and its geometric means."""
+    shown = [at for at in series["horizons"] if at["horizon"] in horizons]
     rows = [
         [kind, *(both(at["situations"][kind][DEFAULT], errors=True) for at in shown)]
-        for kind in short["labels"]
+        for kind in series["labels"]
     ]
+    rows.append(["*all kinds*", *(both(at["overall"][DEFAULT], errors=True) for at in shown)])
     return lines(["kind: loss / missed", *(f"T = {at['horizon']:,}" for at in shown)], rows)
 
 
@@ -76,14 +73,16 @@ def clicks(long: Told) -> str:
 
 
 def main(folder: Path) -> None:
-    """Fill the page from a results folder."""
+    """Fill the tables whose series a results folder has."""
     series = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["series"]
-    short, long = series["tolerance"], series["tolerance-long"]
-    made = {
-        "overall": overall(short, long),
-        "kinds": by_kind(short, long),
-        "clicks": clicks(long),
-    }
+    made = {}
+    if "tolerance" in series:
+        short = series["tolerance"]
+        made |= {"overall": overall(short), "kinds": by_kind(short, (1_000, 10_000))}
+        shutil.copy(folder / "figures" / "series-tolerance.svg", DOCS / "pictures" / "frontier.svg")
+    if "tolerance-long" in series:
+        long = series["tolerance-long"]
+        made |= {"long": by_kind(long, (100_000,)), "clicks": clicks(long)}
     page = PAGE.read_text(encoding="utf-8")
     for name, text in made.items():
         block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -91,7 +90,6 @@ def main(folder: Path) -> None:
         if found != 1:
             sys.exit(f"{PAGE.name} has {found} tables named {name}, there should be one.")
     PAGE.write_text(page, encoding="utf-8")
-    shutil.copy(folder / "figures" / "series-tolerance.svg", DOCS / "pictures" / "frontier.svg")
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def decisions(docs: Path) -> str:
     """Return the list of decisions, as a page."""
     records = sorted((docs / "decisions").glob("[0-9]*.md"))
     rows = "\n".join(f"- [{title_of(record)}]({record.name})" for record in records)
-    return f"# Decisions\n\nWhy the code is as it is, about ten lines each.\n\n{rows}\n"
+    return f"# Decisions\n\nWhy the code is as it is, on half a page each.\n\n{rows}\n"
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:

@@ -27,7 +27,7 @@ from lexbandit.rounds import Rounds
 
 # Increase this when a policy, environment or metric computes other numbers than before, so that
 # finished runs are repeated. tests/bench/test_semantics.py fails if it should have been increased.
-SEMANTICS = 4
+SEMANTICS = 5
 
 
 def seed_of(*names: object) -> int:
@@ -174,8 +174,8 @@ class Curve:
     regret float[c, D], pareto_regret float[c], reward float[c, D] (received), expected_reward
     float[c, D], arm_share float[c, K], seconds float[c] (processor time of its replay);
     played int[MAP_SIDE², K] over the last half of the run, where contexts have two features;
-    state_bytes is the size of the arrays of the policy's `state()` at the end. tolerance_regret
-    float[c, D] is None too if there are no tolerances.
+    state_bytes is the size of the arrays of the policy's `state()` at the end, None if it has none.
+    tolerance_regret float[c, D] is None too if there are no tolerances.
     """
 
     entry: Entry
@@ -185,7 +185,7 @@ class Curve:
     expected_reward: Floats | None
     arm_share: Floats
     seconds: Floats
-    state_bytes: int
+    state_bytes: int | None
     played: Integers | None
     tolerance_regret: Floats | None = None
 
@@ -337,10 +337,15 @@ class _Player:
             expected_reward=known.reward if known else None,
             arm_share=self.notes[:, self.objectives :] / self.marks[:, np.newaxis],
             seconds=np.interp(self.marks, rounds, seconds),
-            state_bytes=sum(np.asarray(part).nbytes for part in self.policy.state().values()),
+            state_bytes=self._state_bytes(),
             played=self.played,
             tolerance_regret=known.tolerance_regret if known and self.tolerant else None,
         )
+
+    def _state_bytes(self) -> int | None:
+        if not self.policy.has_state:
+            return None
+        return sum(np.asarray(part).nbytes for part in self.policy.state().values())
 
 
 def _new_map(run: Run, environment: Any) -> Integers | None:

@@ -37,6 +37,11 @@ def no_value(value: Any) -> bool:
     return value is None or value is np.ma.masked
 
 
+def _plain(value: Any) -> Any:
+    """Return a value as errors show it: a number of NumPy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 @dataclass(frozen=True)
 class Feature(ABC):
     """One named feature of the context.
@@ -98,7 +103,7 @@ class Feature(ABC):
     def _middle(self, value: Any, point: Any, at: int, size: int) -> int:
         """Write the middle for a missing value, or refuse it."""
         if self.missing == "refuse":
-            given = "" if value is None else f" ({value!r})"
+            given = "" if value is None else f" ({_plain(value)!r})"
             raise InvalidInput(
                 f"context feature {self.name!r} is missing{given}; pass a value, or declare it "
                 'with missing="middle".'
@@ -108,7 +113,9 @@ class Feature(ABC):
 
     def _refuse(self, value: Any, allowed: str) -> InvalidInput:
         how = checks.conversion(value) if "number" in allowed else ""
-        return InvalidInput(f"context feature {self.name!r} must be {allowed}, got {value!r}{how}.")
+        return InvalidInput(
+            f"context feature {self.name!r} must be {allowed}, got {_plain(value)!r}{how}."
+        )
 
 
 @checks.named_keywords

@@ -215,6 +215,31 @@ def test_rows_in_no_segment_are_told() -> None:
     )
 
 
+def test_segments_that_begin_after_the_first_rows_are_told() -> None:
+    """A group, or another value of a number, that the first 4,096 rows do not have."""
+    rows = 6_000
+    later = pl.int_range(rows) >= 5_000
+    table = frame(rows).with_columns(
+        group=pl.when(later).then(pl.lit("new")).otherwise(pl.lit("old")),
+        tokens=pl.when(later).then(700.0).otherwise(300.0),
+    )
+    report = lb.evaluate(log_of(table), "always:small", segments=["tokens"])
+    found = {one.label: one.rows for one in report.segments}
+    assert found == {"tokens ≤ 300": 5_000, "tokens > 300": 1_000, "group = old": 5_000}
+    assert report.outside_segments == ("Of group 1,000 rows have another value, or none.",)
+    # A segment that is the whole log is none.
+    whole = lb.evaluate(log_of(table.head(4_500)), "always:small", segments=["tokens"])
+    assert (whole.segments, whole.outside_segments) == ((), ())
+
+
+def test_rows_too_young_for_rewards_are_told() -> None:
+    words = "younger than the 600 s in which rewards come: rewards there do not count yet."
+    assert words not in str(lb.evaluate(log_of(TABLE), "always:small", segments=()))
+    report = lb.evaluate(log_of(TABLE, wait=600.0), "always:small", segments=())
+    assert f"10 rows are {words}" in report.diagnostics.sentences  # they are a minute apart
+    assert report["quality"].missing == 10
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [("propensity", [0.5]), ("quality", [0.5]), ("tokens", [0.5]), ("allowed", [["small"]])],
@@ -429,6 +454,51 @@ def test_the_report_says_what_explore_does_for_it() -> None:
     decided = lb.evaluate(log_of(frame(3_000)), "always:small", segments=())
     assert decided.verdict == "worse in quality"
     assert hint not in str(decided)
+
+
+def sticky(share: float, rows: int) -> pl.DataFrame:
+    """Rows that play b with probability 0.1; a share of them keeps a instead.
+
+    There b would have earned nothing, and elsewhere a little more than a.
+    """
+    random = np.random.default_rng(1)
+    kept = random.random(rows) < share
+    chance = np.where(kept, 0.0, 0.1)
+    other = random.random(rows) < chance
+    mean = np.where(other, 0.65, 0.6)
+    return pl.DataFrame(
+        {
+            "arm": np.where(other, "b", "a"),
+            "propensity": np.where(other, chance, 1.0 - chance),
+            "quality": (random.random(rows) < mean).astype(np.float64),
+            "allowed": [["a"] if one else ["a", "b"] for one in kept.tolist()],
+        }
+    )
+
+
+@pytest.mark.compiled
+def test_a_promise_that_some_rows_do_not_keep_is_doubted() -> None:
+    """An `explore` that is declared for a log in which some rows kept an earlier arm.
+
+    No propensity in it is smaller than promised, but the mean weight is below 1. The truth for
+    always b is 0.92 · 0.65 − 0.606 < 0.
+    """
+    table = sticky(0.08, 60_000)
+    settings: dict[str, Any] = {"objectives": lb.Objective("quality"), "arms": ["a", "b"]}
+    with_promise = lb.Log(table.drop("allowed"), explore=0.2, **settings)
+    without = lb.Log(table.drop("allowed"), **settings)
+    words = "explore = 0.2 promises every arm a chance in every row, but the mean weight is below 1"
+    report, plain = (lb.evaluate(log, "always:b") for log in (with_promise, without))
+    assert report["quality"].low == plain["quality"].low < -0.008
+    assert report["quality"].high == plain["quality"].high
+    assert words in str(report)
+    assert words not in str(plain)
+    # Where the table says what could be played, the promise is kept.
+    told = lb.evaluate(lb.Log(table, explore=0.2, **settings), "always:b")
+    assert words not in str(told)
+    assert told["quality"].high - told["quality"].low < 0.5 * (
+        report["quality"].high - report["quality"].low
+    )
 
 
 @pytest.mark.parametrize("interval", ["asymptotic", "bootstrap", "anytime"])

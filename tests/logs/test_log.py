@@ -211,6 +211,9 @@ def changed(row: int, **values: Any) -> pl.DataFrame:
         (frame(N, tokens=["many"] * N), ["'tokens'", "number", "'many'"]),
         (frame(N, quality=["good"] * N), ["'quality'", "numbers", "'good'"]),
         (frame(N, time=[True] * N), ["'time'", "times"]),
+        (frame(N, id=[["d"]] * N), ["'id'", "strings or numbers", "List(String)"]),
+        (frame(N, tokens=[b"x"] * N), ["row 0", "'tokens'", "number", "b'x'"]),
+        (frame(N, tokens=[float("inf")] * N), ["row 0", "'tokens'", "number", "inf"]),
     ],
 )
 def test_bad_logs_are_refused_with_row_and_column(table: pl.DataFrame, words: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import lexbandit as lb
 from chooser.conftest import router
 from lexbandit.cli.main import status_of
 from lexbandit.service.events import body_of, new_event
@@ -61,7 +62,8 @@ def test_one_row_a_decision_while_the_service_runs(
     assert listed[7:] == ["context.NAME", "reward.NAME", "delay.NAME"]
     assert table["id"][:2].to_list() == ["a", "b"]
     assert table["arm"][2:].to_list() == ["medium"] * 3
-    assert table["allowed"].to_list() == [["small", "large"], None, *[["medium"]] * 3]
+    all_then = ["small", "medium", "large"]  # before "huge" was added
+    assert table["allowed"].to_list() == [["small", "large"], all_then, *[["medium"]] * 3]
     assert table["context.task"].to_list() == ["code", "code", "code", None, "chat"]
     assert table["context.tokens"].to_list() == [900.0] * 5
     assert table["reward.quality"].to_list() == [0.25, None, None, None, None]
@@ -70,6 +72,42 @@ def test_one_row_a_decision_while_the_service_runs(
     assert table["time"].is_sorted()
     assert table["propensity"].is_between(0, 1).all()
     assert sorted(one.name for one in tmp_path.iterdir() if "export" in one.name) == []
+
+
+def test_rows_say_which_arms_could_be_chosen_where_arms_changed(tmp_path: Path) -> None:
+    """Before an arm was added, and after one was retired; null where it could be any."""
+
+    async def run() -> None:
+        async with served(tmp_path) as s:
+            for id in ("a", "b"):
+                await s.decide(id=id)
+            await s.engine.add_arm("router", "huge")
+            await s.engine.add_arm("router", "huge")  # changes nothing
+            await s.decide(id="c")
+            await s.engine.retire_arm("router", "small")
+            await s.decide(id="d")
+            await s.decide(id="e", allowed=["huge"])
+            reader = s.engine.storage.reader()
+            await reader.open()
+            arms = s.engine.points["router"].chooser.arms
+            first = next(
+                event.seq
+                for event in await reader.read_since(0, 10, "router")
+                if event.kind == "decisions"
+            )
+            await export(reader, "router", tmp_path / "later.parquet", since=first, arms=arms)
+            await reader.close()
+
+    asyncio.run(run())
+    assert exported(tmp_path) == 0
+    allowed = pl.read_parquet(tmp_path / "out.parquet")["allowed"].to_list()
+    before, after = {"small", "medium", "large"}, {"medium", "large", "huge"}
+    assert [one and set(one) for one in allowed] == [before, before, None, after, {"huge"}]
+    later = pl.read_parquet(tmp_path / "later.parquet")["allowed"].to_list()
+    assert [one and set(one) for one in later] == [before, None, after, {"huge"}]
+    log = lb.Log(f"sqlite:{tmp_path / 'log.db'}", point="router")
+    with pytest.raises(lb.InvalidInput, match=r"row 0, column 'allowed': .* probability to 'huge'"):
+        lb.evaluate(log, "always:huge")
 
 
 def test_a_feature_that_never_had_a_value_has_no_column(tmp_path: Path) -> None:

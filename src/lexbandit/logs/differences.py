@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -163,6 +163,17 @@ def differences(
             )
         )
     return tuple(found)
+
+
+def wider(one: Difference, other: Difference) -> Difference:
+    """Return a difference with the wider ends of two; NaN where one of them has none."""
+    return replace(
+        one,
+        low=float(np.minimum(one.low, other.low)),
+        high=float(np.maximum(one.high, other.high)),
+        better_low=float(np.minimum(one.better_low, other.better_low)),
+        worse_high=float(np.maximum(one.worse_high, other.worse_high)),
+    )
 
 
 def _levels(alpha: float, *, last: bool, count: int) -> _Levels:

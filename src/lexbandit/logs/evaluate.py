@@ -9,6 +9,7 @@ cross-fitted: it learns from the first rows before anything is summed, and each 
 a model that learned from the rows of other units.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -19,7 +20,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput, counted, unknown_name
-from lexbandit.kernels.estimation import LEAST
+from lexbandit.kernels.estimation import LEAST, ROWS, SQUARES, WEIGHTS
 from lexbandit.logs import (
     bootstrap,
     replay,  # noqa: F401  (it adds kinds of candidates)
@@ -27,7 +28,14 @@ from lexbandit.logs import (
 from lexbandit.logs.candidates import Candidate, candidate_of, checked, row_until
 from lexbandit.logs.description import outside_of, outside_words
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
-from lexbandit.logs.differences import Estimator, Interval, check_interval, differences
+from lexbandit.logs.differences import (
+    Difference,
+    Estimator,
+    Interval,
+    check_interval,
+    differences,
+    wider,
+)
 from lexbandit.logs.evaluation import Evaluation, Segment
 from lexbandit.logs.log import Log
 from lexbandit.logs.parts import mapped
@@ -48,6 +56,8 @@ _FIRST = 4_096
 _FEW = 30
 # A smaller value of `explore` makes no interval narrower by much.
 _LITTLE = 0.01
+# Standard errors by which a mean weight may lie below 1 before a promise is doubted.
+_CHANCE = 2.0
 
 
 def evaluate(
@@ -111,7 +121,7 @@ def evaluate(
 def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     """Return what follows from the sums of a log."""
     log, policy = work.log, work.candidate
-    total = merge(found.total)
+    total, total_rows = merge(found.total), work.log.rows - work.origin
     names = [objective.name for objective in log.objectives]
     diagnostics = diagnose(total, policy.arms or log.arms, names)
     counts = zip(found.outside.tolist(), names, strict=True)
@@ -119,13 +129,14 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
     _refuse_no_overlap(diagnostics, policy)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
-    each = differences(total, log.objectives, units=found.units, **settings)
+    each = _differences(total, log, units=found.units, **settings)
     decision = decide(each, log.objectives, diagnostics)
     if settings["interval"] != "anytime":
         doubts += _few_words(found.values, names)
     elif not policy.arms and settings["estimator"] == "dr":
         doubts += _promise_words(log, total, decision)
-    said = (*diagnostics.sentences, *clipped, *dict.fromkeys(doubts))
+    said = (*diagnostics.sentences, *clipped, *_young_words(log, total_rows))
+    said = (*said, *dict.fromkeys(doubts))
     diagnostics = replace(diagnostics, sentences=said)
     if settings["interval"] == "bootstrap":  # the units of a segment are not kept
         settings["interval"] = "asymptotic"
@@ -134,16 +145,17 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
             split.feature,
             split.labels[n],
             rows,
-            {one.objective: one for one in differences(merge(parts), log.objectives, **settings)},
+            {one.objective: one for one in _differences(merge(parts), log, **settings)},
         )
         for split, segment in zip(work.splits, found.segments, strict=True)
         for n, (rows, parts) in sorted(segment.items())
+        if rows < total_rows  # else it is the whole log
     ]
     return Evaluation(
         candidate=policy.name,
         against=work.baseline.name,
         objectives=log.objectives,
-        rows=log.rows - work.origin,
+        rows=total_rows,
         trained=work.origin,
         differences={one.objective: one for one in each},
         decision=decision,
@@ -377,6 +389,32 @@ def _promise(log: Log, sums: Sums) -> float:
     return least if float(sums.arms[:, :, LEAST].min()) >= least * (1.0 - 1e-9) else 0.0
 
 
+def _promise_doubted(sums: Sums) -> bool:
+    """Tell whether a policy's mean weight is below 1 by more than chance.
+
+    It is where some rows gave no chance to an arm that the policy plays, such as rows that kept an
+    earlier arm. A promised `explore` was not kept there, and no logged propensity shows it.
+    """
+    for rows, total, squares in sums.policies[:, :, [ROWS, WEIGHTS, SQUARES]].sum(axis=0).tolist():
+        mean = total / rows
+        error = math.sqrt(max(squares / rows - mean * mean, 0.0) / rows)
+        if mean + _CHANCE * error < 1.0 - 1e-9:
+            return True
+    return False
+
+
+def _differences(sums: Sums, log: Log, **settings: Any) -> tuple[Difference, ...]:
+    """Return the differences; where a promise is doubted, the wider ends with and without it.
+
+    Such ends hold whether the promise is true or not.
+    """
+    found = differences(sums, log.objectives, **settings)
+    if not settings["least_propensity"] or not _promise_doubted(sums):
+        return found
+    without = differences(sums, log.objectives, **{**settings, "least_propensity": 0.0})
+    return tuple(wider(one, other) for one, other in zip(found, without, strict=True))
+
+
 def _promise_words(log: Log, sums: Sums, decision: Verdict) -> list[str]:
     """Say that what `explore` promises is not kept, or that a promise would help."""
     seen = float(sums.arms[:, :, LEAST].min())
@@ -386,11 +424,29 @@ def _promise_words(log: Log, sums: Sums, decision: Verdict) -> list[str]:
             f"{log.explore / len(log.arms):.4g}, but the log has one of {seen:.4g}: the promise is "
             "not kept and not used, so intervals are wider."
         ]
+    if log.explore and _promise_doubted(sums):
+        return [
+            f"explore = {log.explore:g} promises every arm a chance in every row, but the mean "
+            "weight is below 1: some rows may have given none to an arm that is compared. So the "
+            "intervals are the wider ones of those with and without the promise. Where arms could "
+            "not be played, say so in the column of allowed arms."
+        ]
     if log.explore or decision.kind != "cannot tell" or seen * len(log.arms) < _LITTLE:
         return []
     return [
         "No explore is declared. If what decided drew a share of its decisions uniformly, say so "
         "by Log(..., explore=...) or --explore: intervals may become much narrower."
+    ]
+
+
+def _young_words(log: Log, rows: int) -> list[str]:
+    """Say how many of the last rows have no rewards that count yet."""
+    if not log.young:
+        return []
+    young = min(log.young, rows)
+    return [
+        f"{counted(young, 'row')} {'is' if young == 1 else 'are'} younger than the {log.wait:g} s "
+        "in which rewards come: rewards there do not count yet."
     ]
 
 

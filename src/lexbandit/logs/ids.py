@@ -7,6 +7,7 @@ import numpy as np
 
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.sources import Source
+from lexbandit.logs.tables import pl
 
 # Hashes are sorted into so many files, each of which fits into memory.
 _BITS = 6
@@ -19,6 +20,11 @@ def refuse_duplicates(source: Source, column: str) -> None:
         row = 0
         for table in source.tables(0, source.rows(), [column]):
             ids = table[column]
+            if ids.dtype.is_nested() or ids.dtype == pl.Object:
+                raise InvalidInput(
+                    f"column {column!r} must hold ids, as strings or numbers; it has the type "
+                    f"{ids.dtype}."
+                )
             if ids.null_count():
                 missing = int(np.argmax(ids.is_null().to_numpy()))
                 raise InvalidInput(

@@ -175,6 +175,14 @@ class Log:
             last, row = times[-1], row + len(times)
         return float(first), float(last)
 
+    @cached_property
+    def young(self) -> int:
+        """How many rows are so young that their rewards do not count yet."""
+        if self.wait is None or self.span is None:
+            return 0
+        line = self.span[1] - self.wait
+        return sum(int((times > line).sum()) for times in self._times())
+
     def row_at(self, time: float) -> int:
         """Return the number of the first row that is not before a time, in seconds."""
         if self.columns.time is None:

@@ -52,7 +52,8 @@ class Split(NamedTuple):
 def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -> tuple[Split, ...]:
     """Return how these features split a log; numbers by the quartiles of its first rows.
 
-    The column of groups, where there is one, is a category with the values of the first rows.
+    The column of groups, where there is one, is a category with the values of the first rows. If
+    these have one value, others may follow.
     """
     found: list[Split] = []
     for feature in features:
@@ -72,7 +73,7 @@ def splits(features: Sequence[Feature], columns: Columns, first: pl.DataFrame) -
 
 
 def _by_values(feature: str, column: str, values: Sequence[str], first: pl.Series) -> list[Split]:
-    if len(values) < 2:
+    if not values:
         return []
     cut = len(values) > MOST_VALUES
     if cut:
@@ -84,15 +85,14 @@ def _by_values(feature: str, column: str, values: Sequence[str], first: pl.Serie
 
 
 def _by_quarters(feature: str, column: str, given: pl.Series) -> list[Split]:
-    if given.dtype.is_nested():  # no numbers: whoever reads the contexts refuses it
-        return []
-    numbers = given.cast(pl.Float64, strict=False).drop_nulls().drop_nans().to_numpy()
+    if not (given.dtype.is_numeric() or given.dtype == pl.String):
+        return []  # no numbers: whoever reads the contexts refuses it
+    numbers = given.cast(pl.Float64, strict=False).to_numpy()
+    numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         return []
     edges = np.unique([float(f"{edge:.4g}") for edge in np.quantile(numbers, _QUARTERS)])
-    edges = edges[edges < numbers.max()]
-    if not len(edges):
-        return []
+    edges = edges[edges < numbers.max()] if edges[0] < numbers.max() else edges[:1]
     labels = [f"{feature} ≤ {edges[0]:g}"]
     labels += [f"{low:g} < {feature} ≤ {high:g}" for low, high in pairwise(edges)]
     labels.append(f"{feature} > {edges[-1]:g}")

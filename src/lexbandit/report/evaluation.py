@@ -23,8 +23,9 @@ _STYLE = (
 _GUARANTEE = (
     "A verdict for a candidate is wrong with probability at most {alpha:.2g}, whenever one looks, "
     "also where the policy that wrote the log learned as it went. It rests on this: the logged "
-    "propensities are right, rewards lie in the declared ranges, and whether a reward is missing "
-    "depends neither on the arm nor on the reward. It is about the average over these rows."
+    "propensities are right, rewards lie in the declared ranges, whether a reward is missing "
+    "depends neither on the arm nor on the reward, the candidate did not learn from these rows, "
+    "and an explore that was declared is true. It is about the average over these rows."
 )
 _ASYMPTOTIC = (
     "These intervals are approximate: for one look at a long log of a policy that did not learn."

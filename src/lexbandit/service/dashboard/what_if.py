@@ -129,7 +129,7 @@ async def _export(asked: _Asked, path: Path) -> None:
     await storage.open()
     try:
         first = await last_before(storage, asked.since, await storage.removed())
-        await export(storage, asked.name, path, since=first)
+        await export(storage, asked.name, path, since=first, arms=asked.chooser.arms)
     finally:
         await storage.close()
 

@@ -7,7 +7,8 @@ are written out in their order. Neither step holds more than a page of it in mem
 import json
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,12 +66,19 @@ def format_of(path: Path) -> str:
 
 
 async def export(
-    storage: Storage, point: str, path: Path, last: int | None = None, *, since: int = 0
+    storage: Storage,
+    point: str,
+    path: Path,
+    last: int | None = None,
+    *,
+    since: int = 0,
+    arms: Collection[str] | None = None,
 ) -> Exported:
     """Write the decisions of a point to a file, whole or not at all.
 
     With `last`, those up to this event, and their rewards, also where these came later. With
-    `since`, those after this event.
+    `since`, those after this event; `arms` are then those that can be chosen at the log's end, from
+    which follows what could be chosen before.
     """
     format = format_of(path)
     with (
@@ -85,6 +93,8 @@ async def export(
             if point not in points:
                 raise unknown_name("decision point", point, points)
             await _sort(storage, point, sorted_log, last, since)
+            if since and arms is not None:
+                sorted_log.begin_before(arms)
             rows = _write(sorted_log, format, folder, whole)
         finally:
             sorted_log.connection.close()
@@ -110,6 +120,8 @@ class _SortedLog:
     """The log in a file: decisions in their order, rewards by decision; the first of each counts.
 
     `kinds` has the types of values that each feature had; `objectives` are all there ever were.
+    `arms` are those that the log begins with, None if that is not known, and `changes` the events
+    that add one or retire it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,6 +131,8 @@ class _SortedLog:
         self.connection.executescript(_SORTED)
         self.kinds: dict[str, set[type]] = {}
         self.objectives: list[str] = []
+        self.arms: list[str] | None = None
+        self.changes: list[tuple[int, str, bool]] = []
         self.repeated = 0
 
     def take(self, event: Event) -> None:
@@ -126,8 +140,13 @@ class _SortedLog:
         if event.kind == "decisions":
             self._decisions(event)
         elif event.kind == "begin":
-            for objective in read_body(event)["definition"]["objectives"]:
+            body = read_body(event)
+            self.arms = self.arms or list(body["arms"])  # replicas may begin at once
+            for objective in body["definition"]["objectives"]:
                 self._note_objective(objective["name"])
+        elif event.kind == "arm":
+            body = read_body(event)
+            self.changes.append((event.seq, body["arm"], body["change"] == "add"))
         elif event.kind == "rewards":
             rewards = [
                 (row["id"], name, value, event.time)
@@ -137,6 +156,23 @@ class _SortedLog:
             for _, name, _, _ in rewards:
                 self._note_objective(name)
             self._insert(_REWARD, rewards)
+
+    def begin_before(self, arms: Collection[str]) -> None:
+        """Begin with the arms that these are after all changes."""
+        before = set(arms)
+        for _, arm, added in reversed(self.changes):
+            (before.discard if added else before.add)(arm)
+        self.arms = sorted(before)
+
+    def choices(self) -> "_Choices":
+        """Return what could be chosen by a decision of any version."""
+        active = list(self.arms or ())
+        found = _Choices([0], [active], {*active, *(arm for _, arm, _ in self.changes)})
+        for seq, arm, added in self.changes if self.arms else ():
+            active = [one for one in active if one != arm] + [arm] * added
+            found.since.append(seq)
+            found.arms.append(active)
+        return found
 
     def _note_objective(self, name: str) -> None:
         if name not in self.objectives:
@@ -185,6 +221,22 @@ class _SortedLog:
             yield decisions, rewards
 
 
+class _Choices(NamedTuple):
+    """The arms that could be chosen since each change of them, in order, and all there ever were.
+
+    A decision's version is the last event by which what it was chosen from had changed.
+    """
+
+    since: list[int]
+    arms: list[list[str]]
+    ever: set[str]
+
+    def of(self, version: int, played: str) -> list[str] | None:
+        """Return what could be chosen by a decision; None if that is every arm, or not known."""
+        arms = self.arms[bisect_right(self.since, version) - 1]
+        return arms if played in arms and len(arms) < len(self.ever) else None
+
+
 def rows_of(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
     """Yield the decisions of an event, which holds them in rows or in columns."""
     if "rows" in body:
@@ -205,11 +257,12 @@ def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int
     """Write pages as files of their own, then all of them as one; returns the rows."""
     flat = format == "csv"  # it has no lists
     schema = _schema(sorted_log, flat)
+    choices = sorted_log.choices()
     pages: list[Path] = []
     rows = 0
     for decisions, rewards in sorted_log.pages():
         pages.append(folder / f"page-{len(pages):08}.parquet")
-        _page(decisions, rewards, schema, flat).write_parquet(pages[-1])
+        _page(decisions, rewards, schema, choices, flat).write_parquet(pages[-1])
         rows += len(decisions)
     table = pl.scan_parquet(pages) if pages else pl.DataFrame(schema=schema).lazy()
     if format == "parquet":
@@ -250,7 +303,11 @@ def _type(kinds: set[type], flat: bool) -> pl.DataType:
 
 
 def _page(
-    decisions: list[Any], rewards: list[Any], schema: dict[str, pl.DataType], flat: bool
+    decisions: list[Any],
+    rewards: list[Any],
+    schema: dict[str, pl.DataType],
+    choices: _Choices,
+    flat: bool,
 ) -> pl.DataFrame:
     """Return a page of rows."""
     positions = {row[0]: place for place, row in enumerate(decisions)}
@@ -258,8 +315,9 @@ def _page(
     for place, (_, id, seq, time, arm, propensity, version, allowed, context) in enumerate(
         decisions
     ):
-        listed = json.loads(allowed) if allowed is not None and not flat else allowed
-        head = (seq, round(time * 1e6), id, arm, propensity, version, listed)
+        listed = choices.of(version, arm) if allowed is None else json.loads(allowed)
+        told = json.dumps(listed) if flat and listed is not None else listed
+        head = (seq, round(time * 1e6), id, arm, propensity, version, told)
         for name, value in zip(schema, head, strict=False):
             columns[name][place] = value
         for name, value in json.loads(context).items():

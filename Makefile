@@ -57,11 +57,11 @@ proxy:
 		|| echo "no nginx here: install it to run the test that restarts replicas behind it"
 
 test: check browser proxy  ## checks and the test suite (under 10 minutes on 2 cores)
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT
-	$(BIN)/pytest -n 2 --dist loadfile
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2 --dist loadfile --max-worker-restart=0
 
 bench: $(READY)  ## speed, as ratios against stated baselines
 	$(BIN)/python -m benchmarks

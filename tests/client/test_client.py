@@ -118,6 +118,7 @@ def test_a_lost_response_is_asked_for_again_with_the_same_key(waits: list[float]
 
 def test_https_to_a_port_of_http_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
 
         def answer() -> None:
             connection, _ = server.accept()
@@ -137,6 +138,7 @@ def test_https_to_a_port_of_http_is_named() -> None:
 @pytest.mark.parametrize("reset", [True, False])
 def test_http_to_a_port_of_https_is_named(reset: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
 
         def close() -> None:
             connection, _ = server.accept()

@@ -61,7 +61,9 @@ def _message(connection: socket.socket) -> bytes:
         if line.startswith(b"content-length:"):
             size = int(line.partition(b":")[2])
     while len(body) < size:
-        body += connection.recv(65536)
+        if not (more := connection.recv(65536)):
+            return b""
+        body += more
     return head + b"\r\n\r\n" + body
 
 

@@ -7,10 +7,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -60,6 +61,17 @@ def free_port() -> int:
         with socket.socket() as one, contextlib.suppress(OSError):
             one.bind(("127.0.0.1", port))
             return port
+
+
+@contextlib.contextmanager
+def killed_after(seconds: float, process: "subprocess.Popen[Any]") -> Iterator[None]:
+    """Kill a process unless the block ends before: who reads what it writes waits no longer."""
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Service:

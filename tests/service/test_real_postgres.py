@@ -9,10 +9,12 @@ from pathlib import Path
 
 import psutil
 
+from service.process import killed_after
 from service.real_postgres import running
 
 STARTED = """
 import sys, time
+from service.process import killed_after
 from service.real_postgres import running
 print(running().data, flush=True)
 time.sleep(60)
@@ -25,7 +27,8 @@ def test_a_server_whose_tests_were_killed_ends() -> None:
     command = [sys.executable, "-c", STARTED]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths) as tests:
         assert tests.stdout is not None
-        data = Path(tests.stdout.readline().strip())
+        with killed_after(120, tests):
+            data = Path(tests.stdout.readline().strip())
         server = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
         assert server.is_running()
         os.kill(tests.pid, signal.SIGKILL)

@@ -63,7 +63,9 @@ def proxied(folder: Path, replicas: list[int]) -> Iterator[int]:
             str(folder / "nginx.conf"),
             "-e",
             str(folder / "error.log"),
-        ]
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         end = time.monotonic() + 30
@@ -94,9 +96,10 @@ async def asked(port: int, connections: int, enough: asyncio.Event) -> Counter[s
                 if reader is None or writer is None:
                     reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.write(head + DECISION)
-                answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30)
-                length = re.search(rb"content-length: (\d+)", answer.lower())
-                await reader.readexactly(int(length[1]) if length else 0)
+                async with asyncio.timeout(30):
+                    answer = await reader.readuntil(b"\r\n\r\n")
+                    length = re.search(rb"content-length: (\d+)", answer.lower())
+                    await reader.readexactly(int(length[1]) if length else 0)
                 ended[answer[9:12].decode()] += 1
                 if b"connection: close" in answer.lower():
                     writer.close()
@@ -133,10 +136,10 @@ def restarted_under_load(folder: Path, postgres: Postgres, rounds: int, least: i
                     await asyncio.sleep(0.5)
                     assert await asyncio.to_thread(replica.terminate) == 0
                     await asyncio.to_thread(replica.start)
-            while not enough.is_set():
-                await asyncio.sleep(0.2)
-                if await asyncio.to_thread(kept) >= least:
-                    enough.set()
+            async with asyncio.timeout(60 + least / 100):
+                while await asyncio.to_thread(kept) < least and not asking.done():
+                    await asyncio.sleep(0.2)
+            enough.set()
             return await asking
 
         with proxied(places[2], [one.port, two.port]) as port:

@@ -175,7 +175,7 @@ def test_sigterm_answers_what_is_under_way(tmp_path: Path) -> None:
         threads = [threading.Thread(target=ask) for _ in range(4)]
         body = json.dumps(DECIDE).encode()
         host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as slow:
+        with socket.create_connection((host, int(port)), 30) as slow:
             head = f"POST /v1/router/decisions HTTP/1.1\r\nHost: {host}\r\n"
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             slow.sendall(head.encode() + body[:5])

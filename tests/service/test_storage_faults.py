@@ -27,7 +27,7 @@ from lexbandit.service.maintenance.verify import verify
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 from lexbandit.service.storage.sqlite import SqliteStorage
 from service.homes import SqliteHome, in_loop, numbered, whole_log
-from service.process import Service
+from service.process import Service, killed_after
 from service.witness import look
 from service.world import CONTEXT, Hands, definition, engine_on
 
@@ -62,7 +62,8 @@ def appender(home: SqliteHome, **environment: str) -> Iterator["subprocess.Popen
         text=True,
     )
     try:
-        yield process
+        with killed_after(120, process):
+            yield process
     finally:
         process.kill()
         process.communicate()

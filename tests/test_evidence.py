@@ -91,3 +91,25 @@ def test_each_growth_series_has_its_own_table() -> None:
         "lines": {"a": line(1_000, 10_000)},
     }
     assert set(tool().tables({}, {"rates": series, "growth": series})) == {"rates", "growth"}
+
+
+def test_two_numbers_of_cells_have_a_row_for_each_horizon() -> None:
+    point = {
+        "regret": [5205.6, -1379.6],
+        "pareto_regret": 121.4,
+        "standard_error": {"regret": [27.1, 4.9], "pareto_regret": 0.41},
+    }
+    policies = {"moc-mab (m of Theorem 2)": {"-": point}, "moc-mab (finer m)": {"-": point}}
+    summary = {
+        "studies": {"cells-5": {"horizon": 100_000, "policies": policies}},
+        "series": {"cells": {"studies": ["cells-5"]}},
+    }
+    *_, first, second = tool().of_cells(summary).splitlines()
+    assert first == "| 100,000 | Theorem 2: 18 | 5,206 ± 27 | −1,380 ± 5 | 121 ± 0.4 |"
+    assert second.startswith("| 100,000 | finer: 47 |")
+
+
+def test_every_table_of_readings_and_cells_has_its_place() -> None:
+    for page, name in (("reproduction", "readings"), ("theory", "cells")):
+        text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+        assert len(re.findall(rf"<!-- {name} -->\n.*?<!-- end -->", text, re.DOTALL)) == 1

@@ -23,18 +23,18 @@ from svg import (
 )
 
 PAGE = HERE.parent / "beyond.md"
-# The policies that are named, and on which side of its point a name stands.
-NAMED = {
-    "lex-thompson": "right",
-    "lex-linucb": "left",
-    "linucb (legendre, 1/10)": "above",
-    "moc-mab": "right",
-    "cd-ucb1": "right",
-    "cp-ucb1": "right",
-    "cs-ucb1": "right",
-    "lex-tree": "left",
-    "random": "left",
-}
+# The policies that are named, in the order in which their names find a place.
+NAMED = (
+    "lex-thompson",
+    "lex-linucb",
+    "moc-mab",
+    "cd-ucb1",
+    "cp-ucb1",
+    "cs-ucb1",
+    "lex-tree",
+    "linucb (legendre, 1/10)",
+    "random",
+)
 OURS = ("lex-linucb", "lex-thompson", "lex-tree")
 CURVES = {
     "lex-thompson": BLUE,
@@ -43,7 +43,12 @@ CURVES = {
     "staged-lex": GREY,
     "lex-tree": INK,
 }
+# In the second objective moc-mab's curve is nearly that of lex-tree, and shows below it.
+WIDTHS = {"lex-thompson": 3.0, "moc-mab": 5.0, "lex-tree": 1.5}
 OBJECTIVES = ("first", "second", "third")
+
+# Left, top, right and bottom.
+Box = tuple[float, float, float, float]
 
 
 def table(name: str) -> list[str]:
@@ -78,9 +83,16 @@ class Panel:
     """Axes from `low` to `high`, at `left`; across is logarithmic, up too if `log`."""
 
     def __init__(
-        self, left: float, across: tuple[float, float], up: tuple[float, float], *, log: bool
+        self,
+        left: float,
+        across: tuple[float, float],
+        up: tuple[float, float],
+        *,
+        log: bool,
+        wide: float = 250.0,
+        high: float = 240.0,
     ) -> None:
-        self.left, self.top, self.wide, self.high = left, 50.0, 250.0, 240.0
+        self.left, self.top, self.wide, self.high = left, 50.0, wide, high
         self.across, self.up, self.log = across, up, log
 
     def x(self, value: float) -> float:
@@ -118,37 +130,62 @@ class Panel:
         return [*marks, text(middle, bottom + 38, x, size=12, anchor="middle")]
 
 
-def scatter(panel: Panel, name: str) -> list[str]:
-    """Return a point for each policy but the oracle, whose regret is 0."""
-    marks, names = [], []
-    for label, first, second, *_ in rows(name):
-        if label == "oracle":
-            continue
-        ours, side = short(label) in OURS, NAMED.get(short(label))
-        x, y = panel.x(number(first)), panel.y(number(second))
-        color = BLUE if ours else (INK if side else GREY)
-        marks.append(dot(x, y, color=color, radius=5 if side else 3))
-        if side:
-            by, anchor = {"right": (9, "start"), "left": (-9, "end")}.get(side, (0, "middle"))
-            up = 11 if side == "above" else -4
-            names.append(
-                text(
-                    x + by,
-                    y - up,
-                    short(label),
-                    size=11,
-                    color=color,
-                    anchor=anchor,
-                    bold=ours,
-                )
+def overlap(a: Box, b: Box) -> bool:
+    """Return whether two boxes share area."""
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def place(x: float, y: float, words: str, taken: list[Box], within: Box) -> Box:
+    """Return a free box for words near (x, y): beside the point, or the nearest one around it."""
+    wide, high = 7.2 * len(words), 13.0
+    for distance in (8, 14, 22, 32, 44, 58, 74):
+        for degrees in (0, 180, 270, 90, 30, 330, 150, 210, 60, 300, 120, 240):
+            along, down = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+            middle = x + along * (distance + wide / 2), y + down * (distance + high / 2)
+            box = (
+                middle[0] - wide / 2,
+                middle[1] - high / 2,
+                middle[0] + wide / 2,
+                middle[1] + high / 2,
             )
-    return marks + names
+            inside = within[0] <= box[0] and box[2] <= within[2]
+            inside = inside and within[1] <= box[1] and box[3] <= within[3]
+            if inside and not any(overlap(box, other) for other in taken):
+                return box
+    raise ValueError(f"no place for {words!r}: draw the panel larger")
+
+
+def scatter(panel: Panel, name: str) -> list[str]:
+    """Return a point for each policy but the oracle, whose regret is 0, and the names."""
+    points = {
+        short(label): (panel.x(number(first)), panel.y(number(second)))
+        for label, first, second, *_ in rows(name)
+        if label != "oracle"
+    }
+    marks = [dot(x, y, color=GREY, radius=3) for x, y in points.values()]
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.values()]
+    within = (panel.left, panel.top, panel.left + panel.wide, panel.top + panel.high)
+    for words in (words for words in NAMED if words in points):
+        x, y = points[words]
+        ours = words in OURS
+        color = BLUE if ours else INK
+        box = place(x, y, words, taken, within)
+        taken.append(box)
+        near = min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])
+        if math.dist((x, y), near) > 12:
+            marks.append(line(x, y, *near, color=color))
+        middle = (box[0] + box[2]) / 2
+        marks.append(dot(x, y, color=color, radius=5))
+        marks.append(
+            text(middle, box[3] - 3, words, size=11, color=color, anchor="middle", bold=ours)
+        )
+    return marks
 
 
 def draw_every_policy() -> None:
     """Draw evidence.svg: the regrets of every policy in both experiments."""
-    one = Panel(70, (10, 100_000), (100, 30_000), log=True)
-    two = Panel(440, (100, 1_000_000), (-320_000, 60_000), log=False)
+    one = Panel(70, (10, 100_000), (100, 30_000), log=True, wide=380, high=300)
+    two = Panel(570, (100, 1_000_000), (-320_000, 60_000), log=False, wide=380, high=300)
     marks = [
         *one.frame(
             "Experiment 1: second regret",
@@ -164,7 +201,7 @@ def draw_every_policy() -> None:
         *scatter(two, "beyond-2"),
     ]
     title = "Regret in the first objective against that in the second, for every policy."
-    save("evidence.svg", marks, width=730, height=350, title=title)
+    save("evidence.svg", marks, width=1000, height=410, title=title)
 
 
 def draw_growth() -> None:
@@ -175,8 +212,10 @@ def draw_growth() -> None:
     }
     marks: list[str] = []
     for n, objective in enumerate(OBJECTIVES):
-        panel = Panel(60 + 320 * n, (ends[0], ends[-1]), (0.001, 100), log=True)
-        marks += panel.frame(f"{objective} objective", "horizon", (0.001, 0.01, 0.1, 1, 10, 100))
+        panel = Panel(60 + 335 * n, (ends[0], ends[-1]), (0.001, 100), log=True)
+        marks += panel.frame(
+            f"{objective}: regret for 1,000 rounds", "horizon", (0.001, 0.01, 0.1, 1, 10, 100)
+        )
         for policy, color in CURVES.items():
             values = found[policy, objective]
             points = [
@@ -184,7 +223,7 @@ def draw_growth() -> None:
                 for horizon, value in zip(ends, values, strict=True)
                 if value > 0
             ]
-            marks.append(polyline(points, color=color, width=3 if policy == "lex-thompson" else 2))
+            marks.append(polyline(points, color=color, width=WIDTHS.get(policy, 2)))
     for n, (policy, color) in enumerate(CURVES.items()):
         x = 60 + 150 * n
         marks += [
@@ -192,7 +231,7 @@ def draw_growth() -> None:
             text(x + 28, 366, policy, size=12),
         ]
     title = "Regret for each 1,000 rounds by the horizon, in each of three objectives."
-    save("growth.svg", marks, width=1000, height=380, title=title)
+    save("growth.svg", marks, width=1020, height=380, title=title)
 
 
 def main() -> None:

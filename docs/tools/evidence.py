@@ -1,22 +1,28 @@
-"""Write the tables of docs/beyond.md from results folders: python docs/tools/evidence.py DIR...
+"""Write the tables of the evidence from results folders: python docs/tools/evidence.py DIR...
 
-The regrets of every run go into docs/assets/evidence.json, and the tables are made from there: the
-test of the page's claims reads the same file. Each table stands between <!-- NAME --> and
-<!-- end -->, and everything else of the page is left. Policies of one study may be in several
-folders, if they were played apart on the same streams.
+The regrets of every run of docs/beyond.md go into docs/assets/evidence.json, and its tables are
+made from there: the test of the page's claims reads the same file. The readings of Experiment 2 go
+into docs/reproduction.md, the two numbers of cells into docs/theory.md. Each table stands between
+<!-- NAME --> and <!-- end -->, and everything else of a page is left. Policies of one study may be
+in several folders, if they were played apart on the same streams.
 """
 
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "beyond.md"
-FIGURES = PAGE.parent / "assets" / "evidence.json"
+DOCS = Path(__file__).parents[1]
+PAGE = DOCS / "beyond.md"
+FIGURES = DOCS / "assets" / "evidence.json"
+
+# Studies whose tables are on other pages, made from a summary.
+ELSEWHERE = ("reading-", "cells-")
 
 # The policy of a study that paired differences are taken from.
 REFERENCES = {
@@ -129,6 +135,8 @@ def figures_in(directory: Path) -> dict[str, Any]:
     runs = load_runs(directory)
     found: dict[str, Any] = {}
     for study in studies_in(directory):
+        if study["name"].startswith(ELSEWHERE):
+            continue
         rows = runs.filter((pl.col("study") == study["name"]) & (pl.col("t") == study["horizon"]))
         if rows.is_empty():
             continue
@@ -176,8 +184,61 @@ def tables(figures: dict[str, Any], series: dict[str, Any]) -> dict[str, str]:
     return made
 
 
+def of_cells(summary: dict[str, Any]) -> str:
+    """A row a horizon and number of cells: the regrets with their standard errors."""
+    from lexbandit.smoothness import cells_per_side_for  # noqa: PLC0415  as above
+
+    head = ["T", "m", "first regret", "second regret", "Pareto regret"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name in summary["series"]["cells"]["studies"]:
+        study = summary["studies"][name]
+        T = study["horizon"]
+        for words, label, smoothings in (
+            ("Theorem 2", "moc-mab (m of Theorem 2)", 3),
+            ("finer", "moc-mab (finer m)", 2),
+        ):
+            m = cells_per_side_for(horizon=T, alpha=1.0, dimension=1, smoothings=smoothings)
+            point = study["policies"][label]["-"]
+            found = [*point["regret"], point["pareto_regret"]]
+            errors = point["standard_error"]
+            errors = [*errors["regret"], errors["pareto_regret"]]
+            cells = [
+                f"{number(value)} ± {error:{'.1f' if error < 1 else '.0f'}}"
+                for value, error in zip(found, errors, strict=True)
+            ]
+            lines.append(f"| {T:,} | {words}: {m} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def fill(page: Path, made: dict[str, str]) -> None:
+    """Put tables into their places on a page."""
+    text = page.read_text("utf-8")
+    for name, table in made.items():
+        pattern = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)
+        if not pattern.search(text):
+            sys.exit(f"{page} has no place for {name}: <!-- {name} --> ... <!-- end -->")
+        filled = f"<!-- {name} -->\n{table}\n<!-- end -->"
+        text = pattern.sub(lambda _, filled=filled: filled, text)  # type: ignore[misc]
+    page.write_text(text, "utf-8")
+
+
+def fill_other_pages(directory: Path, summary: dict[str, Any]) -> None:
+    """Fill the table of readings, and that of the two numbers of cells with its picture."""
+    sys.path.insert(0, str(DOCS.parent))
+    from benchmarks import readings  # noqa: PLC0415  as above
+
+    if any(name.startswith("reading-2-") for name in summary.get("studies", {})):
+        table = readings.table(summary, ["objective 1", "free"])
+        fill(DOCS / "reproduction.md", {"readings": table})
+    if "cells" in summary.get("series", {}):
+        fill(DOCS / "theory.md", {"cells": of_cells(summary)})
+        drawn = directory / "figures" / "series-cells.svg"
+        if drawn.exists():
+            shutil.copy(drawn, DOCS / "pictures" / "cells.svg")
+
+
 def main(directories: list[str]) -> None:
-    """Fill the page from results folders; later ones add to earlier ones."""
+    """Fill the pages from results folders; later ones add to earlier ones."""
     figures: dict[str, Any] = {}
     if FIGURES.exists():
         figures = json.loads(FIGURES.read_text("utf-8"))
@@ -185,21 +246,16 @@ def main(directories: list[str]) -> None:
     fresh: dict[str, Any] = {}
     for directory in map(Path, directories):
         fresh = merged(fresh, figures_in(directory))
-        summary = directory / "summary.json"
-        if summary.exists():
-            series |= json.loads(summary.read_text("utf-8")).get("series", {})
+        if (directory / "summary.json").exists():
+            summary = json.loads((directory / "summary.json").read_text("utf-8"))
+            series |= summary.get("series", {})
+            fill_other_pages(directory, summary)
     figures |= fresh
-    page = PAGE.read_text("utf-8")
-    for name, table in tables(figures, series).items():
-        pattern = re.compile(rf"<!-- {name} -->\n.*?<!-- end -->", re.DOTALL)
-        if not pattern.search(page):
-            sys.exit(f"{PAGE} has no place for {name}: <!-- {name} --> ... <!-- end -->")
-        text = f"<!-- {name} -->\n{table}\n<!-- end -->"
-        page = pattern.sub(lambda _, text=text: text, page)  # type: ignore[misc]
+    series.pop("cells", None)
+    fill(PAGE, tables(figures, series))
     lines = [f"{json.dumps(name)}: {json.dumps(figures[name])}" for name in sorted(figures)]
     FIGURES.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
-    PAGE.write_text(page, "utf-8")
-    drawing = PAGE.parent / "pictures" / "evidence.py"
+    drawing = DOCS / "pictures" / "evidence.py"
     subprocess.run([sys.executable, str(drawing)], check=True)
 
 

@@ -1,5 +1,6 @@
 """Every estimator against its plain twin, and against Open Bandit Pipeline on a sample."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,23 @@ def test_bad_arrays_are_refused() -> None:
         estimators.dr(**{**good, "action": [4, *rows.action[1:]]})
     with pytest.raises(InvalidInput, match="predicted must have shape"):
         estimators.dr(**{**good, "predicted": np.zeros((3, 4))})
+    count = len(rows.reward)
+    without = [*rows.reward[:2], math.nan, *rows.reward[3:]]
+    with pytest.raises(InvalidInput, match=r"reward\[2\] is nan; a reward is a finite number"):
+        estimators.dm(**{**good, "reward": without})
+    for wrong, words in (
+        ([0.6] * 4, r"sum of probabilities\[0\] is 2.4"),
+        ([-1, 1, 1, 0], "negat"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            estimators.ips(**{**good, "probabilities": [wrong, *rows.probabilities[1:]]})
+    with pytest.raises(InvalidInput, match=r"predicted\[0, 0\] is nan"):
+        estimators.dr(**{**good, "predicted": np.full((count, 4), math.nan)})
+    elsewhere = np.zeros((count, 4))
+    elsewhere[np.arange(count), (np.array(rows.action) + 1) % 4] = 1.0
+    for name in ("snips", "sndr"):
+        with pytest.raises(InvalidInput, match="no overlap"):
+            getattr(estimators, name)(**{**good, "probabilities": elsewhere})
 
 
 # What Open Bandit Pipeline 0.4.1 computes on these arrays.

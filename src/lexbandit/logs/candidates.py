@@ -302,8 +302,8 @@ def trained(asked: Asked) -> Candidate | None:
         return None
     if train_until is None:
         raise InvalidInput(
-            f"the policy {given['policy']!r} has to learn before it is evaluated: give "
-            "train_until=, a share of the rows such as 0.5, or a time; or evaluate it as it "
+            f"the policy {given['policy']!r} has to learn before it is evaluated: give train_until "
+            "(--train-until), a share of the rows such as 0.5, or a time; or evaluate it as it "
             f"learns: 'dr-replay:{given['policy']}'."
         )
     last = row_until(log, train_until)

@@ -8,10 +8,11 @@ Every estimator takes, by keyword,
     probabilities  float[n, K], the probability that the evaluated policy gives to every arm
     predicted      float[n, K], a reward model's prediction for every arm
 
-and returns the estimated mean reward of the policy. With w = probabilities[action]/propensity and
-q = predicted[action] these are the definitions of Open Bandit Pipeline (Saito et al., 2021, NeurIPS
-Datasets and Benchmarks), except that nothing is computed for positions or slates. The sums of
-`logs.sums` give the same values for all objectives and both policies of a comparison in one pass.
+and returns the estimated mean reward of the policy. Leave rows without a reward out. With
+w = probabilities[action]/propensity and q = predicted[action] these are the definitions of Open
+Bandit Pipeline (Saito et al., 2021, NeurIPS Datasets and Benchmarks), except that nothing is
+computed for positions or slates. The sums of `logs.sums` give the same values for all objectives
+and both policies of a comparison in one pass.
 
 IPS and DR are unbiased if the propensities are right and every arm of the policy had one, also on
 logs of a learning policy, provided that the model of DR was fitted on other or earlier rows.
@@ -27,12 +28,23 @@ from lexbandit.errors import InvalidInput
 
 # The settings of Switch-DR, DR with optimistic shrinkage and clipped IPS, unless told otherwise.
 THRESHOLD, SHRINKAGE, CLIP = 10.0, 100.0, 10.0
+# Probabilities of a row sum to 1 within this.
+_ROUNDING = 1e-6
 
 
 def _arrays(
-    reward: Any, action: Any, propensity: Any, probabilities: Any, predicted: Any
+    reward: Any,
+    action: Any,
+    propensity: Any,
+    probabilities: Any,
+    predicted: Any,
+    *,
+    may_miss: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return rewards, weights, predictions for the played arm, and the model's value of a row."""
+    """Return rewards, weights, predictions for the played arm, and the model's value of a row.
+
+    `may_miss`: NaN is a missing reward.
+    """
     given = checks.floats("probabilities", probabilities, (None, None))
     rows, arms = given.shape
     if not rows:
@@ -42,11 +54,28 @@ def _arrays(
     played = checks.arms_of(action, rounds=rows, arms_known=arms)
     wrong = ~((chances > 0.0) & (chances <= 1.0))
     checks.refuse_first("propensity", chances, wrong, "a propensity is above 0 and at most 1")
+    wrong = np.isinf(values) if may_miss else ~np.isfinite(values)
+    checks.refuse_first("reward", values, wrong, "a reward is a finite number; leave others out")
+    checks.refuse_first("probabilities", given, ~(given >= 0.0), "a probability is not negative")
+    sums = given.sum(axis=1)
+    wrong = ~(np.abs(sums - 1.0) <= _ROUNDING)
+    checks.refuse_first("the sum of probabilities", sums, wrong, "probabilities of a row sum to 1")
     model = np.zeros_like(given)
     if predicted is not None:
         model = checks.floats("predicted", predicted, (rows, arms))
+        checks.refuse_first("predicted", model, ~np.isfinite(model), "a prediction is finite")
     each = np.arange(rows)
     return values, given[each, played] / chances, model[each, played], (given * model).sum(axis=1)
+
+
+def _total(weights: Floats) -> float:
+    """Return the sum of the weights; none at all is refused, where they are divided by."""
+    total = float(weights.sum())
+    if total == 0.0:
+        raise InvalidInput(
+            "there is no overlap: the policy has no probability for the action of any row."
+        )
+    return total
 
 
 def dm(*, reward: Any, action: Any, propensity: Any, probabilities: Any, predicted: Any) -> float:
@@ -68,7 +97,7 @@ def snips(
 ) -> float:
     """Self-normalised IPS: Σw·r / Σw (Swaminathan and Joachims, 2015, NeurIPS)."""
     y, w, _, _ = _arrays(reward, action, propensity, probabilities, predicted)
-    return float((w * y).sum() / w.sum())
+    return float((w * y).sum() / _total(w))
 
 
 def dr(*, reward: Any, action: Any, propensity: Any, probabilities: Any, predicted: Any) -> float:
@@ -80,7 +109,7 @@ def dr(*, reward: Any, action: Any, propensity: Any, probabilities: Any, predict
 def sndr(*, reward: Any, action: Any, propensity: Any, probabilities: Any, predicted: Any) -> float:
     """Self-normalised DR: mean Σ_a π(a)q(a) + Σw(r − q)/Σw (Thomas and Brunskill, 2016, ICML)."""
     y, w, q, value = _arrays(reward, action, propensity, probabilities, predicted)
-    return float(value.mean() + (w * (y - q)).sum() / w.sum())
+    return float(value.mean() + (w * (y - q)).sum() / _total(w))
 
 
 def switch_dr(
@@ -142,10 +171,10 @@ def scores(
     reward[n] are shares in [0, 1], NaN where missing; baseline None is what was logged. The mean of
     R is the doubly robust estimate of the difference of candidate and baseline.
     """
-    y, w, q, value = _arrays(reward, action, propensity, candidate, predicted)
+    y, w, q, value = _arrays(reward, action, propensity, candidate, predicted, may_miss=True)
     if baseline is None:
         return (w - 1.0) * y, (w - 1.0) * (y - 1.0), value + w * (y - q) - y
-    _, v, _, base_value = _arrays(reward, action, propensity, baseline, predicted)
+    _, v, _, base_value = _arrays(reward, action, propensity, baseline, predicted, may_miss=True)
     moved = np.asarray(candidate, np.float64) - np.asarray(baseline, np.float64)
     gained, lost = np.maximum(w - v, 0.0), np.maximum(v - w, 0.0)
     low = gained * y + lost * (1.0 - y) - np.maximum(-moved, 0.0).sum(axis=1)

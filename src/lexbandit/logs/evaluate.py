@@ -97,7 +97,8 @@ def evaluate(
     if interval == "bootstrap" and log.adaptive:
         raise InvalidInput(
             "interval='bootstrap' holds only on the log of a policy that did not learn as it went: "
-            "declare such a log with Log(..., adaptive=False), or ask for interval='anytime'."
+            "declare such a log with Log(..., adaptive=False) or --not-adaptive, or ask for "
+            "interval='anytime'."
         )
     log.span  # noqa: B018  (refuses an empty log, repeated ids and rows out of order)
     policy, baseline = (candidate_of(one, log, train_until) for one in (candidate, against))

@@ -60,7 +60,7 @@ test: check browser proxy  ## checks and the test suite (under 10 minutes on 2 c
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT
-	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0
+	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0 -o faulthandler_timeout=3660
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m "not slow and not compiled" -n 2 --dist loadfile --max-worker-restart=0
 
 bench: $(READY)  ## speed, as ratios against stated baselines

@@ -11,8 +11,6 @@ from hypothesis import settings
 
 from support import policy_in
 
-pytest_plugins = ["time_limit"]
-
 # The first example may compile a kernel, so a single example has no deadline; seeds are fixed.
 settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=30)
 settings.load_profile("lexbandit")

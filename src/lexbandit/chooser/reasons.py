@@ -324,7 +324,7 @@ def _chance_of(
     for i, level in enumerate(explanation.standing):
         if other.arm not in level.arms:
             return f"which may be as good in {objectives[i].name}"
-        if other.mean[i] > first.mean[i]:
+        if other.mean[i] > first.mean[i] or not (other.observations[i] or other.prior):
             return f"which may be better in {objectives[i].name}"
     return f"which may be better in {objectives[-1].name}"
 

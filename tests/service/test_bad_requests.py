@@ -41,7 +41,8 @@ BAD: list[tuple[str, str | bytes, int, str]] = [
         "the number 111111111111… (5,000 characters) is too large - at `$.context.tokens[1]`."),
     (DECISIONS, '{"context": {"tokens": -1e999}}', 400,
         "the number -1e999 is too large - at `$.context.tokens`."),
-    (DECISIONS, "[" * 100_000, 400, "deep"),
+    (DECISIONS, "[" * 50_000, 400, "deep"),
+    (DECISIONS, "[" * 100_000, 413, "at most 50,000 objects and lists; send it in parts."),
     (DECISIONS, '{"context": ' * 5_000, 400, "deep"),
     (DECISIONS, '{"context": {"tokens": [[[[1]]]], "task": "code", "hour": 1}}', 422, "tokens"),
     (DECISIONS, '"text"', 422, "object"),
@@ -229,9 +230,38 @@ MANY = {f"feature-{n}": 1 for n in range(60_000)}
     ids=["last key", "first key", "much beside it", "columns", "rewards"],
 )  # fmt: skip
 def test_a_large_body_is_refused_quickly(value: Any, type: type[Any], place: str) -> None:
-    value = decode(json.dumps(value).encode())  # objects of its own each, as a body has them
+    value = json.loads(json.dumps(value))  # objects of its own each, as a body has them
     begin = time.process_time()
     with pytest.raises(Problem) as refused:
         convert(value, type)
     assert place in refused.value.detail
     assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"a": [' + b"[]," * 1_300_000 + b"1]}", "400,000 values"),
+        (b'{"a": [' + b"[[]]," * 300_000 + b"1]}", "50,000 objects and lists"),
+        (b'{"a": {' + b'"k":1,' * 300_000 + b'"k":1}}', "125,000 keys"),
+        (b'{"a": [' + b"1," * 390_000 + b"x]}", "the body is not JSON"),
+        (b'{"a": [' + b"1.5e9," * 390_000 + b"1e400]}", "the body is not JSON"),
+        (b'{"a": [' + b"1," * 390_000 + b"9" * 309 + b"]}", "a number is too large"),
+    ],
+    ids=["values", "lists", "keys", "no JSON", "too large", "too long"],
+)
+def test_a_body_that_would_take_long_to_read_is_refused_quickly(body: bytes, reason: str) -> None:
+    """In milliseconds: nothing else is answered meanwhile."""
+    begin = time.thread_time()
+    with pytest.raises(Problem, match=reason):
+        decode(body)
+    assert time.thread_time() - begin < 0.25  # 0.7 to 0.9 without a bound
+
+
+def test_a_large_batch_has_room_in_a_body() -> None:
+    features = {f"feature_{n}": n / 7 for n in range(10)}
+    rows = {"decisions": [{"context": features, "id": f"id-{n}"} for n in range(10_000)]}
+    assert decode(json.dumps(rows).encode()) == rows
+    columns: Any = {"contexts": {f"feature_{n}": [0.5] * 10_000 for n in range(35)}}
+    columns["contexts"]["digits"] = ["1" * 400] * 10_000
+    assert decode(json.dumps(columns).encode()) == columns

@@ -15,7 +15,7 @@ import msgspec
 from lexbandit.service import audit
 from lexbandit.service.engine.point import LARGEST_BODY
 from lexbandit.service.http.access import Access, Keys
-from lexbandit.service.http.json_body import convert, decode, read, type_for
+from lexbandit.service.http.json_body import LARGE, convert, decode, read, type_for
 from lexbandit.service.http.openapi import document
 from lexbandit.service.http.operations import (
     OPERATIONS,
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("lexbandit.service")
 access_log = logging.getLogger("lexbandit.service.access")
 
-# Bodies that take milliseconds to read, in bytes.
-_LARGE = 65_536
 # What a caller may call its request: it stands in log lines.
 _REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 
@@ -212,7 +210,7 @@ class App:
             self.reading -= 1
         if not body and operation.optional:
             return None
-        if len(body) <= _LARGE:
+        if len(body) <= LARGE:
             return read(body, operation.takes)
         async with self._large:  # one at a time: what is decoded takes many times its size
             value = decode(body)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -185,6 +185,89 @@ async def test_what_is_written_to_a_file_that_is_gone_is_not_acknowledged(
     with pytest.raises(StorageFailed):
         await storage.probe()
     await storage.close()
+
+
+@pytest.mark.parametrize("what", ["file", "write-ahead log"])
+@in_loop
+async def test_after_a_file_was_cut_off_nothing_is_acknowledged(
+    home: SqliteHome, what: str
+) -> None:
+    """As by `> log.db-wal` on a disk that is nearly full: a write makes it as long as before."""
+    path = home.path if what == "file" else Path(f"{home.path}-wal")
+    storage = SqliteStorage(home.path)
+    await storage.open()
+    for n in range(1, 50):
+        await storage.append(numbered(n, 1))
+    os.truncate(path, 0)
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match=f"{path.name} was cut off") as failed:
+            await storage.append(numbered(50, 1))
+        assert failed.value.final
+    assert Path(f"{home.path}-wal").exists()  # SQLite removes it if it opens an empty file
+    await storage.close()
+
+
+@pytest.mark.parametrize("statement", ["PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM"])
+@in_loop
+async def test_a_file_that_sqlite_makes_shorter_is_whole(home: SqliteHome, statement: str) -> None:
+    async with home.opened() as storage:
+        for n in range(1, 200):
+            await storage.append(numbered(n, 1))
+        home.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        before = home.path.stat().st_size
+        await storage.remove_until(190)
+        home.sql(statement)
+        home.sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        for n in range(200, 203):
+            await storage.append(numbered(n, 1))
+        assert (home.path.stat().st_size < before) == (statement == "VACUUM")
+        assert [one.seq for one in await storage.read_since(199, 10)] == [200, 201, 202]
+
+
+def test_an_empty_file_beside_its_write_ahead_log_is_no_new_log(home: SqliteHome) -> None:
+    @in_loop
+    async def write() -> None:
+        storage = SqliteStorage(home.path)
+        await storage.open()
+        await storage.append(numbered(1, 3))
+        copies.update({path: path.read_bytes() for path in (home.path, wal)})
+        await storage.close()
+
+    @in_loop
+    async def open_it() -> None:
+        async with home.opened() as storage:
+            assert len(await whole_log(storage)) == 3
+
+    wal = Path(f"{home.path}-wal")
+    copies: dict[Path, bytes] = {}
+    write()
+    wal.write_bytes(copies[wal])
+    home.path.write_bytes(b"")
+    with pytest.raises(StorageFailed, match=r"is empty, and .*-wal is not: the file was cut off"):
+        open_it()
+    home.path.write_bytes(copies[home.path])
+    open_it()
+
+
+@in_loop
+async def test_a_disk_with_little_room_is_still_full(
+    home: SqliteHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be room for what changes nothing, and none for the next events."""
+    async with home.opened() as storage:
+        await storage.probe()
+        with monkeypatch.context() as full:
+            full.setattr(shutil, "disk_usage", lambda _: Usage(100, 99, 1))
+            with pytest.raises(StorageFailed, match="less than 1 MB of room") as failed:
+                await storage.probe()
+            assert not failed.value.final
+        await storage.probe()
+
+
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
 
 
 @in_loop

@@ -4,12 +4,14 @@ import asyncio
 import fcntl
 import hashlib
 import logging
+import math
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -85,6 +87,8 @@ FROM removed, (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHER
 LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
 """
 
+# A disk that was full is written again when it has so many bytes of room.
+_ROOM = 2**20
 # Writes to the disk, and changes nothing.
 _TOUCH = ("UPDATE removed SET seq = seq", ())
 
@@ -164,7 +168,8 @@ class SqliteStorage(Storage):
     All writing is done by one thread, all reading by another, each with a connection of its own.
     While the disk is full writes are refused, and accepted again when it has space. After any other
     write that failed nothing more is written: what the disk holds then is not known until the file
-    is opened again. The same holds when the file at the path is no longer the one that was opened.
+    is opened again. The same holds when the file at the path is no longer the one that was opened,
+    or was cut off.
     """
 
     shared = False
@@ -176,7 +181,7 @@ class SqliteStorage(Storage):
         self._ahead: float | None = None
         self._failed: str | None = None
         self._lock: IO[str] | None = None
-        self._identities: dict[Path, tuple[int, int]] = {}
+        self._files: dict[Path, os.stat_result] = {}  # as they were after the last write
         self._writing = ThreadPoolExecutor(1, "lexbandit-write")
         self._reading = ThreadPoolExecutor(1, "lexbandit-read")
 
@@ -186,6 +191,7 @@ class SqliteStorage(Storage):
 
     def _open(self) -> None:
         _check_folder(self.path)
+        _check_cut(self.path)
         try:
             self._keep_others_out()
         except OSError as error:
@@ -216,10 +222,8 @@ class SqliteStorage(Storage):
         self._seq, last = _end(self._writer, self.path)
         self._ahead = self._clock.now() - last if self._seq else None
         self._clock.not_before(last)
-        self._identities = {place: _identity(place) for place in (self.path, _wal_of(self.path))}
-        self._reader = sqlite3.connect(
-            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
-        )
+        self._files = {place: os.stat(place) for place in (self.path, _wal_of(self.path))}
+        self._reader = sqlite3.connect(_read_only(self.path), uri=True, check_same_thread=False)
 
     def _keep_others_out(self) -> None:
         """Hold a lock that the system frees when this process ends, however it ends."""
@@ -267,8 +271,16 @@ class SqliteStorage(Storage):
         return sum(file.stat().st_size for file in files if file.exists())
 
     async def probe(self) -> None:
-        """Write to the disk what changes nothing."""
-        await self._in(self._writing, lambda: self._write([_TOUCH]))
+        """Write to the disk what changes nothing; on one that is full there may be room for it."""
+
+        def work() -> None:
+            if _free(self.path.parent) < _ROOM:
+                raise StorageFailed(
+                    f"{self.path} could not be written: the disk has less than 1 MB of room."
+                )
+            self._write([_TOUCH])
+
+        await self._in(self._writing, work)
 
     async def append(self, events: Sequence[Event]) -> list[Event]:
         """Append events in one transaction."""
@@ -303,6 +315,7 @@ class SqliteStorage(Storage):
         """Make changes durable, all or none, in the file that is found at the path."""
         if self._failed is not None:
             raise StorageFailed(self._failed, final=True)
+        self._check_place()
         if len(statements) != 1:  # one alone is a transaction already
             statements = [("BEGIN IMMEDIATE", ()), *statements, ("COMMIT", ())]
         try:
@@ -335,14 +348,37 @@ class SqliteStorage(Storage):
         return StorageFailed(self._failed, final=True)
 
     def _check_place(self) -> None:
-        """Refuse to acknowledge what was written to a file that nobody will find again."""
-        for place, opened in self._identities.items():
+        """Refuse to acknowledge what was written to a file that nobody will find again.
+
+        It is looked at before a write too: what was cut off is as long again after it.
+        """
+        for place, before in self._files.items():
             try:
-                found = _identity(place)
+                found = os.stat(place)
             except OSError as error:
                 raise self._fail(f"is not safe: {place} is gone ({error.strerror})") from None
-            if found != opened:
+            if (found.st_dev, found.st_ino) != (before.st_dev, before.st_ino):
                 raise self._fail(f"is not safe: {place} was replaced by another file")
+            if found.st_size < before.st_size and not self._is_whole():
+                raise self._fail(f"is not safe: {place} was cut off")
+            self._files[place] = found
+
+    def _is_whole(self) -> bool:
+        """Tell whether all is there after a file became shorter: SQLite does that itself at times.
+
+        Then the file has all of its pages, or the write-ahead log has those that are missing.
+        """
+        there = os.stat(self.path).st_size
+        if not there:
+            return False  # who opened an empty file would remove its write-ahead log
+        try:
+            with closing(sqlite3.connect(_read_only(self.path), uri=True)) as found:
+                (pages,) = found.execute("PRAGMA page_count").fetchone()
+                (size,) = found.execute("PRAGMA page_size").fetchone()
+                same = there in (self._files[self.path].st_size, pages * size)
+                return same and _end(found, self.path)[0] >= self._seq
+        except (sqlite3.Error, CorruptLog):
+            return False
 
     async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
         """Return the events after `seq`."""
@@ -524,7 +560,7 @@ class SqliteReader(SqliteStorage):
             raise
 
     def _look(self) -> None:
-        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        place = _read_only(self.path)
         with ExitStack() as undo:
             self._reader = sqlite3.connect(place, uri=True, check_same_thread=False)
             undo.callback(self._reader.close)
@@ -635,10 +671,27 @@ def _touch(connection: sqlite3.Connection) -> None:
     connection.execute(*_TOUCH)
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another one that has its name."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+def _free(folder: Path) -> float:
+    """Return how many bytes the disk of a folder has room for; ∞ if that cannot be told."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return math.inf
+
+
+def _read_only(path: Path) -> str:
+    """Return the URI by which SQLite reads a file and does not write it."""
+    return f"{path.absolute().as_uri()}?mode=ro"
+
+
+def _check_cut(path: Path) -> None:
+    """Refuse an empty file with a write-ahead log, which SQLite would take for a new one."""
+    wal = _wal_of(path)
+    if path.exists() and not path.stat().st_size and wal.exists() and wal.stat().st_size:
+        raise StorageFailed(
+            f"{path} is empty, and {wal} is not: the file was cut off. Restore it from a backup.",
+            final=True,
+        )
 
 
 def _check_folder(path: Path) -> Path:

@@ -19,7 +19,7 @@ from lexbandit.service.events import CorruptLog
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
-from lexbandit.service.storage import make_storage
+from lexbandit.service.storage import StorageFailed, make_storage
 from lexbandit.service.storage.sqlite import READ, READ_POINT
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
 from service.world import CONTEXT, definition
@@ -93,10 +93,50 @@ async def test_archives_and_the_export_of_what_is_left_are_the_export_of_before(
         middle = (await engine.decision("router", ids[60])).time + 1e-6
         done = await compact(engine.storage, POINTS, before=middle, archive=tmp_path / "old")
         await export(engine.storage, "router", tmp_path / "after.parquet")
-    assert done.archives == (tmp_path / "old" / "router-000000000001.parquet",)
+    (archive,) = done.archives
+    assert archive.name == f"router-000000000001-{done.removed:012}.parquet"
     parts = [pl.read_parquet(done.archives[0]), pl.read_parquet(tmp_path / "after.parquet")]
     assert [len(part) for part in parts] == [61, 39]
     assert pl.concat(parts).equals(pl.read_parquet(tmp_path / "before.parquet"))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@in_loop
+async def test_who_is_killed_while_events_leave_archives_none_twice(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """The archives are written, and of the events some are removed, or none."""
+    old = tmp_path / "old"
+
+    async def leave(engine: Engine) -> None:
+        await engine.save_two_snapshots()
+        await compact(engine.storage, POINTS, before=time.time() + 1, archive=old)
+
+    async with running(home) as engine:
+        await traffic(engine, 300)
+        remove = engine.storage.remove_until
+        removed: list[int] = []
+
+        async def killed(seq: int) -> int:
+            if len(removed) == steps:
+                raise StorageFailed("killed")
+            removed.append(await remove(seq))
+            return removed[-1]
+
+        with monkeypatch.context() as kill:
+            kill.setattr(engine.storage, "remove_until", killed)
+            with pytest.raises(StorageFailed, match="killed"):
+                await leave(engine)
+        ids = {one.id for one in engine.points["router"].chooser.decisions()}
+        await traffic(engine, 50)
+        await leave(engine)
+        await leave(engine)
+        ids |= {one.id for one in engine.points["router"].chooser.decisions()}
+        await export(engine.storage, "router", tmp_path / "after.parquet")
+    files = [*sorted(old.glob("router-*")), tmp_path / "after.parquet"]
+    rows = [id for file in files for id in pl.read_parquet(file)["id"]]
+    assert len(rows) == len(set(rows)) == 350
+    assert ids <= set(rows)
 
 
 @in_loop
@@ -213,7 +253,8 @@ def test_compact_and_erase_from_the_command_line(
     assert status_of(["compact", str(config), "--retain", "1s", "--archive", str(old)]) == 0
     assert re.search("80[12] events removed", capsys.readouterr().out)
     assert path.stat().st_size < before
-    assert len(pl.read_parquet(old / "ads-000000000001.parquet")) == 400
+    (archive,) = old.glob("ads-000000000001-*.parquet")
+    assert len(pl.read_parquet(archive)) == 400
     assert status_of(["verify", found.storage]) == 0
 
 

@@ -4,6 +4,7 @@ What is left is a log that begins later. Its points start from their snapshots, 
 """
 
 import asyncio
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from lexbandit.service.definition import Definition
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage
+
+_NAME = re.compile(r".+-(\d{12,})-(\d{12,})\.parquet")
 
 
 class Compacted(NamedTuple):
@@ -51,10 +54,11 @@ async def compact(
     files: list[Path] = []
     if last > begun and archive is not None:
         archive.mkdir(parents=True, exist_ok=True)
-        for name in await storage.points():
-            file = archive / f"{name}-{begun + 1:012}.parquet"
-            if await asyncio.to_thread(asyncio.run, _archive(storage.reader(), name, file, last)):
-                files.append(file)
+        archived = [end for first, end in _spans(archive).values() if first <= begun < end]
+        if archived:  # a process ended, or was killed, after it had removed a part of it
+            last = min(last, *archived)
+        else:
+            files = await _archives(storage, archive, begun, last)
     removed = begun
     while removed < last:
         done = await storage.remove_until(last)
@@ -62,6 +66,29 @@ async def compact(
             break
         removed = done
     return Compacted(removed, removed - begun, tuple(blocked), tuple(files))
+
+
+async def _archives(storage: Storage, folder: Path, begun: int, last: int) -> list[Path]:
+    """Write the decisions of the events after `begun` up to `last` to a file a point.
+
+    Files of these events that are there already are of a process that ended before it had removed
+    any: they are removed.
+    """
+    files: list[Path] = []
+    for name in await storage.points():
+        file = folder / f"{name}-{begun + 1:012}-{last:012}.parquet"
+        if await asyncio.to_thread(asyncio.run, _archive(storage.reader(), name, file, last)):
+            files.append(file)
+    for file, (first, _) in _spans(folder).items():
+        if first > begun and file not in files:
+            file.unlink()
+    return files
+
+
+def _spans(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Return the archives in a folder: of which events, from the first to the last."""
+    found = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir())]
+    return {file: (int(name[1]), int(name[2])) for file, name in found if name is not None}
 
 
 async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:

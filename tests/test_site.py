@@ -124,7 +124,7 @@ def test_the_api_in_short_has_the_names_and_signatures_of_the_sources(
     pytest.importorskip("griffe", reason="the extra `docs` is not installed")
     monkeypatch.syspath_prepend(str(TOOLS))
     reference = importlib.import_module("reference")
-    code = re.compile(r"^(?:### |- )(`.+?`)", re.MULTILINE)
+    code = re.compile(r"^(?:(?:### |- )`.+?`| {4}.+)", re.MULTILINE)
     written = code.findall((ROOT / "docs" / "reference.md").read_text("utf-8"))
     assert len(written) > 100
     assert written == code.findall(reference.page()), "run: python docs/tools/reference.py"

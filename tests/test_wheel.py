@@ -17,7 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from lexbandit import __version__
-from lexbandit.cli.verbs import EXTRA_OF
+from lexbandit.cli.commands import EXTRA_OF
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -155,9 +155,9 @@ def test_the_command_line_without_extras(bare: Path, tmp_path: Path) -> None:
     command = str(bare.parent / "lexbandit")
     told = run([command, "--help"], tmp_path)
     assert told.returncode == 0
-    assert told.stdout.startswith("Usage: lexbandit [OPTIONS] VERB")
-    for verb, extra in EXTRA_OF.items():
-        assert re.search(rf"^  {verb} +{extra} ", told.stdout, re.M)
+    assert told.stdout.startswith("Usage: lexbandit [OPTIONS] COMMAND")
+    for command, extra in EXTRA_OF.items():
+        assert re.search(rf"^  {command} +{extra} ", told.stdout, re.M)
     assert run([command, "--version"], tmp_path).stdout == f"lexbandit, version {__version__}\n"
     served = run([command, "serve", "router.toml"], tmp_path)
     assert served.returncode == 1

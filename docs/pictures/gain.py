@@ -62,9 +62,14 @@ def sentence(found: dict[str, Outcome]) -> str:
         for name, (other, price) in found.items()
         if name != OURS and other > quality - 0.002 and price < cost
     ]
+    named = [
+        re.sub(r"price (\d+)$", r"price \1 (a dollar counts as \1 of quality)", name)
+        for name in rivals
+    ]
+    count = {1: "One other costs", 2: "Two others cost"}.get(len(rivals), "Others cost")
     hindsight = (
-        f" In hindsight, these would have cost less for about the same quality: "
-        f"{' and '.join(rivals)}."
+        f" {count} less for about the same quality, which is known only afterwards: "
+        f"{' and '.join(named)}."
         if rivals
         else ""
     )

@@ -5,12 +5,14 @@ read from the sources: nothing is imported, and no site is built.
 """
 
 import re
+import textwrap
 from pathlib import Path
 
 import griffe
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "reference.md"
+DEFAULTS: dict[str, object] = {"_NONE": "{}"}
 HEAD = """# The API in short
 
 Signatures and first sentences, to be read in the repository; the site has [all of it](api.md).
@@ -40,15 +42,17 @@ def signature(found: griffe.Object | griffe.Alias) -> str:
         elif one.kind is griffe.ParameterKind.var_keyword:
             parameters.append(f"**{one.name}")
         else:
-            default = "" if one.default is None else f"={one.default}"
-            parameters.append(f"{one.name}{default}")
+            default = DEFAULTS.get(str(one.default), one.default)
+            parameters.append(one.name if default is None else f"{one.name}={default}")
     return f"{found.name}({', '.join(parameters)})"
 
 
 def entry(found: griffe.Object | griffe.Alias, *, methods: bool) -> list[str]:
-    """Return the lines of one name: how it is called, what it is, and its own methods."""
-    called = found.name if found.is_class and not found.parameters else signature(found)
-    lines = ["", f"### `{called}`", "", first_sentence(found)]
+    """Return the lines of one name: what it is, how it is called, and its own methods."""
+    lines = ["", f"### `{found.name}`", "", first_sentence(found)]
+    if found.parameters or not found.is_class:
+        called = textwrap.wrap(signature(found), 84, subsequent_indent=" " * 4)
+        lines += ["", *(f"    {part}" for part in called)]
     if not (methods and found.is_class):
         return lines
     rows = []

@@ -468,9 +468,9 @@ def test_one_is_singular(make: Make) -> None:
     chooser = make(arms=["small"])
     assert "1 arm, decisions: 0" in repr(chooser)
     chooser.choose(CONTEXT)
-    assert str(chooser.summary()).startswith("1 decision, 1 kept for its rewards.")
+    assert str(chooser.summary()).startswith("1 decision, 1 open for rewards.")
     chooser.choose(CONTEXT)
-    assert str(chooser.summary()).startswith("2 decisions, 2 kept for their rewards.")
+    assert str(chooser.summary()).startswith("2 decisions, 2 open for rewards.")
     two = chooser.choose_many([CONTEXT, CONTEXT])
     with pytest.raises(lb.InvalidInput, match="there is 1 reward for 2 decisions"):
         chooser.reward_many(two, {"quality": [0.5]})

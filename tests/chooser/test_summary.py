@@ -239,7 +239,7 @@ def test_the_summary_after_a_warm_start_says_what_it_is_about(make: Make) -> Non
     summary = chooser.summary()
     assert (summary.rows, summary.decisions) == (3, 0)
     assert str(summary).splitlines() == [
-        "0 decisions, 0 kept for their rewards.",
+        "0 decisions, 0 open for rewards.",
         "Learned from 3 rows of logs besides.",
         "Rewarded plays: small 66.7%, medium 0.0%, large 33.3%.",
         "Its own decisions, without the logs:",

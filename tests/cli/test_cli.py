@@ -1,6 +1,7 @@
 """The command line: what it prints, where, and with which exit status."""
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -8,22 +9,23 @@ from pathlib import Path
 import pytest
 
 from bench.studies import MINE, OWN, SMALL, WORLDS, written
+from lexbandit.cli.commands import COMMANDS, EXTRA_OF
 from lexbandit.cli.main import status_of
-from lexbandit.cli.verbs import EXTRA_OF, VERBS
+from lexbandit.cli.output import Voice, progress_bar
 from support import as_if_real
 
 Captured = pytest.CaptureFixture[str]
 
 
-def test_help_names_every_verb(capsys: Captured) -> None:
+def test_help_names_every_command(capsys: Captured) -> None:
     assert status_of(["--help"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("Usage: lexbandit [OPTIONS] VERB [ARGS]...")
-    for verb, explanation in VERBS.items():
-        assert verb in text
+    assert text.startswith("Usage: lexbandit [OPTIONS] COMMAND [ARGS]...")
+    for command, explanation in COMMANDS.items():
+        assert command in text
         assert explanation in text
-        assert status_of([verb, "--help"]) == 0
-        assert f"Usage: lexbandit {verb}" in capsys.readouterr().out
+        assert status_of([command, "--help"]) == 0
+        assert f"Usage: lexbandit {command}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["policies", "environments", "studies"])
@@ -55,6 +57,14 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: Captured) -> None:
     assert said.err == ""
     assert status_of(three) == 0
     assert "3 of them found done" in capsys.readouterr().err
+
+
+def test_compiling_is_said_while_a_study_runs(capsys: Captured) -> None:
+    log = logging.getLogger("lexbandit.compile")
+    for quiet, said in ((False, "Compiling, for a while.\n"), (True, "")):
+        with progress_bar(Voice(quiet=quiet)):
+            log.info("compiling, for a while")
+        assert capsys.readouterr() == ("", said)
 
 
 def test_the_paper_in_small(tmp_path: Path, capsys: Captured) -> None:
@@ -139,8 +149,8 @@ def test_an_entry_point_is_found_by_name(
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["frobnicate"], 2, "unknown verb 'frobnicate'. Known: compact, compare, copy, demo"),
-        (["serv"], 2, "unknown verb 'serv'; did you mean 'serve'?"),
+        (["frobnicate"], 2, "unknown command 'frobnicate'. Known: compact, compare, copy, demo"),
+        (["serv"], 2, "unknown command 'serv'; did you mean 'serve'?"),
         (["reproduce", "4"], 2, "experiments are 1, 2 and 3, got '4'"),
         (["reproduce", "--runs", "0"], 2, "--runs"),
         (["run"], 2, "STUDY.toml"),
@@ -273,18 +283,18 @@ def test_policies_stand_against_the_papers_six(tmp_path: Path, capsys: Captured)
 
 
 @pytest.mark.parametrize(
-    ("package", "verb"),
+    ("package", "command"),
     [("click", "list"), ("rich", "list"), ("click", "serve"), ("rich", "learn")],
 )
-def test_without_its_extra_one_line_says_what_to_install(package: str, verb: str) -> None:
+def test_without_its_extra_one_line_says_what_to_install(package: str, command: str) -> None:
     """As after `pip install .`, which brings neither."""
     program = (
-        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', {verb!r}]; "
+        f"import sys; sys.modules[{package!r}] = None; sys.argv = ['lexbandit', {command!r}]; "
         "from lexbandit.cli import main; main()"
     )
-    extra = EXTRA_OF[verb]
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    extra = EXTRA_OF[command]
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
@@ -292,13 +302,13 @@ def test_without_its_extra_one_line_says_what_to_install(package: str, verb: str
     assert f"or '.[{extra}]' in a checkout" in line
 
 
-def test_every_verb_has_its_extra() -> None:
-    assert EXTRA_OF.keys() == VERBS.keys()
+def test_every_command_has_its_extra() -> None:
+    assert EXTRA_OF.keys() == COMMANDS.keys()
 
 
 def test_python_runs_the_same_command() -> None:
     command = [sys.executable, "-m", "lexbandit", "serv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("Usage: lexbandit [OPTIONS] VERB")
+    assert done.stderr.startswith("Usage: lexbandit [OPTIONS] COMMAND")
     assert "did you mean 'serve'?" in done.stderr

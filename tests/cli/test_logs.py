@@ -122,8 +122,8 @@ def test_a_chooser_learns_a_log_and_is_evaluated(folder: Path, capsys: Captured)
 
 def test_a_missing_folder_is_told_before_the_log_is_read(folder: Path, capsys: Captured) -> None:
     like = ["--like", str(folder / "router.toml")]
-    for verb, option in (("learn", "--to"), ("evaluate", "--out")):
-        more = ["--candidate", "always:small"] if verb == "evaluate" else []
+    for command, option in (("learn", "--to"), ("evaluate", "--out")):
+        more = ["--candidate", "always:small"] if command == "evaluate" else []
         path = str(folder / "nowhere" / "made.lexbandit")
-        assert status_of([verb, "no.parquet", *like, *more, option, path]) == 1
+        assert status_of([command, "no.parquet", *like, *more, option, path]) == 1
         assert f"{option} {path}: there is no folder" in capsys.readouterr().err

@@ -43,6 +43,30 @@ def test_a_decision_and_its_rewards_in_parts(tmp_path: Path) -> None:
     on(tmp_path, work)
 
 
+def test_booleans_are_rewards_of_0_and_1(tmp_path: Path) -> None:
+    """They are one value with the number, in a request and in the log."""
+
+    async def work(s: Served) -> None:
+        for n, quality in enumerate((True, False)):
+            await s.decide(id=f"order-{n}")
+            place = f"/v1/router/decisions/order-{n}/rewards"
+            assert (await s.http.post(place, json={"quality": quality})).json()["learned"]
+            assert (await s.http.post(place, json={"quality": int(quality)})).status_code == 200
+            assert (await s.http.post(place, json={"quality": not quality})).status_code == 409
+            await s.decide(id=f"batch-{n}")
+        rows = [{"id": f"batch-{n}", "values": {"quality": bool(n)}} for n in range(2)]
+        assert (await s.http.post("/v1/router/rewards:batch", json={"rewards": rows})).is_success
+        told = (await s.http.get("/v1/router/summary")).json()["received"]["quality"]
+        assert (told["value"], told["count"]) == (0.5, 4)
+        lines = (await s.http.get("/v1/router/log")).text.splitlines()
+        found = [row for line in lines for row in json.loads(line).get("rows", ())]
+        logged = [row["values"]["quality"] for row in found if "values" in row]
+        assert logged == [1.0, 0.0, 0.0, 1.0]
+        assert {type(value) for value in logged} == {float}
+
+    on(tmp_path, work)
+
+
 def test_the_same_again_is_one_and_another_is_a_contradiction(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
         first = await s.decide(id="order-1")

@@ -190,7 +190,7 @@ def test_how_things_stand_in_a_line() -> None:
         "against": {"large": {"quality": {"value": -0.01}, "cost": {"value": 0.002}}},
     }
     assert standing(20, later, [True, True, False, True]) == (
-        "  20 s   1,200 decisions   quality 0.9000   cost 0.0040   than always large: "
+        "  20 s   1,200 decisions   quality 0.9000   cost 0.0040   compared with always large: "
         "quality 0.0100 lower, cost 0.0020 lower   right model: 75% of the last 4"
     )
 

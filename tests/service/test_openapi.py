@@ -71,9 +71,12 @@ def test_its_schemas_know_the_points(tmp_path: Path) -> None:
     for change in wrong:
         assert not fits("DecisionRequest", {**good, **change}), change
     assert fits("Rewards", {"quality": 1, "cost": 0.5})
+    assert fits("Rewards", {"quality": True})
+    assert not fits("Rewards", {"quality": "yes"})
     assert not fits("Rewards", {"qualty": 1})
     assert not fits("Rewards", {})
     assert fits("ArmRequest", {"prior": {"quality": 1, "cost": 0}, "weight": 3})
+    assert not fits("ArmRequest", {"prior": {"quality": True, "cost": 0}, "weight": 3})
     assert not fits("ArmRequest", {"weight": 3})
 
 

@@ -92,9 +92,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        whose = "its" if self.waiting == 1 else "their"
-        waiting = f"{self.waiting:,} kept for {whose} rewards"
-        lines = [f"{counted(self.decisions, 'decision')}, {waiting}."]
+        lines = [f"{counted(self.decisions, 'decision')}, {self.waiting:,} open for rewards."]
         if self.rows:
             lines.append(f"Learned from {counted(self.rows, 'row')} of logs besides.")
         lines.append(f"Rewarded plays: {self._shares()}.")

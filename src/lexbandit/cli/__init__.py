@@ -1,4 +1,4 @@
-"""The command line, with one file for each verb."""
+"""The command line, with one file for each command."""
 
 __all__ = ["main"]
 

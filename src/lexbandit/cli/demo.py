@@ -206,7 +206,7 @@ def standing(seconds: float, summary: dict[str, Any], rights: Sequence[bool]) ->
             gains.append(f"{name} {abs(gain):.4f} {up if gain >= 0 else down}")
     line += "".join(means)
     if gains:
-        line += f"   than always large: {', '.join(gains)}"
+        line += f"   compared with always large: {', '.join(gains)}"
     if rights:
         line += f"   right model: {sum(rights) / len(rights):.0%} of the last {len(rights)}"
     return line

@@ -1,4 +1,4 @@
-"""Options of the verbs that read a log, and the `Log` that they describe."""
+"""Options of the commands that read a log, and the `Log` that they describe."""
 
 import os
 import time
@@ -10,7 +10,7 @@ import click
 
 from lexbandit.chooser import Chooser
 from lexbandit.cli.extras import needs
-from lexbandit.cli.output import Verb, joined
+from lexbandit.cli.output import Command, joined
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log
 from lexbandit.logs.sources import opener_of
@@ -45,7 +45,7 @@ _OPTIONS = [
 
 
 class LogOptions(NamedTuple):
-    """The arguments of a verb that describe a log."""
+    """The arguments of a command that describe a log."""
 
     logs: tuple[str, ...]
     like: str | None
@@ -118,6 +118,6 @@ def check_folder(option: str, file: Path) -> None:
         raise InvalidInput(f"{option} {file}: there is no folder {file.parent}; make it first.")
 
 
-def log_options(function: Verb) -> Verb:
-    """Add the arguments of a verb that reads a log; the function is given them as `source`."""
+def log_options(function: Command) -> Command:
+    """Add the arguments of a command that reads a log; the function is given them as `source`."""
     return joined(_OPTIONS, LogOptions, "source", function)

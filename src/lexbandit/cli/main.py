@@ -1,4 +1,4 @@
-"""`lexbandit`: find the verb, and turn an error into one line and an exit status.
+"""`lexbandit`: find the command, and turn an error into one line and an exit status.
 
 Exit status: 0 all well, 1 something failed, 2 the command was not understood, 130 stopped.
 """
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import click
 
 from lexbandit._internal.redaction import without_password
+from lexbandit.cli.commands import COMMANDS, EXTRA_OF
 from lexbandit.cli.extras import missing
-from lexbandit.cli.verbs import EXTRA_OF, VERBS
 from lexbandit.errors import InvalidInput, unknown_name
 
 _WORDS = {
@@ -25,19 +25,19 @@ _WORDS = {
 }
 
 
-class Verbs(click.Group):
-    """The verbs, each in a file that is imported when the verb is used: `--help` is quick."""
+class Commands(click.Group):
+    """The commands, each in a file that is imported when the command is used: `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order of the help page."""
-        return list(VERBS)
+        """Return the commands in the order of the help page."""
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a verb; for an unknown one suggest the nearest."""
-        if cmd_name not in VERBS:
+        """Import a command; for an unknown one suggest the nearest."""
+        if cmd_name not in COMMANDS:
             if ctx.resilient_parsing:  # a shell completes a line that is not written yet
                 return None
-            raise click.UsageError(str(unknown_name("verb", cmd_name, VERBS)), ctx)
+            raise click.UsageError(str(unknown_name("command", cmd_name, COMMANDS)), ctx)
         try:
             found: click.Command = importlib.import_module(f"lexbandit.cli.{cmd_name}").command
         except ModuleNotFoundError as error:
@@ -45,14 +45,14 @@ class Verbs(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the verbs without importing them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
-    cls=Verbs,
-    subcommand_metavar="VERB [ARGS]...",
+    cls=Commands,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="lexbandit")
@@ -92,6 +92,6 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError):
         words = _WORDS.get(error.errno or 0, error.strerror or str(error))
         place = f" ({error.filename})" if error.filename else ""
-        notes = getattr(error, "__notes__", ())  # added by the verb
+        notes = getattr(error, "__notes__", ())  # added by the command
         return f"error: {'; '.join([f'{words}{place}', *notes])}."
     return "stopped."

@@ -1,11 +1,11 @@
 """Print results to standard output and everything else to standard error.
 
-The options that several verbs share are here too.
+The options that several commands share are here too.
 """
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -17,8 +17,9 @@ from rich.text import Text
 
 from lexbandit.bench.results import as_json
 from lexbandit.bench.summary import AGREEMENTS
+from lexbandit.cli.notices import compile_notices
 
-Verb = Callable[..., Any]
+Command = Callable[..., Any]
 
 quiet = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 json_output = click.option(
@@ -27,19 +28,19 @@ json_output = click.option(
 
 
 def joined(
-    options: Sequence[Callable[[Verb], Verb]],
+    options: Sequence[Callable[[Command], Command]],
     kind: Callable[..., Any],
     name: str,
-    function: Verb,
-) -> Verb:
-    """Add options to a verb, which is given them as one argument: a named tuple of a kind."""
+    function: Command,
+) -> Command:
+    """Add options to a command, which is given them as one argument: a named tuple of a kind."""
 
     @functools.wraps(function)
-    def verb(**given: Any) -> Any:
+    def command(**given: Any) -> Any:
         values = {field: given.pop(field) for field in kind._fields}  # type: ignore[attr-defined]
         return function(**{name: kind(**values)}, **given)
 
-    wrapped: Verb = verb
+    wrapped: Command = command
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
@@ -104,12 +105,19 @@ class Rate(ProgressColumn):
 
 @contextmanager
 def progress_bar(voice: Voice, unit: str = "policy-rounds") -> Iterator[Progress]:
-    """Show progress on standard error if that is a terminal, unless quiet."""
+    """Show progress on standard error if that is a terminal, unless quiet.
+
+    That kernels are compiled is printed there too: nothing else happens for a while then.
+    """
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%")]
     shown = voice.errors.is_terminal and not voice.quiet
-    with Progress(
-        *columns, Rate(unit), TimeLeft(compact=True), console=voice.errors, disable=not shown
-    ) as bar:
+    notices = nullcontext() if voice.quiet else compile_notices(err=True)
+    with (
+        Progress(
+            *columns, Rate(unit), TimeLeft(compact=True), console=voice.errors, disable=not shown
+        ) as bar,
+        notices,
+    ):
         yield bar
 
 

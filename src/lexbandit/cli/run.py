@@ -14,7 +14,7 @@ from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.cli.output import (
-    Verb,
+    Command,
     Voice,
     amount,
     joined,
@@ -30,8 +30,10 @@ from lexbandit.cli.output import (
 )
 
 _WORK = [
-    click.option("--runs", type=click.IntRange(min=1), help="Replications, not the study's."),
-    click.option("--horizon", type=click.IntRange(min=1), help="Rounds, not the study's."),
+    click.option(
+        "--runs", type=click.IntRange(min=1), help="Replications, instead of the study's."
+    ),
+    click.option("--horizon", type=click.IntRange(min=1), help="Rounds, instead of the study's."),
     click.option(
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
@@ -39,7 +41,9 @@ _WORK = [
         show_default=True,
         help="Results folder; finished runs found there are not done again.",
     ),
-    click.option("--workers", type=click.IntRange(min=1), help="How many; by default all cores."),
+    click.option(
+        "--workers", type=click.IntRange(min=1), help="How many runs at once; by default all cores."
+    ),
     click.option(
         "--executor",
         type=click.Choice(["threads", "processes"]),
@@ -72,8 +76,8 @@ class Work(NamedTuple):
     as_json: bool
 
 
-def work_options(function: Verb) -> Verb:
-    """Add the options of a verb that runs studies; the function is given them as `work`."""
+def work_options(function: Command) -> Command:
+    """Add the options of a command that runs studies; the function is given them as `work`."""
     return joined([*_WORK, quiet, json_output], Work, "work", function)
 
 

@@ -15,6 +15,18 @@ T = TypeVar("T")
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 _INDEX = re.compile(r"\[\d+\]")
 
+# msgspec's words for types, in those of JSON.
+_TYPE = re.compile(r"Expected `([a-z |]+)`, got `([a-z]+)`")
+_TYPES = {
+    "array": "an array",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "a string",
+}
+
 # What an object that must not be empty has, by its field; rewards, where it is another one.
 _ENTRIES = {"contexts": "feature", "prior": "mean"}
 
@@ -256,6 +268,10 @@ def _in_words(message: str, value: Any, type: Any) -> str:
         if _without_context(place, value, type):
             text += ' (the features go into "context")'
         text += f"; known: {', '.join(_fields(place, type))}"
+    elif (types := _TYPE.fullmatch(text)) is not None:
+        wanted, got = types.groups()
+        allowed = " or ".join(_TYPES.get(one, one) for one in wanted.split(" | "))
+        text = f"{allowed} is needed, got {_TYPES.get(got, got)}"
     return text + at + place
 
 

@@ -167,8 +167,8 @@ def _fill_in(components: dict[str, Any], points: Mapping[str, "Point"]) -> None:
     known = [point.definition for point in points.values()]
     features = [[(f.name, _feature(f), f.missing == "refuse") for f in d.context] for d in known]
     columns = [[(name, _column(one), need) for name, one, need in some] for some in features]
-    values = [[(o.name, _objective(o), False) for o in d.objectives] for d in known]
-    means = [[(name, one, True) for name, one, _ in some] for some in values]
+    values = [[(o.name, _reward(o), False) for o in d.objectives] for d in known]
+    means = [[(o.name, _number(o), True) for o in d.objectives] for d in known]
     arms = sorted({arm for point in points.values() for arm in point.chooser.arms})
     components["Context"] = {"anyOf": [_object(some) for some in features]}
     components["Columns"] = {"anyOf": [_object(some) for some in columns]}
@@ -214,11 +214,22 @@ def _column(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema, "minItems": 1, "maxItems": MOST_ROWS}
 
 
-def _objective(objective: Objective) -> dict[str, Any]:
-    low, high = -LARGEST_REWARD, LARGEST_REWARD
-    if objective.outside == "refuse":
-        low, high = objective.range
+def _ends(objective: Objective) -> tuple[float, float]:
+    """Return the smallest and largest value that an objective takes."""
+    return objective.range if objective.outside == "refuse" else (-LARGEST_REWARD, LARGEST_REWARD)
+
+
+def _number(objective: Objective) -> dict[str, Any]:
+    low, high = _ends(objective)
     return {"type": "number", "minimum": low, "maximum": high}
+
+
+def _reward(objective: Objective) -> dict[str, Any]:
+    """Return the schema of a reward: a number, or true and false where 1 and 0 are taken."""
+    low, high = _ends(objective)
+    taken = [flag for flag in (False, True) if low <= flag <= high]
+    number = _number(objective)
+    return {"anyOf": [number, {"enum": taken}]} if taken else number
 
 
 def _feature(feature: Feature) -> dict[str, Any]:

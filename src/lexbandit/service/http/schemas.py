@@ -27,8 +27,17 @@ KnownId = Annotated[
     Meta(min_length=1, max_length=LONGEST_ID, description="The id of a decision that was made."),
 ]
 Rewards = Annotated[
+    dict[str, float | bool],
+    Meta(
+        min_length=1,
+        description="Objectives and their values, in their own units; true is 1 and false is 0.",
+    ),
+]
+
+
+Means = Annotated[
     dict[str, float],
-    Meta(min_length=1, description="Objectives and their values, in their own units."),
+    Meta(min_length=1, description="Objectives and their means, in their own units."),
 ]
 
 
@@ -177,7 +186,7 @@ class SummaryReply(Struct):
 class ArmRequest(Strict):
     """A new arm's prior: as if `weight` rewards of these means had come. Both, or neither."""
 
-    prior: Rewards | UnsetType = UNSET
+    prior: Means | UnsetType = UNSET
     weight: Annotated[float, Meta(ge=1, le=1_000_000, multiple_of=1)] | UnsetType = UNSET
 
 

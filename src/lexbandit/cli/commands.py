@@ -1,6 +1,6 @@
-"""The verbs of the command line, and the extra that each needs. Reading them needs no package."""
+"""The commands, and the extra that each needs. Reading them needs no package."""
 
-VERBS = {
+COMMANDS = {
     "list": "Show the policies, environments and studies there are.",
     "reproduce": "Run the paper's experiments and compare with its claims.",
     "run": "Run a study of your own.",
@@ -23,5 +23,5 @@ _EXTRAS = {
     "service": ("demo", "serve", "key", "export", "copy", "compact", "erase", "verify"),
     "logs": ("evaluate", "learn"),
 }
-# The extra that brings what a verb needs.
-EXTRA_OF = {verb: extra for extra, verbs in _EXTRAS.items() for verb in verbs}
+# The extra that brings what a command needs.
+EXTRA_OF = {command: extra for extra, commands in _EXTRAS.items() for command in commands}

@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Byte-compile the sources once, not in each of the hundreds of processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo serve reproduce evidence test test-all check browser proxy bench docs dist lock audit clean
 
 help:  ## what the targets do

@@ -24,6 +24,9 @@ _OF_EVERY_POLICY = (
     "tests/contracts/test_policies_in_bulk.py",
 )
 
+# The tests of this folder look at one service with one browser.
+_OF_ONE_BROWSER = "tests/service/dashboard/"
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -38,6 +41,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFileAndPolicy(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
+            if file.startswith(_OF_ONE_BROWSER):
+                return _OF_ONE_BROWSER
             return policy_in(test) or file if file in _OF_EVERY_POLICY else file
 
     return ByFileAndPolicy(config, log)

@@ -46,8 +46,7 @@ def test_nothing_is_compared_while_one_objective_has_few_rewards(
 ) -> None:
     told = httpx.get(f"{service.url}/v1/router/history").json()
     told["summary"]["received"]["quality"]["count"] = rewards
-    one = visit()
-    one.shows(told)
+    one = visit(told=told)
     assert one.text("#headline").startswith("It is too early to compare") == early
     assert one.page.is_visible("#against") != early
     assert (one.page.locator("#objectives .dash").count() == 0) == early
@@ -115,16 +114,14 @@ def test_only_what_is_certain_is_claimed(
         small[name] |= {"tried": 3, "decisions": 600}
         small[name] |= zip(("value", "low", "high"), difference, strict=True)
     told["summary"]["against"] = {"small": small}
-    one = visit()
-    one.shows(told)
+    one = visit(told=told)
     assert re.sub(r" \(\d\S*\s%\)", "", one.text("#headline")) == words
 
 
 def test_every_arm_stands_in_a_table(visit: Go, service: Watched) -> None:
     told = httpx.get(f"{service.url}/v1/router/history").json()
     told["summary"]["more"] = 990
-    one = visit()
-    one.shows(told)
+    one = visit(told=told)
     one.page.locator("#against summary").click()
     one.page.locator("#against-table tbody tr").first.wait_for()
     rows = one.page.locator("#against-table tbody tr").all_inner_texts()
@@ -225,20 +222,18 @@ def test_the_first_reward_lies_where_the_axis_says(tmp_path: Path, browser: Any)
         assert one.wrong == []
 
 
-@pytest.mark.parametrize(
-    ("values", "ends"),
-    [
+def test_an_axis_has_room_for_one_value(visit: Go) -> None:
+    one = visit()
+    for values, ends in (
         ([0.2, 0.9], [0.2, 0.9]),
         ([0.7], [0.65, 0.75]),
         ([0.7, 0.7004], [0.65, 0.7504]),
         ([1.0], [0.95, 1.0]),
         ([0.0], [0.0, 0.05]),
         ([1.2], [1.15, 1.2]),  # clipped when it is learned, and shown as it is
-    ],
-)
-def test_an_axis_has_room_for_one_value(visit: Go, values: list[float], ends: list[float]) -> None:
-    found = visit().page.evaluate(_SERIES, ["reach", {"range": [0, 1]}, values])
-    assert found == pytest.approx(ends)
+    ):
+        found = one.page.evaluate(_SERIES, ["reach", {"range": [0, 1]}, values])
+        assert found == pytest.approx(ends), values
 
 
 def test_every_figure_is_drawn_and_stands_as_a_table_too(visit: Go) -> None:

@@ -69,8 +69,7 @@ def _axes(one: Visit, width: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("span", SPANS)
 def test_labels_of_times_have_room(visit: Go, service: Watched, span: str) -> None:
-    one = visit()
-    one.shows(_lasting(service, SPANS[span]))
+    one = visit(told=_lasting(service, SPANS[span]))
     for width in WIDTHS:
         for axis in _axes(one, width):
             labels = axis["labels"]
@@ -82,12 +81,7 @@ def test_labels_of_times_have_room(visit: Go, service: Watched, span: str) -> No
             texts = [label["text"] for label in labels]
             # The same hour may come again if days are told too.
             assert len({*texts}) == len(texts) or any("Oct" in text for text in texts), texts
-
-
-@pytest.mark.parametrize("span", SPANS)
-def test_all_charts_show_the_same_time(visit: Go, service: Watched, span: str) -> None:
-    one = visit()
-    one.shows(_lasting(service, SPANS[span]))
+    # All charts show the same time.
     first, *others = _axes(one, 390)  # here they stand below each other
     texts = [label["text"] for label in first["labels"]]
     for axis in others:
@@ -97,15 +91,13 @@ def test_all_charts_show_the_same_time(visit: Go, service: Watched, span: str) -
 
 
 def test_axes_beside_each_other_are_level(visit: Go, service: Watched) -> None:
-    one = visit()
-    one.shows(_lasting(service, 3600))
+    one = visit(told=_lasting(service, 3600))
     heights = [axis["bottom"] for axis in _axes(one, 1280)]
     assert heights[0] == heights[1] < heights[2] == heights[3]
 
 
 def test_the_axes_of_time_go_on_with_it(visit: Go, service: Watched) -> None:
-    one = visit()
-    one.shows(_lasting(service, 5))
+    one = visit(told=_lasting(service, 5))
     assert not any("Oct" in label["text"] for axis in _axes(one, 768) for label in axis["labels"])
     later = _lasting(service, 3 * 86400)
     one.page.route("**/history*", lambda route: route.fulfill(json=later))

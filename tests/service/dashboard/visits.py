@@ -11,7 +11,9 @@ window.setTimeout = (work, time, ...given) => wait(work, time / 4, ...given);"""
 class Visit:
     """A page, and everything that went wrong on it."""
 
-    def __init__(self, browser: Any, url: str, place: str = "/", **settings: Any) -> None:
+    def __init__(
+        self, browser: Any, url: str, place: str = "/", told: Any = None, **settings: Any
+    ) -> None:
         self.context = browser.new_context(**settings)
         self.context.add_init_script(_HURRY)
         self.page = self.context.new_page()
@@ -26,13 +28,9 @@ class Visit:
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.on("requestfinished", self._answered)
         self.page.on("requestfailed", self._answered)
+        if told is not None:  # a point that stands as is told here
+            self.page.route("**/history*", lambda route: route.fulfill(json=told))
         self.page.goto(url + place)
-        self.page.wait_for_selector("body[data-turns]")
-
-    def shows(self, told: dict[str, Any]) -> None:
-        """Begin again with a point that stands as is told here."""
-        self.page.route("**/history*", lambda route: route.fulfill(json=told))
-        self.page.reload()
         self.page.wait_for_selector("body[data-turns]")
 
     def _heard(self, message: Any) -> None:

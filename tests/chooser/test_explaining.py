@@ -359,6 +359,14 @@ def test_the_picture_stays_inside_its_panels(make: Make) -> None:
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def test_the_sentences_of_the_picture_fit_in_a_wide_font(make: Make) -> None:
+    """In DejaVu Sans at 12 pixels, the widest of the usual fonts, a letter has 7 on average."""
+    root = ET.fromstring(taught(make).explain(CONTEXT).svg())
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+    lines = texts[: texts.index("small")]
+    assert max(map(len, lines)) * 7 <= int(root.attrib["width"]) - 20
+
+
 def test_the_picture_says_why_and_what_counts_as_good(make: Make) -> None:
     told = taught(make).explain(CONTEXT)
     root = ET.fromstring(told.svg())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
 from lexbandit.objectives import Objective
 
-# Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
-_ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 26, 250, 30, 16, 7, 6
+# Sizes in pixels: a letter is about 7 wide, in the widest of the usual fonts.
+_ROW, _PANEL, _GAP, _LINE, _LETTER = 26, 250, 30, 16, 7
 _LONGEST_ARM, _LONGEST_OBJECTIVE = 32, 19
 
 # Probabilities are off by less than this, so those below it are shown as no more than that.
@@ -151,7 +151,7 @@ def picture(
     names = [short(arm.name, _LONGEST_ARM) for arm in arms]
     left = 36 + _LETTER * max(map(wide, names))
     width = left + (_PANEL + _GAP) * len(objectives)
-    letters = (width - 20) // _IN_WORDS
+    letters = (width - 20) // _LETTER
     wrapped = textwrap.wrap(printable(reason), letters, break_on_hyphens=False)
     top = 8 + _LINE * len(wrapped)
     bottom = _height_of(top, len(arms)) + 8

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
 
-# Sizes in pixels: a letter is about 7 wide, or 6 on average in a sentence.
-_ROW, _PANEL, _GAP, _LINE, _LETTER, _IN_WORDS = 24, 270, 40, 16, 7, 6
+# Sizes in pixels: a letter is about 7 wide, in the widest of the usual fonts.
+_ROW, _PANEL, _GAP, _LINE, _LETTER = 24, 270, 40, 16, 7
 _LONGEST_LABEL, _LONGEST_OBJECTIVE = 34, 30
 
 _BETTER, _WORSE, _OPEN, _BAND, _GREY = "#1f6fb2", "#b2431f", "#555", "#dbe9f6", "#999"
@@ -41,7 +41,7 @@ def drawn(
     labels = [strip.label for strip in panels[0].strips]
     left = 24 + _LETTER * max(wide(short(label, _LONGEST_LABEL)) for label in labels)
     width = left + (_PANEL + _GAP) * len(panels)
-    words = textwrap.wrap(printable(sentence), (width - 20) // _IN_WORDS) if about else []
+    words = textwrap.wrap(printable(sentence), (width - 20) // _LETTER) if about else []
     top = 12 + _LINE * (len(words) + 1) if about else 0
     bottom = top + 44 + _ROW * len(labels)
     legend = bottom + 24
@@ -55,7 +55,7 @@ def drawn(
     ]
     parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(words)]
     if about:
-        y, longest = _LINE * (len(words) + 1), (width - 20) // _IN_WORDS
+        y, longest = _LINE * (len(words) + 1), (width - 20) // _LETTER
         parts.append(text(10, y, about, longest, fill=_OPEN))
     for n, label in enumerate(labels):
         weight = "bold" if n == 0 else "normal"

@@ -16,7 +16,7 @@ from rich.table import Table
 from lexbandit import Rounds, make_policy
 from lexbandit.checks import Floats
 from lexbandit.chooser.outlook import HORIZON, RecentTraffic, project
-from lexbandit.environments import make_environment
+from lexbandit.environments import Environment, make_environment
 from lexbandit.policies import Policy
 
 KINDS = ("no-context", "categories", "bernoulli", "clicks", "smooth", "interactions", "many-arms")
@@ -47,19 +47,24 @@ class Run(NamedTuple):
     constant: list[float]
 
 
-def run(kind: str, world: int) -> Run:
-    """Play one world."""
-    environment = make_environment("tolerance", kind=kind, world=world)
-    tolerance = environment.tolerances[0] if environment.tolerances else 0.0
-    policy = make_policy(
+def default_policy(environment: Environment, seed: int) -> Policy:
+    """Return the policy that a chooser has by default, for a world of the family `tolerance`."""
+    return make_policy(
         "lex-thompson",
         arms=environment.arms,
         objectives=environment.objectives,
         dimension=environment.dimension,
         layout=environment.layout,
         tolerance=environment.tolerances,
-        seed=world,
+        seed=seed,
     )
+
+
+def run(kind: str, world: int) -> Run:
+    """Play one world."""
+    environment = make_environment("tolerance", kind=kind, world=world)
+    tolerance = environment.tolerances[0] if environment.tolerances else 0.0
+    policy = default_policy(environment, seed=world)
     rounds = environment.rounds(ASKED + HORIZON, seed=world)
     counts, done = [100], 0
     while counts[-1] < len(rounds):

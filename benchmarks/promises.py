@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lexbandit as lb
+from benchmarks.outlook import default_policy
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.metrics import tolerance_regret
 
@@ -227,15 +228,7 @@ def sure_of_emails(seed: int) -> Floats:
 def sure_of_kind(kind: str, world: int) -> Floats:
     """Return float[counts, 2] of one world: how sure it is in twelve contexts, and the truth."""
     environment = lb.make_environment("tolerance", kind=kind, world=world)
-    policy = lb.make_policy(
-        "lex-thompson",
-        arms=environment.arms,
-        objectives=environment.objectives,
-        dimension=environment.dimension,
-        layout=environment.layout,
-        tolerance=environment.tolerances,
-        seed=world,
-    )
+    policy = default_policy(environment, seed=world)
     rounds = environment.rounds(COUNTS[-1], seed=world)
     points = rounds.contexts[-12:]
     good = within(environment.means(points), environment.tolerances or ())

@@ -316,8 +316,8 @@ def _page(
         decisions
     ):
         listed = choices.of(version, arm) if allowed is None else json.loads(allowed)
-        told = json.dumps(listed) if flat and listed is not None else listed
-        head = (seq, round(time * 1e6), id, arm, propensity, version, told)
+        allowed_arms = json.dumps(listed) if flat and listed is not None else listed
+        head = (seq, round(time * 1e6), id, arm, propensity, version, allowed_arms)
         for name, value in zip(schema, head, strict=False):
             columns[name][place] = value
         for name, value in json.loads(context).items():

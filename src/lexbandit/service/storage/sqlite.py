@@ -88,7 +88,7 @@ LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
 """
 
 # A disk that was full is written again when it has so many bytes of room.
-_ROOM = 2**20
+_SPACE = 2**20
 # Writes to the disk, and changes nothing.
 _TOUCH = ("UPDATE removed SET seq = seq", ())
 
@@ -274,7 +274,7 @@ class SqliteStorage(Storage):
         """Write to the disk what changes nothing; on one that is full there may be room for it."""
 
         def work() -> None:
-            if _free(self.path.parent) < _ROOM:
+            if _free(self.path.parent) < _SPACE:
                 raise StorageFailed(
                     f"{self.path} could not be written: the disk has less than 1 MB of room."
                 )

@@ -270,7 +270,8 @@ def _in_words(message: str, value: Any, type: Any) -> str:
         text += f"; known: {', '.join(_fields(place, type))}"
     elif (types := _TYPE.fullmatch(text)) is not None:
         wanted, got = types.groups()
-        allowed = " or ".join(_TYPES.get(one, one) for one in wanted.split(" | "))
+        ordered = sorted(wanted.split(" | "), key=lambda one: one in ("bool", "null"))
+        allowed = " or ".join(_TYPES.get(one, one) for one in ordered)
         text = f"{allowed} is needed, got {_TYPES.get(got, got)}"
     return text + at + place
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,21 @@ def test_unfinished_heads_leave_no_memory_behind(service: Service) -> None:
 def test_6000_unfinished_heads_four_times_leave_no_memory_behind(service: Service) -> None:
     before, *after = attacked_by_heads(service, 6000, 4)
     assert max(after) - before < 50, (before, after)
+
+
+@pytest.mark.slow
+def test_6000_heads_within_the_limit_leave_no_memory_behind(service: Service) -> None:
+    """They stay until the time for a head is over; then the C library has what was freed."""
+    if not attacks.room_for(6000):
+        pytest.skip("the limit of open files is too low for 6,000 connections")
+    before = service.memory() / MB
+    for _ in range(2):
+        attacks.unfinished_heads(service.port, 6000, size=15_000)
+        end = time.monotonic() + 30
+        while service.memory() / MB - before > 50 and time.monotonic() < end:
+            time.sleep(0.2)
+        assert service.memory() / MB - before < 50
+        assert healthy(service.port)
 
 
 @pytest.mark.slow

@@ -156,8 +156,8 @@ def test_the_command_line_without_extras(bare: Path, tmp_path: Path) -> None:
     told = run([command, "--help"], tmp_path)
     assert told.returncode == 0
     assert told.stdout.startswith("Usage: lexbandit [OPTIONS] COMMAND")
-    for command, extra in EXTRA_OF.items():
-        assert re.search(rf"^  {command} +{extra} ", told.stdout, re.M)
+    for name, extra in EXTRA_OF.items():
+        assert re.search(rf"^  {name} +{extra} ", told.stdout, re.M)
     assert run([command, "--version"], tmp_path).stdout == f"lexbandit, version {__version__}\n"
     served = run([command, "serve", "router.toml"], tmp_path)
     assert served.returncode == 1

@@ -305,3 +305,23 @@ def test_a_log_of_an_export_with_categories_that_look_like_numbers(tmp_path: Pat
         )
     ]
     np.testing.assert_array_equal(points[0], points[1])
+
+
+def test_the_types_of_a_file_of_text_are_found_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To find them takes longer than to read the rows, which is done several times."""
+    times = [datetime(2026, 1, 1) + timedelta(minutes=n) for n in range(N)]
+    table = frame(N, time=times)
+    table.write_csv(tmp_path / "log.csv")
+    found, scan = [], pl.scan_csv
+
+    def counted(*given: Any, schema: Any, **settings: Any) -> pl.LazyFrame:
+        found.append(schema is None)
+        return scan(*given, schema=schema, **settings)
+
+    monkeypatch.setattr(pl, "scan_csv", counted)
+    report = lb.evaluate(log_of(tmp_path / "log.csv"), "always:medium")
+    assert found.count(True) == 1
+    assert found.count(False) > 2
+    assert report == lb.evaluate(log_of(table), "always:medium")

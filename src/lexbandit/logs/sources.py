@@ -126,9 +126,11 @@ class FileSource:
         files = [file for file in self._files if file.rows] or list(self._files)
         first = files[0]
         if all((file.schema, file.empty) == (first.schema, first.empty) for file in files):
-            return _scan([file.path for file in files])
+            return _scan([file.path for file in files], first.schema)
         tables = [
-            _scan([file.path]).with_columns(pl.lit(None).alias(name) for name in file.empty)
+            _scan([file.path], file.schema).with_columns(
+                pl.lit(None).alias(name) for name in file.empty
+            )
             for file in files
         ]
         return pl.concat(tables, how="diagonal_relaxed")
@@ -144,8 +146,8 @@ class FileSource:
 
 def _file(path: str) -> _File:
     """Count the rows of a file and find its columns."""
-    table = _scan([path])
-    schema = table.collect_schema()
+    schema = _scan([path]).collect_schema()
+    table = _scan([path], schema)
     # Without a value, a file of text has no type: what Polars takes it for would win over others'.
     strings = [name for name, kind in schema.items() if kind == pl.String]
     asked = [] if _ending(path) == ".parquet" else strings
@@ -157,13 +159,16 @@ def _file(path: str) -> _File:
     return _File(path, rows, schema, empty if rows else ())
 
 
-def _scan(paths: Sequence[str]) -> pl.LazyFrame:
+def _scan(paths: Sequence[str], schema: pl.Schema | None = None) -> pl.LazyFrame:
+    """Return the rows of files whose columns are these; without them, text is read to find them."""
     ending = _ending(paths[0])
     if ending == ".parquet":
         return pl.scan_parquet(list(paths))
     if ending == ".csv":
-        return pl.scan_csv(list(paths), infer_schema_length=None, try_parse_dates=True)
-    return pl.scan_ndjson(list(paths), infer_schema_length=None)
+        return pl.scan_csv(
+            list(paths), schema=schema, infer_schema_length=None, try_parse_dates=True
+        )
+    return pl.scan_ndjson(list(paths), schema=schema, infer_schema_length=None)
 
 
 def source_of(given: Any) -> Source:

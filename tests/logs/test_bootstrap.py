@@ -59,17 +59,20 @@ def test_independent_rows_have_the_asymptotic_interval(estimator: Any) -> None:
 
 
 @pytest.mark.compiled
-def test_it_covers_the_truth_about_as_often_as_it_says() -> None:
-    """60 logs, two objectives: of 120 intervals of 90 % at least 96 cover (12 misses expected)."""
+@pytest.mark.parametrize(
+    ("logs", "least"), [(10, 14), pytest.param(60, 96, marks=pytest.mark.slow)]
+)
+def test_it_covers_the_truth_about_as_often_as_it_says(logs: int, least: int) -> None:
+    """Two objectives: of 120 intervals of 90 % at least 96 cover the truth (12 misses expected)."""
     covered = 0
     truth = {"quality": QUALITY[1] - SHARES @ QUALITY, "cost": SHARES @ COST - COST[1]}
-    for seed in range(60):
+    for seed in range(logs):
         log = log_of(frame(400, seed=seed), adaptive=False, context=[])
         report = lb.evaluate(log, "always:medium", interval="bootstrap", alpha=0.1)
         covered += sum(
             report[name].low <= true <= report[name].high for name, true in truth.items()
         )
-    assert 96 <= covered < 120
+    assert least <= covered < 2 * logs
 
 
 def test_it_is_for_logs_that_are_declared_so() -> None:

@@ -12,13 +12,14 @@ import pytest
 import lexbandit as lb
 from lexbandit.bench.dask_cluster import executor as cluster_executor
 from lexbandit.logs import evaluate as evaluating
-from lexbandit.logs import learning
+from lexbandit.logs import learning, reward_model
 from logs.made import CONTEXT, chooser, frame, log_of
 
 pytestmark = pytest.mark.compiled
 
-# The reward model learns from 262,144 rows; what follows is read in parts.
-ROWS = 480_000
+# The reward model learns from the first rows, here 65,536; what follows is read in parts.
+FIRST = 65_536
+ROWS = 210_000
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reward_model, "ROWS", FIRST)
     monkeypatch.setattr(evaluating, "_BLOCKS", 1)
     monkeypatch.setattr(learning, "_BLOCKS", 1)
 
@@ -88,7 +90,7 @@ def test_a_cluster_whose_worker_is_killed_gives_the_same(files: Path, cluster: s
         before = list(client.run(os.getpid).values())
 
         def kill_after_the_first_part(done: int, _: int) -> None:
-            if done > 262_144 and not killed:
+            if done > FIRST and not killed:
                 killed.append(before[0])
                 os.kill(killed[0], signal.SIGKILL)
 

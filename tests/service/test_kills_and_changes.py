@@ -56,7 +56,10 @@ class Operator:
             self._change(r"high = .*", f"high = {self.chance.choice((8000, 9000))}")
             if self.chance.random() < 0.2:
                 command = [*COMMAND, "compact", str(self.service.config)]
-                subprocess.run(command, check=True, capture_output=True, timeout=120)
+                done = subprocess.run(
+                    command, check=False, capture_output=True, text=True, timeout=120
+                )
+                assert done.returncode == 0, done.stderr
         self.service.start()
 
 

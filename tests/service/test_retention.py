@@ -140,6 +140,32 @@ async def test_who_is_killed_while_events_leave_archives_none_twice(
 
 
 @in_loop
+async def test_of_several_processes_one_at_a_time_removes_events(postgres_url: str) -> None:
+    """Else two of them would archive the same decisions, or one remove what the other archives."""
+    point = {"router": definition()}
+    one = await Engine.start(point, make_storage(postgres_url))
+    other = make_storage(postgres_url)
+    await other.open()
+    await some_decisions(one)
+    async with other.removing_alone() as alone:
+        assert alone
+        done = await compact(one.storage, point, before=time.time() + 1)
+        assert (done.events, done.removed) == (0, 0)
+        async with one.storage.removing_alone() as second:
+            assert not second
+    done = await compact(one.storage, point, before=time.time() + 1)
+    assert done.events > 20
+    await other.close()
+    await one.stop()
+
+
+async def some_decisions(engine: Engine) -> None:
+    for _ in range(20):
+        await engine.decide("router", CONTEXT)
+    await engine.save_two_snapshots()
+
+
+@in_loop
 async def test_a_point_that_is_not_served_keeps_its_events_unless_it_is_named(home: Home) -> None:
     async with running(home) as engine:
         await traffic(engine, 50)

@@ -42,8 +42,22 @@ async def compact(
     """Remove the events before a time that are in two snapshots of every point.
 
     The decisions among them are first written to Parquet files in the folder `archive`, if one is
-    given. `forget` names points that are not served any more and whose events may go.
+    given. `forget` names points that are not served any more and whose events may go. Nothing is
+    done while another process does it.
     """
+    async with storage.removing_alone() as alone:
+        if not alone:
+            return Compacted(await storage.removed(), 0, (), ())
+        return await _compact(storage, points, before, archive, forget)
+
+
+async def _compact(
+    storage: Storage,
+    points: Mapping[str, Definition],
+    before: float,
+    archive: Path | None,
+    forget: Collection[str],
+) -> Compacted:
     begun = await storage.removed()
     blocked = [name for name in await storage.points() if name not in points and name not in forget]
     last = min(

@@ -1,7 +1,8 @@
 """The interface of a storage: a log of events, and snapshots. One file a storage."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from lexbandit.service.events import Event, Snapshot
@@ -128,6 +129,11 @@ class Storage(ABC):
     async def points(self) -> list[str]:
         """Return the points that have events in the log."""
         raise _not_supported("listed by point")
+
+    @asynccontextmanager
+    async def removing_alone(self) -> AsyncIterator[bool]:
+        """Tell whether this process may remove events: of those that share a log, one at a time."""
+        yield True
 
     async def remove_until(self, seq: int) -> int:
         """Remove some events from the log's beginning, none after `seq`, and not the last one.

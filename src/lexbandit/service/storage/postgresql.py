@@ -64,6 +64,9 @@ _URL = re.compile(
 
 # Replicas that start at once create the tables one after the other; any number would do.
 _CREATING = 6_042_195_347
+# The key of the lock of those who remove events, beside one of the schema.
+_REMOVING = 1_204_219_534
+_LOCK = "SELECT pg_try_advisory_lock($1, hashtext(coalesce(current_schema(), '')))"
 
 # The version of the tables. Those of a later version are refused.
 VERSION = 1
@@ -378,6 +381,24 @@ class PostgresStorage(Storage):
         """Return the points in the log."""
         async with self._connection("did not read the log") as connection:
             return [name for (name,) in await connection.fetch(_POINTS)]
+
+    @asynccontextmanager
+    async def removing_alone(self) -> AsyncIterator[bool]:
+        """Hold a lock by a connection of its own: the server frees it when this process ends."""
+        try:
+            connection = await asyncpg.connect(
+                self._url,
+                timeout=self._patience,
+                command_timeout=self._patience,
+                server_settings=self._settings,
+            )
+        except FAILURES as error:
+            raise self._failed("did not lock the log", error) from error
+        try:
+            yield bool(await connection.fetchval(_LOCK, _REMOVING))
+        finally:
+            with suppress(*FAILURES):
+                await connection.close(timeout=self._patience)
 
     async def remove_until(self, seq: int) -> int:
         """Remove the log's first events, some at a time."""

@@ -127,14 +127,14 @@ def test_wrong_rewards(make: Make) -> None:
     chooser = make()
     decision = chooser.choose(CONTEXT)
     for wrong in (0.9, [0.9, 0.01], "quality"):
-        with pytest.raises(lb.InvalidInput, match="told by name"):
+        with pytest.raises(lb.InvalidInput, match="given by name"):
             chooser.reward(decision, wrong)  # type: ignore[arg-type]
-    with pytest.raises(lb.Contradiction, match=r"told as 0\.9 and as 0\.8"):
+    with pytest.raises(lb.Contradiction, match=r"given as 0\.9 and as 0\.8"):
         chooser.reward(decision, {"quality": 0.9}, quality=0.8)
     assert sum(chooser.summary().plays.values()) == 0
     nothing: dict[str, float] | None
     for nothing in (None, {}):
-        with pytest.raises(lb.InvalidInput, match="no reward is told; tell one or more of quality"):
+        with pytest.raises(lb.InvalidInput, match="no reward is given; give one or more of"):
             chooser.reward(decision, nothing)
     with pytest.raises(lb.InvalidInput, match=r"got '0\.731' \(a text: convert it with float"):
         chooser.reward(decision, quality="0.731")  # type: ignore[arg-type]

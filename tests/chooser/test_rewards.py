@@ -65,7 +65,7 @@ def test_a_contradiction_is_an_error_and_changes_nothing(make: Make) -> None:
     decision = chooser.choose(CONTEXT)
     chooser.reward(decision, quality=0.9)
     before = state_of(chooser)
-    with pytest.raises(lb.Contradiction, match=r"quality of decision .* was told as 0\.9 before"):
+    with pytest.raises(lb.Contradiction, match=r"quality of decision .* was given as 0\.9 before"):
         chooser.reward(decision, quality=0.8, cost=0.01)
     assert state_of(chooser) == before
     chooser.reward(decision, cost=0.01)  # the part that was fine is still open

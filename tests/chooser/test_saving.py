@@ -75,7 +75,7 @@ def test_a_loaded_chooser_goes_on_identically(
     )
     assert other.contexts.counts == chooser.contexts.counts
     for one in (chooser, other):
-        with pytest.raises(lb.Contradiction, match=r"was told as 0\.25 before"):
+        with pytest.raises(lb.Contradiction, match=r"was given as 0\.25 before"):
             one.reward(waiting.id, quality=0.5)
         one.reward(waiting.id, quality=0.25)
         one.reward(waiting.id, cost=0.01)

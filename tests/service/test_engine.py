@@ -51,7 +51,7 @@ def test_a_contradicting_reward_is_refused_and_changes_nothing(tmp_path: Path) -
         made = await engine.decide("router", CONTEXT)
         await engine.reward("router", made.id, {"quality": 1.0})
         digest = engine.points["router"].digest()
-        with pytest.raises(Contradiction, match=r"told as 1\.0 before, now as 0\.5"):
+        with pytest.raises(Contradiction, match=r"given as 1\.0 before, now as 0\.5"):
             await engine.reward("router", made.id, {"cost": 0.01, "quality": 0.5})
         assert engine.points["router"].digest() == digest
 

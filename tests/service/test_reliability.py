@@ -101,7 +101,7 @@ def test_contradictions_are_refused_and_change_nothing(client: Client) -> None:
     decision = client.decide("router", CONTEXT)
     client.reward("router", decision, quality=1)
     before = client.summary("router")
-    with pytest.raises(Contradiction, match=r"quality of decision .* was told as 1"):
+    with pytest.raises(Contradiction, match=r"quality of decision .* was given as 1"):
         client.reward("router", decision, quality=0.5, cost=0.01)
     with pytest.raises(Contradiction, match="another context"):
         client.decide("router", {**CONTEXT, "tokens": 1}, id=decision.id)

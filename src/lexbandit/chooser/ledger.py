@@ -293,7 +293,7 @@ class Ledger:
                 new.append((i, value, objective.share(value)))
             elif before != value:
                 raise Contradiction(
-                    f"{name} of decision {pending.id!r} was told as {before!r} before, now as "
+                    f"{name} of decision {pending.id!r} was given as {before!r} before, now as "
                     f"{value!r}."
                 )
         return new
@@ -474,12 +474,12 @@ def rewards_by_name(values: Any, named_values: Mapping[str, float]) -> Mapping[s
     """Return rewards that are given in a mapping, by keywords, or both."""
     if not isinstance(values, Mapping):
         raise InvalidInput(
-            f"rewards are told by name, as quality=0.9 or a mapping, got {values!r}."
+            f"rewards are given by name, as quality=0.9 or a mapping, got {values!r}."
         )
     for name in values:
         if name in named_values and _differ(values[name], named_values[name]):
             raise Contradiction(
-                f"{name} is told as {values[name]!r} and as {named_values[name]!r}."
+                f"{name} is given as {values[name]!r} and as {named_values[name]!r}."
             )
     return {**values, **named_values}
 
@@ -494,5 +494,5 @@ def no_reward(objectives: Sequence[Objective]) -> InvalidInput:
     """Return the error for a call without any reward."""
     names = ", ".join(objective.name for objective in objectives)
     return InvalidInput(
-        f"no reward is told; tell one or more of {names} by name, as {objectives[0].name}=..."
+        f"no reward is given; give one or more of {names} by name, as {objectives[0].name}=..."
     )

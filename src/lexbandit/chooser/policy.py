@@ -157,7 +157,7 @@ def settings_of(policy: str, given: Mapping[str, Any], own: Sequence[str]) -> di
         )
     if "tolerance" in given:
         raise InvalidInput(
-            "tolerance is told of each objective, in its own units: give it to Objective(...), as "
+            "tolerance belongs to each objective, in its own units: give it to Objective(...), as "
             f"Objective('quality', tolerance=0.02); got tolerance={given['tolerance']!r}."
         )
     for name in ("dimension", "layout"):

@@ -287,7 +287,9 @@ def rewards_by_id(
         before = found.setdefault(id, RewardsOfOne(n, {})).values
         for name, value in values.items():
             if name in before and before[name] != value:
-                raise Contradiction(f"row {n}: {name} of decision {id!r} came before otherwise.")
+                raise Contradiction(
+                    f"row {n}: {name} of decision {id!r} has another value in an earlier row."
+                )
             before[name] = value
     return found
 
@@ -449,7 +451,7 @@ class Point:
         before = known.get(name)
         if before is not None and before != number:
             raise Contradiction(
-                f"{name} of decision {id!r} was told as {before!r} before, now as {number!r}."
+                f"{name} of decision {id!r} was given as {before!r} before, now as {number!r}."
             )
         return before is None
 

@@ -282,6 +282,9 @@ def test_wrong_files(tmp_path: Path) -> None:
             log_of(tmp_path / name)
     with pytest.raises(InvalidInput, match="is a folder"):
         log_of(tmp_path)
+    (tmp_path / "log.csv").write_text("arm,propensity,click,click\na,1,0,1\n")
+    with pytest.raises(InvalidInput, match="two columns 'click': rename or drop one"):
+        lb.Log(tmp_path / "log.csv", objectives=lb.Objective("click"), arms=["a", "b"])
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
+# What Polars adds to the name of a column that a CSV file has twice.
+_REPEATED = "_duplicated_0"
 # A larger number, in the year 5138 or before 1200 BC, is no time in seconds.
 _SECONDS = 1e11
 
@@ -354,6 +356,9 @@ class Log:
             if not there and column != role:
                 raise unknown_name(f"column of the log, for {role}:", column, schema)
             columns[role] = column if there else None
+        for read in (*features.values(), *rewards.values(), *columns.values()):
+            if f"{read}{_REPEATED}" in schema:
+                raise InvalidInput(f"the log has two columns {read!r}: rename or drop one of them.")
         return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
 
 

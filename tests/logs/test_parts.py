@@ -1,10 +1,12 @@
 """Parts of a log, on threads and on a cluster: the result is the same to the last bit."""
 
 import os
+import pickle
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,6 +71,26 @@ def test_files_and_threads_do_not_matter(files: Path) -> None:
             same(learned(of(files, count), threads), state)
 
 
+class Pickling(ThreadPoolExecutor):
+    """What it is given goes through pickle, and so does what comes back, as on a cluster."""
+
+    def submit(self, task: Any, /, *given: Any, **named: Any) -> Any:
+        sent = pickle.dumps((task, given, named))
+        return super().submit(_done_elsewhere, sent)
+
+
+def _done_elsewhere(sent: bytes) -> Any:
+    task, given, named = pickle.loads(sent)
+    return pickle.loads(pickle.dumps(task(*given, **named)))
+
+
+def test_parts_can_be_sent(files: Path) -> None:
+    log = of(files, 1)
+    with Pickling(1) as executor:
+        assert evaluated(log, executor) == evaluated(log)
+        same(learned(log, executor), learned(log))
+
+
 @pytest.fixture
 def cluster() -> Iterator[str]:
     """A real cluster of two worker processes on the loopback."""
@@ -103,6 +125,7 @@ def test_a_cluster_whose_worker_is_killed_gives_the_same(files: Path, cluster: s
         assert killed[0] not in client.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own_gives_the_same(files: Path) -> None:
     log = of(files, 1)
     with cluster_executor("local", 2) as executor:

@@ -28,7 +28,7 @@ demo: $(READY)  ## a decision service with simulated traffic, to watch in the br
 serve: $(READY)  ## the decision service with a sample, at http://127.0.0.1:8080/
 	$(BIN)/lexbandit serve samples/router.toml --no-auth
 
-evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives, readings of the paper, verdicts from logs (docs/beyond.md, docs/reproduction.md, docs/log-estimators.md; by estimate 20 minutes on 2 cores)
+evidence: $(READY)  ## beyond the paper: every policy, how regret grows, more objectives, readings of the paper, verdicts from logs (docs/beyond.md, docs/reproduction.md, docs/log-estimators.md; 22 minutes of processor, and the study of logs)
 	$(BIN)/lexbandit run 'beyond-*' 'rates-*' 'growth-*' 'objectives*' periodic bounds 'tree*' --out results-beyond
 	$(BIN)/lexbandit run 'reading-*' 'cells-*' --out results-readings
 	$(BIN)/python -m benchmarks.readings results-readings

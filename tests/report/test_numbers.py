@@ -104,3 +104,17 @@ def test_a_flat_zero_still_has_an_axis() -> None:
     line = Line("none", looks_of(["x"])["x"], [{"x": 1, "y": 0.0}, {"x": 2, "y": 0.0}])
     low, high = limits_of([line], "linear")
     assert low < high
+
+
+def test_a_line_on_a_logarithmic_axis_begins_where_it_comes_in_from_below() -> None:
+    from lexbandit.report.charts import line_panel
+    from lexbandit.report.style import looks_of
+
+    look = looks_of(["x"])["x"]
+    rising = Line("rising", look, [{"x": 10**n, "y": 10.0**n} for n in range(1, 7)], banded=False)
+    bound = Line("bound", look, [{"x": 10**n, "y": 4e9} for n in range(1, 7)], banded=False)
+    axes = Axis("t", "log"), Axis("regret", "log")
+    spec = line_panel("", [rising, bound], *axes, about="").spec
+    rows = [row for data in spec["datasets"].values() for row in data if row["name"] == "rising"]
+    drawn = {row["x"]: row["y"] for row in rows if "x" in row}
+    assert drawn == {x: float(x) for x in (1_000, 10_000, 100_000, 1_000_000)}

@@ -266,7 +266,13 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     across = _line_x(x, margin, named)
     up = alt.Y("y:Q", title=y.title, scale=scale_of(y, (low, high)), axis=axis_of(y, (low, high)))
     datasets: dict[str, list[Row]] = {}
-    drawn = (within(row, low, high) | {"name": line.name} for line in named for row in line.rows)
+    drawn = (
+        within(row, low, high) | {"name": line.name}
+        for line in named
+        for row in line.rows
+        # A logarithmic axis ends seven decades down: a line begins where it comes in from below.
+        if y.kind != "log" or row["y"] >= low or row is line.rows[-1]
+    )
     base = alt.Chart(data_of(drawn, datasets))
     layers = _faint_layers(
         [line for line in lines if line.faint], across, up, x, y, (low, high), datasets

@@ -221,8 +221,10 @@ TRIED = {
         + b"\r\n\r\n",
         400,
     ),
-    "lists in lists": (decision(b"[" * 100_000 + b"]" * 100_000), 400),
-    "objects in objects": (decision(b'{"a":' * 50_000 + b"1" + b"}" * 50_000), 400),
+    "lists in lists": (decision(b"[" * 40_000 + b"]" * 40_000), 400),
+    "more lists in lists": (decision(b"[" * 100_000 + b"]" * 100_000), 413),
+    "objects in objects": (decision(b'{"a":' * 40_000 + b"1" + b"}" * 40_000), 400),
+    "more objects in objects": (decision(b'{"a":' * 60_000 + b"1" + b"}" * 60_000), 413),
     "a number of 401 digits": (decision(b'{"tokens":%b,"task":"code"}' % (b"9" * 401)), 400),
     "a number of a million digits": (decision(b'{"tokens":%b}' % (b"1" * 1_000_000)), 400),
     "a key twice, once in disguise": (decision(b'{"tokens":1,"t\\u006fkens":2}'), 400),
@@ -230,8 +232,12 @@ TRIED = {
     "a feature's name of a megabyte": (decision(b'{"tokens":1,"%b":1}' % (b"x" * MB)), 422),
     "half a character": (decision(b'{"tokens":1,"task":"\\ud800"}'), 400),
     "arms without end": (
-        decision(b'{"tokens":1}', b',"allowed":[' + b'"small",' * 400_000 + b'"small"]'),
+        decision(b'{"tokens":1}', b',"allowed":[' + b'"small",' * 390_000 + b'"small"]'),
         422,
+    ),
+    "more arms than values": (
+        decision(b'{"tokens":1}', b',"allowed":[' + b'"small",' * 400_000 + b'"small"]'),
+        413,
     ),
     "an id like the service's own": (
         decision(b'{"tokens":1,"task":"code"}', b',"id":"__proto__"'),

@@ -55,12 +55,14 @@ class Operator:
         if self.deep:
             self._change(r"high = .*", f"high = {self.chance.choice((8000, 9000))}")
             if self.chance.random() < 0.2:
-                command = [*COMMAND, "compact", str(self.service.config)]
-                done = subprocess.run(
-                    command, check=False, capture_output=True, text=True, timeout=120
-                )
-                assert done.returncode == 0, done.stderr
+                self.compact()
         self.service.start()
+
+    def compact(self) -> None:
+        """Let old events leave the log while the service is down."""
+        command = [*COMMAND, "compact", str(self.service.config)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
 
 
 async def _operated(operator: Operator, witness: Witness, restarts: int) -> None:
@@ -106,6 +108,7 @@ def operated(
         witness.url = service.url
         asyncio.run(_operated(operator, witness, restarts))
         assert service.terminate() == 0
+    operator.compact()  # a short run may have ended before the service did so
     left = asyncio.run(_left(service))
     parts = [pl.read_parquet(file) for file in sorted(operator.archives.glob("*.parquet"))]
     assert parts, "no event has left the log"

@@ -162,6 +162,7 @@ def test_language_models_on_the_stand_in(tmp_path: Path) -> None:
     saves(got, most_lost=0.02, least_saved=0.6)
 
 
+@pytest.mark.slow
 def test_language_models_on_the_recorded_prompts(tmp_path: Path) -> None:
     models, out = example("language_models"), tmp_path / "models.svg"
     if models.data_file() is None:

@@ -91,6 +91,7 @@ def test_an_error_on_a_cluster_is_reported(tmp_path: Path, cluster: str) -> None
     assert len(reports) == 4
 
 
+@pytest.mark.slow
 def test_a_cluster_of_its_own(tmp_path: Path) -> None:
     expected = results_of(Threads(1), tmp_path / "one", OWN)
     assert expected.equals(results_of(Dask("local", 2), tmp_path / "dask", OWN))

@@ -23,7 +23,14 @@ def finished(out: Path) -> list[Path]:
     return [path for path in (out / "runs").glob("own-*.parquet") if ".map." not in path.name]
 
 
-@pytest.mark.parametrize("where", ["--executor=threads", "--executor=processes", "--cluster=local"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "--executor=threads",
+        "--executor=processes",
+        pytest.param("--cluster=local", marks=pytest.mark.slow),
+    ],
+)
 def test_ctrl_c_keeps_finished_runs(tmp_path: Path, where: str) -> None:
     path, out = written(tmp_path, SLOW), tmp_path / "out"
     arguments = [*COMMAND, str(path), "--out", str(out), where]

@@ -142,7 +142,7 @@ def test_the_example_of_the_readme() -> None:
         assert np.mean(np.array(chosen) == "medium") >= 0.9
 
 
-@pytest.mark.parametrize("arms", [3, 5])
+@pytest.mark.parametrize("arms", [3, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_range_ten_times_too_wide_costs_little(arms: int) -> None:
     """Over 64 worlds at most twice the loss in either objective (found: .8 to 1.2)."""
     lost = np.zeros((2, 2))
@@ -237,7 +237,9 @@ def share_of_wrong_ends(means: Any, tolerance: float, *, seeds: int, n: int = 10
     ("means", "tolerance", "most"),
     [
         ([(0.70, 0.3), (0.73, 0.5), (0.75, 0.2), (0.60, 0.9)], 0.05, 0.05),  # found: 0
-        ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.10, 0.05),  # found: 0
+        pytest.param(
+            [(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.10, 0.05, marks=pytest.mark.slow
+        ),  # found: 0
         ([(0.50, 0.4), (0.50, 0.6), (0.30, 0.9)], 0.0, 0.1),  # found: .05
     ],
 )

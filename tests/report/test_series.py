@@ -152,6 +152,7 @@ def test_three_objectives_have_three_panels(results: Results) -> None:
     assert len(crowd.panels) == 2
 
 
+@pytest.mark.slow
 def test_the_page_has_the_series_first(folder: Path) -> None:
     page = write_report(folder).read_text(encoding="utf-8")
     assert page.index("id='series-growth'") < page.index("id='many'")

@@ -67,6 +67,7 @@ def test_kills_on_sqlite(tmp_path: Path) -> None:
     survives(tmp_path, f"sqlite:{tmp_path}/log.db", kills=3, longest=1.5, seed=1)
 
 
+@pytest.mark.slow
 def test_kills_on_postgresql(tmp_path: Path, postgres_url: str) -> None:
     survives(tmp_path, postgres_url, kills=2, longest=1.5, seed=2)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, new_event
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of
 from lexbandit.service.storage import (
     Storage,
     StorageFailed,
@@ -17,7 +17,7 @@ from lexbandit.service.storage import (
     schemes,
 )
 from lexbandit.service.storage.base import LARGEST_PAGE
-from service.homes import HOMES, Home, in_loop, numbered, whole_log
+from service.homes import HOMES, Home, in_loop, new_event, numbered, whole_log
 
 
 @pytest.fixture(params=sorted(HOMES))

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lexbandit.service.events import body_of, new_event
+from lexbandit.service.events import Event, body_of
 from lexbandit.service.storage import StorageFailed, make_storage
 
 
@@ -41,7 +41,9 @@ async def main(url: str) -> None:
     number = 1
     for _ in range(5000):
         last = number + random.randint(0, 5)
-        batch = [new_event("router", "tick", body_of({"n": n})) for n in range(number, last + 1)]
+        batch = [
+            Event(0, 0.0, "router", "tick", body_of({"n": n})) for n in range(number, last + 1)
+        ]
         before = syncs()
         try:
             await storage.append(batch)
@@ -54,7 +56,7 @@ async def main(url: str) -> None:
         Path(os.environ["FAULTY_DISK"]).unlink()
     for _ in range(3):
         try:
-            await storage.append([new_event("router", "tick", body_of({"n": -1}))])
+            await storage.append([Event(0, 0.0, "router", "tick", body_of({"n": -1}))])
             say("accepted")
         except StorageFailed as error:
             say("refused", error.final)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from lexbandit.service.events import Event, Kind, body_of, new_event
+from lexbandit.service.events import Event, Kind, body_of
 from lexbandit.service.storage import Storage, make_storage
 from service.real_postgres import running
 
@@ -24,6 +24,11 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
         asyncio.run(test(*given, **named))
 
     return run
+
+
+def new_event(point: str, kind: Kind, body: bytes) -> Event:
+    """Return an event to be appended to a log."""
+    return Event(0, 0.0, point, kind, body)
 
 
 def numbered(first: int, count: int, point: str = "router") -> list[Event]:

@@ -376,7 +376,7 @@ def test_no_answer_is_kept_or_taken_for_something_else(tmp_path: Path) -> None:
 def test_how_long_requests_take_is_counted_in_the_right_buckets(tmp_path: Path) -> None:
     async def work(s: Served) -> None:
         for seconds in (0.0005, 0.00051, 0.02, 100.0):
-            s.app.metrics.note("GET", "/x", 200, seconds)
+            s.app.note("GET", "/x", 200, seconds)
         text = (await s.http.get("/metrics")).text
         for end, count in (("0.0005", 1), ("0.001", 2), ("0.01", 2), ("0.025", 3), ("10.0", 3)):
             assert f'lexbandit_request_seconds_bucket{{le="{end}",route="/x"}} {count}.0' in text

@@ -12,12 +12,12 @@ from lexbandit.cli import copy as copy_verb
 from lexbandit.cli.main import status_of
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.point import Point
-from lexbandit.service.events import Event, checksum, new_event
+from lexbandit.service.events import Event, checksum
 from lexbandit.service.maintenance import copy as copying
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
 from lexbandit.service.storage.sqlite import SqliteStorage
-from service.homes import HOMES, Home, in_loop, numbered, whole_log
+from service.homes import HOMES, Home, in_loop, new_event, numbered, whole_log
 from service.world import CONTEXT, definition
 
 _POINT = definition(wait=3600.0)

@@ -36,7 +36,9 @@ async def test_alerts_and_panels_name_numbers_that_there_are(tmp_path: Path) -> 
     async with engine_on(tmp_path / "log.db") as engine:
         await engine.decide("router", {**CONTEXT, "tokens": 9999})  # too many: it is noted
         metrics = Metrics(engine)
-        metrics.note("POST", "/v1/{point}/decisions", 200, 0.01, "router")
+        metrics.requests["POST", "/v1/{point}/decisions", 200] += 1
+        metrics.seconds["/v1/{point}/decisions"].note(0.01)
+        metrics.at_points["router"].note(0.01)
         await metrics.refresh()
         text = metrics.text().decode()
     told = set(re.findall(r"^(\w+)", text, re.MULTILINE)) | OTHERS

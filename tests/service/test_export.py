@@ -12,10 +12,11 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import router
 from lexbandit.cli.main import status_of
-from lexbandit.service.events import body_of, new_event
+from lexbandit.service.events import body_of
 from lexbandit.service.maintenance import export as exporting
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import StorageFailed, make_storage
+from service.homes import new_event
 from service.http import CONTEXT, Served, served
 from service.world import Hands
 

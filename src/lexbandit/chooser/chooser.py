@@ -508,7 +508,7 @@ class Chooser:
     ) -> tuple[int, float]:
         """Draw an arm uniformly with probability `explore`; return the mixture's propensity."""
         explore = self._explore
-        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms))
+        allowed = np.flatnonzero(mask) if mask is not None else range(len(self._arms.names))
         drawn = now_and_then(self._random, explore, len(allowed))
         if drawn >= 0:
             arm = int(allowed[drawn])

@@ -17,7 +17,7 @@ from lexbandit.chooser.batches import batch_of
 from lexbandit.chooser.chooser import Chooser
 from lexbandit.chooser.ledger import Ledger, Pending, id_of, propensity_of
 from lexbandit.contexts import Notes
-from lexbandit.errors import InvalidInput, counted, there_are
+from lexbandit.errors import InvalidInput, counted, there_are, unknown_name
 
 _NONE: Mapping[str, Any] = {}
 
@@ -168,7 +168,8 @@ class RecordingChooser(Chooser):
     def decision(self, id: str) -> PendingDecision:
         """Return a stored decision with its rewards so far."""
         with self._lock:
-            return self._pending(self._ledger.find(id_of(id)))
+            found = self._ledger.pending.get(id) if id.__class__ is str else None
+            return self._pending(self._ledger.find(id_of(id)) if found is None else found)
 
     def decisions(self) -> Iterator[PendingDecision]:
         """Return all decisions that are stored now, the oldest first."""
@@ -307,18 +308,15 @@ def _record(arms: Arms, ledger: Ledger, id: Any, proposal: Any) -> None:
             f"record takes what propose or proposal returned, got {proposal!r}; for many at once "
             "there is record_many."
         )
-    arm = arms.number(proposal.arm)
-    point = proposal.point
+    name, propensity, point, mask, notes = proposal
+    arm = arms.numbers.get(name) if name.__class__ is str else None
+    if arm is None:
+        raise unknown_name("arm", name, arms.names)
     if getattr(point, "shape", None) != (ledger.contexts.dimension,):
         raise _other_point(point, ledger)
-    ledger.add(
-        id,
-        arm,
-        propensity_of(proposal.propensity),
-        point,
-        arms.chosen_from(arm, _mask_of(arms, proposal.mask)),
-        proposal.notes,
-    )
+    if mask is not None or arms.usual is not None:  # not all arms can be chosen
+        mask = arms.chosen_from(arm, _mask_of(arms, mask))
+    ledger.add(id, arm, propensity_of(propensity), point, mask, notes)
 
 
 def _mask_of(arms: Arms, mask: Any) -> Booleans | None:

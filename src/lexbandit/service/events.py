@@ -16,7 +16,7 @@ The state of a decision point is what its events, taken one after the other, lea
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 from zlib import crc32
@@ -34,8 +34,8 @@ _tuple = tuple.__new__
 class Event(NamedTuple):
     """An event: its place in the log's order, the time the log gave it in seconds, what it says.
 
-    Places are 1, 2, 3, ... without gaps, and times never go back. Both are 0 until the event is
-    event: `new_event` makes one, and a storage's `append` returns it with its place and time.
+    Places are 1, 2, 3, ... without gaps, and times never go back. Both are 0 in an event that is to
+    be appended; a storage's `append` returns it with its place and time.
     """
 
     seq: int
@@ -43,11 +43,6 @@ class Event(NamedTuple):
     point: str
     kind: Kind
     body: bytes
-
-
-def new_event(point: str, kind: Kind, body: bytes) -> Event:
-    """Return an event to be appended to the log."""
-    return _tuple(Event, (0, 0.0, point, kind, body))
 
 
 class Snapshot(NamedTuple):
@@ -64,12 +59,8 @@ class CorruptLog(Exception):
     """Something in the log is not what was written; it cannot be trusted."""
 
 
-_encode = msgspec.json.Encoder(enc_hook=list).encode
-
-
-def body_of(value: dict[str, Any]) -> bytes:
-    """Return the body of an event; a number that is none is written as null."""
-    return _encode(value)
+# Returns the body of an event; a number that is none is written as null.
+body_of: Callable[[dict[str, Any]], bytes] = msgspec.json.Encoder(enc_hook=list).encode
 
 
 def read_body(event: Event) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """Numbers for Prometheus: requests by route, and what happened at each decision point.
 
-Counting is on the path of every request, so it is done in plain lists; the names and labels are put
-together when somebody asks.
+The application counts requests in plain lists, as that is on the path of each; the names and labels
+are put together when somebody asks.
 """
 
 import platform
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from lexbandit import __version__
-from lexbandit.service.engine.journal import ENDS, Durations
+from lexbandit.service.engine.journal import Durations
 from lexbandit.service.storage import StorageFailed
 
 if TYPE_CHECKING:
@@ -41,13 +40,16 @@ _COUNTS = {
 
 
 class Metrics(Collector):
-    """Counts requests; tells all numbers when asked."""
+    """The counts of requests, and all numbers when somebody asks."""
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
-        self._requests: dict[tuple[str, str, int], int] = {}
-        self._seconds: defaultdict[str, Durations] = defaultdict(Durations)
-        self._at_points: defaultdict[str, Durations] = defaultdict(Durations)
+        self.requests: Counter[tuple[str, str, int]] = Counter()
+        """How many requests of a method and a route were answered with a status."""
+        self.seconds: defaultdict[str, Durations] = defaultdict(Durations)
+        """By route, how long its requests took."""
+        self.at_points: defaultdict[str, Durations] = defaultdict(Durations)
+        """By decision point, how long the requests took that named it."""
         self.connections: Callable[[], int] = lambda: 0
         """Says how many connections are open; the server sets it."""
         self._log_bytes: int | None = None
@@ -57,26 +59,6 @@ class Metrics(Collector):
         self._registry.register(self)
         for collector in (PROCESS_COLLECTOR, PLATFORM_COLLECTOR, GC_COLLECTOR):
             self._registry.register(collector)
-
-    def note(
-        self, method: str, route: str, status: int, seconds: float, point: str | None = None
-    ) -> None:
-        """Count a request that was answered; `point` is the decision point that it named."""
-        key = (method, route, status)
-        self._requests[key] = self._requests.get(key, 0) + 1
-        bucket = bisect_left(ENDS, seconds)
-        durations = self._seconds[route]
-        durations.counts[bucket] += 1
-        durations.total += seconds
-        if point:
-            durations = self._at_points[point]
-            durations.counts[bucket] += 1
-            durations.total += seconds
-
-    def count(self, method: str, route: str, status: int) -> None:
-        """Count a request, and not its time."""
-        key = (method, route, status)
-        self._requests[key] = self._requests.get(key, 0) + 1
 
     def text(self) -> bytes:
         """Return all numbers as Prometheus reads them."""
@@ -94,19 +76,19 @@ class Metrics(Collector):
         requests = CounterMetricFamily(
             "lexbandit_requests", "Requests answered.", labels=("method", "route", "status")
         )
-        for (method, route, status), count in self._requests.items():
+        for (method, route, status), count in self.requests.items():
             requests.add_metric((method, route, str(status)), count)
         yield requests
         times = HistogramMetricFamily(
             "lexbandit_request_seconds", "Time to the answer, by route.", labels=("route",)
         )
-        for route, one in self._seconds.items():
+        for route, one in self.seconds.items():
             times.add_metric((route,), one.cumulated(), one.total)
         yield times
         at_points = HistogramMetricFamily(
             "lexbandit_point_seconds", "Time to the answer, by decision point.", labels=("point",)
         )
-        for point, one in self._at_points.items():
+        for point, one in self.at_points.items():
             at_points.add_metric((point,), one.cumulated(), one.total)
         yield at_points
         commits = HistogramMetricFamily(

@@ -43,7 +43,7 @@ from lexbandit.service.engine.point import (
     slices,
 )
 from lexbandit.service.engine.snapshots import packer
-from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, new_event
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.storage import Storage, StorageFailed
 
@@ -298,7 +298,7 @@ class Engine:
             return self._fold(event, body, proposals)
 
         written = body_of(body) if encoded is None else encoded
-        return self._journal.append(new_event(name, kind, written), fold)
+        return self._journal.append(Event(0, 0.0, name, kind, written), fold)
 
     async def _retain(self, seconds: float, archive: Path | None) -> None:
         """Remove events from the log now and then that are older than so many seconds."""

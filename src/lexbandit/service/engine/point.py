@@ -447,7 +447,9 @@ class Point:
         objective = self._objectives.get(name)
         if objective is None:
             raise unknown_name("objective", name, self._objectives)
-        number = objective.checked(value)
+        low, high = objective.range
+        usual = value.__class__ is float and low <= value <= high
+        number: float = value if usual else objective.checked(value)
         before = known.get(name)
         if before is not None and before != number:
             raise Contradiction(

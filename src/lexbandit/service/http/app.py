@@ -5,6 +5,7 @@ import logging
 import random
 import re
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -13,6 +14,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lexbandit.service import audit
+from lexbandit.service.engine.journal import ENDS
 from lexbandit.service.engine.point import LARGEST_BODY
 from lexbandit.service.http.access import Access, Keys
 from lexbandit.service.http.json_body import LARGE, convert, decode, read, type_for
@@ -156,7 +158,7 @@ class App:
         # A point that does not exist would be a label that callers choose.
         point = match.point if match is not None and match.known else None
         seconds = time.perf_counter() - began
-        self.metrics.note(method, route, reply.status, seconds, point)
+        self.note(method, route, reply.status, seconds, point)
         if access_log.isEnabledFor(logging.DEBUG):
             access_log.debug(
                 "method=%s route=%s status=%d seconds=%.6f", method, route, reply.status, seconds
@@ -227,9 +229,24 @@ class App:
         headers = (*SAFE, *problem.headers.items())
         return Reply(problem.kind.status, problem.body(), MEDIA_TYPE, headers)
 
+    def note(
+        self, method: str, route: str, status: int, seconds: float, point: str | None = None
+    ) -> None:
+        """Count a request that was answered; `point` is the decision point that it named."""
+        metrics = self.metrics
+        metrics.requests[method, route, status] += 1
+        bucket = bisect_left(ENDS, seconds)
+        durations = metrics.seconds[route]
+        durations.counts[bucket] += 1
+        durations.total += seconds
+        if point:
+            durations = metrics.at_points[point]
+            durations.counts[bucket] += 1
+            durations.total += seconds
+
     def note_refused(self, status: int) -> None:
         """Count a request that was refused before the application saw it."""
-        self.metrics.count("unread", "unread", status)
+        self.metrics.requests["unread", "unread", status] += 1
         access_log.debug("method=unread route=unread status=%d", status)
 
 

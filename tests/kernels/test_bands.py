@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lexbandit.kernels import bands
@@ -95,6 +95,7 @@ def posteriors(draw: st.DrawFn, max_arms: int = 5) -> Posterior:
     return Posterior(m * scale, s * scale, reaches * scale, widths * scale, allowed)
 
 
+@settings(max_examples=12)  # the twin integrates in plain Python
 @given(posteriors())
 def test_chances_are_those_of_the_twin(at: Posterior) -> None:
     check(at)

@@ -7,25 +7,29 @@ from pathlib import Path
 
 import pytest
 
+import lexbandit
+from lexbandit.policies import registry
+
 pytestmark = pytest.mark.compiled
 
 # A function of the program's own is compiled while the log listens: it is no kernel.
 PROGRAM = """
 import logging, numba, lexbandit, lexbandit.kernels.compile_notice
+from lexbandit.kernels.intervals import bernstein  # a small one
 logging.basicConfig(level="INFO", format="%(levelname)s %(name)s %(message)s")
 lexbandit.kernels.compile_notice.tell_of_compiling()
 numba.njit(lambda x: x + 1)(1)
 logging.info("first")
-lexbandit.make_policy("random", arms=2, dimension=1).select([0.5])
+bernstein(0.1, 4.0, 2.0)
 logging.info("then")
 """
 
 
-def logged(cache: Path, program: str = PROGRAM) -> list[str]:
+def logged(cache: Path) -> list[str]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", PROGRAM],
         env=environment,
         capture_output=True,
         text=True,
@@ -46,9 +50,13 @@ def test_the_first_run_says_that_it_compiles_and_the_second_nothing(tmp_path: Pa
 
 def test_without_a_folder_it_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    program = PROGRAM.replace(
-        "lexbandit.kernels.compile_notice.tell_of_compiling()", ""
-    )  # make_policy does
-    _, told, _ = logged(tmp_path / "file", program)
+    _, told, _ = logged(tmp_path / "file")
     assert told.startswith("WARNING lexbandit.compile compiling, for up to a minute; there is no")
     assert "every start compiles anew: set XDG_CACHE_HOME" in told
+
+
+def test_whoever_makes_a_policy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr(registry, "tell_of_compiling", lambda: told.append(True))
+    lexbandit.make_policy("random", arms=2, dimension=1)
+    assert told == [True]

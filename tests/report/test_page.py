@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import altair as alt
+import jsonschema
 import pytest
 
 from lexbandit.errors import InvalidInput
@@ -55,6 +57,16 @@ def page(reported: Path) -> _Reader:
 def specs(page: _Reader) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(page.raw["script"][0])
     return found
+
+
+def test_every_kind_of_figure_fits_the_schema(specs: list[dict[str, Any]]) -> None:
+    """The page says so of none itself, as that takes longer than to draw them."""
+    kinds = {json.dumps([layer["mark"] for layer in spec.get("layer", [])]): spec for spec in specs}
+    assert len(kinds) >= 3
+    for spec in kinds.values():
+        alt.Chart.from_dict(spec | {"datasets": {}})
+        with pytest.raises(jsonschema.ValidationError):
+            alt.Chart.from_dict(spec | {"datasets": {}, "hight": 100})
 
 
 def test_the_page_fetches_nothing(page: _Reader, specs: list[dict[str, Any]]) -> None:

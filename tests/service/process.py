@@ -21,6 +21,7 @@ CONFIG = """
 storage = "{storage}"
 port = {port}
 snapshot_every = {snapshot_every}
+drain = 0.3
 
 [points.router]
 arms = ["small", "medium", "large"]

@@ -172,7 +172,7 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         events = await engine.read_log("router", 0, 100)
         assert [e.kind for e in events] == ["begin", "decisions", "rewards", "tick", "rewards"]
 
-    play(tmp_path / "log.db", scene, wait=4)
+    play(tmp_path / "log.db", scene, wait=3)
 
 
 def test_a_default_is_seen_in_the_history_only_where_no_reward_came(tmp_path: Path) -> None:

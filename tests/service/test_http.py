@@ -33,7 +33,7 @@ from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 BODIES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)  # each starts a server
 @given(
     bodies=st.lists(st.tuples(BODIES, st.integers(0, 60)), min_size=1, max_size=8),
     cuts=st.lists(st.integers(0, 3000), max_size=12),

@@ -155,7 +155,7 @@ def test_propensities_are_those_really_used(client: Client) -> None:
 def test_a_silent_decision_takes_its_default_and_a_late_reward_is_kept_only(tmp_path: Path) -> None:
     """Quality has a default and cost has none; the wait time is some seconds."""
     with (
-        Service(tmp_path, f"sqlite:{tmp_path}/log.db", settings="wait = 5") as service,
+        Service(tmp_path, f"sqlite:{tmp_path}/log.db", settings="wait = 3") as service,
         Client(service.url) as client,
     ):
         silent = client.decide("router", CONTEXT, id="silent")

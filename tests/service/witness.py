@@ -19,6 +19,8 @@ from lexbandit.service.storage import Storage, make_storage
 
 T = TypeVar("T")
 TASKS = ("code", "maths", "chat")
+# So long a worker waits after a refusal; else many would take the core that the service needs.
+_AGAIN = 0.1
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Witness:
                 return await ask()
             except ServiceError as error:
                 _must_pass(error)
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(_AGAIN)
 
     async def _one(self, client: AsyncClient) -> None:
         """Decide; then tell rewards: none, at once or in parts; now and then all of it twice."""
@@ -110,7 +112,7 @@ class Witness:
         except ServiceError as error:
             _must_pass(error)
             self.doubtful.add(id)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(_AGAIN)
 
 
 def _must_pass(error: ServiceError) -> None:

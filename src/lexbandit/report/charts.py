@@ -240,8 +240,11 @@ def data_of(rows: Iterable[Row], datasets: dict[str, list[Row]]) -> alt.NamedDat
 def spec_of(
     chart: alt.LayerChart | alt.FacetChart, datasets: dict[str, list[Row]]
 ) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, with its data."""
-    found: dict[str, Any] = chart.to_dict()
+    """Return the chart as Vega-Lite, with its data.
+
+    The tests check it against Vega-Lite's schema: that takes longer than to draw it.
+    """
+    found: dict[str, Any] = chart.to_dict(validate=False)
     return found | {"datasets": datasets}
 
 

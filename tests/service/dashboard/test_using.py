@@ -240,7 +240,7 @@ def _is_seen(one: Visit, told: str) -> None:
     assert one.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.parametrize("size", [LARGE, PHONE], ids=["large", "phone"])
+@pytest.mark.parametrize("size", [pytest.param(LARGE, marks=pytest.mark.slow), PHONE])
 def test_a_service_that_is_gone_is_noticed_and_found_again(visit: Go, size: dict[str, Any]) -> None:
     one = visit(**size)
     assert one.page.get_by_role("alert").count() == 0
@@ -253,7 +253,7 @@ def test_a_service_that_is_gone_is_noticed_and_found_again(visit: Go, size: dict
     one.wrong = [text for text in one.wrong if "net::ERR_FAILED" not in text]
 
 
-@pytest.mark.parametrize("size", [LARGE, PHONE], ids=["large", "phone"])
+@pytest.mark.parametrize("size", [LARGE, pytest.param(PHONE, marks=pytest.mark.slow)])
 def test_a_session_that_is_over_is_told(visit: Go, size: dict[str, Any]) -> None:
     one = visit(**size)
     one.page.route("**/history*", lambda route: route.fulfill(status=401, json={}))

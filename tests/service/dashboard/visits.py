@@ -45,7 +45,7 @@ class Visit:
         """Tell whether the page stops asking: while it is live, it asks every half second."""
         for _ in range(10):
             asked = len(self.asked)
-            self.page.wait_for_timeout(1000)
+            self.page.wait_for_timeout(700)
             if asked == len(self.asked) == self.answered:
                 return True
         return False

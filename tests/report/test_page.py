@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import altair as alt
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from lexbandit.errors import InvalidInput

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from lexbandit.cli.extras import needs, storage_words
+from lexbandit.cli.notices import needs, storage_words
 from lexbandit.errors import InvalidInput, counted
 
 # Seconds between messages about the progress.

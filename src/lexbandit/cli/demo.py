@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lexbandit.cli.extras import needs
-from lexbandit.cli.notices import compile_notices
+from lexbandit.cli.notices import compile_notices, needs
 from lexbandit.errors import InvalidInput, ServiceError, counted
 
 if TYPE_CHECKING:

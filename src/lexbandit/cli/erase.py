@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lexbandit.cli.extras import needs, storage_words
+from lexbandit.cli.notices import needs, storage_words
 from lexbandit.errors import InvalidInput, counted
 
 

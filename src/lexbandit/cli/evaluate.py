@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lexbandit.cli.extras import needs
 from lexbandit.cli.log_options import LogOptions, check_folder, log_options
+from lexbandit.cli.notices import needs
 from lexbandit.cli.output import Voice, json_output, print_json, progress_bar, quiet, stages
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.differences import ESTIMATORS, INTERVALS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from lexbandit.cli.extras import needs, storage_words
+from lexbandit.cli.notices import needs, storage_words
 from lexbandit.errors import counted
 
 

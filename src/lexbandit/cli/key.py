@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from lexbandit._internal.files import placing, written_whole
-from lexbandit.cli.extras import needs
+from lexbandit.cli.notices import needs
 from lexbandit.errors import InvalidInput
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from lexbandit.chooser import Chooser
-from lexbandit.cli.extras import needs
+from lexbandit.cli.notices import needs
 from lexbandit.cli.output import Command, joined
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log

@@ -13,7 +13,7 @@ import click
 
 from lexbandit._internal.redaction import without_password
 from lexbandit.cli.commands import COMMANDS, EXTRA_OF
-from lexbandit.cli.extras import missing
+from lexbandit.cli.notices import missing
 from lexbandit.errors import InvalidInput, unknown_name
 
 _WORDS = {

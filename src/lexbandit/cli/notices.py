@@ -1,10 +1,15 @@
-"""Print when kernels are compiled: a command would be silent for up to a minute otherwise."""
+"""What any command may have to say in a line: a package is missing, a storage failed, it compiles.
+
+It needs no other package, as it also says which one is missing.
+"""
 
 import contextlib
 import logging
+import sys
 from collections.abc import Iterator
 
-import click
+from lexbandit._internal.redaction import without_password
+from lexbandit.errors import InvalidInput
 
 
 class _EchoHandler(logging.Handler):
@@ -16,14 +21,15 @@ class _EchoHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         message = record.getMessage()
-        click.echo(f"{message[:1].upper()}{message[1:]}.", err=self._err)
+        stream = sys.stderr if self._err else sys.stdout
+        print(f"{message[:1].upper()}{message[1:]}.", file=stream, flush=True)
 
 
 @contextlib.contextmanager
 def compile_notices(*, err: bool) -> Iterator[None]:
-    """Print when kernels are compiled inside this block, in place of the log.
+    """Print when kernels are compiled inside this block: it would be silent for a while otherwise.
 
-    To standard error if `err`, else to standard output.
+    To standard error if `err`, else to standard output; in place of the log.
     """
     log = logging.getLogger("lexbandit.compile")
     before = log.level, log.propagate
@@ -37,3 +43,37 @@ def compile_notices(*, err: bool) -> Iterator[None]:
         log.removeHandler(handler)
         log.setLevel(before[0])
         log.propagate = before[1]
+
+
+@contextlib.contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Turn a missing package into a line that says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing(error, extra) from None
+
+
+def missing(error: ModuleNotFoundError, extra: str) -> Exception:
+    """Return an error that says how to install a missing package."""
+    if error.name is None or error.name.startswith("lexbandit"):
+        return error
+    package = error.name.partition(".")[0]
+    return InvalidInput(f"this needs the package {package!r}: {install(extra)}.")
+
+
+def install(extra: str) -> str:
+    """Return how an optional part is installed."""
+    return f"pip install 'lexbandit[{extra}]', or '.[{extra}]' in a checkout"
+
+
+@contextlib.contextmanager
+def storage_words() -> Iterator[None]:
+    """Turn an error of a storage into one line without passwords."""
+    from lexbandit.service.events import CorruptLog  # noqa: PLC0415
+    from lexbandit.service.storage import StorageFailed, StorageInUse  # noqa: PLC0415
+
+    try:
+        yield
+    except (CorruptLog, StorageFailed, StorageInUse) as error:
+        raise InvalidInput(without_password(str(error))) from None

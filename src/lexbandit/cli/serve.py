@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lexbandit._internal.redaction import without_password
-from lexbandit.cli.extras import needs, storage_words
-from lexbandit.cli.notices import compile_notices
+from lexbandit.cli.notices import compile_notices, needs, storage_words
 
 if TYPE_CHECKING:
     from lexbandit.service.config.file import Config

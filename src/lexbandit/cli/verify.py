@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import click
 
 from lexbandit.cli.copy import Progress
-from lexbandit.cli.extras import needs, storage_words
+from lexbandit.cli.notices import needs, storage_words
 from lexbandit.errors import counted
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lexbandit import __version__
 from lexbandit.cli.commands import COMMANDS, EXTRA_OF
-from lexbandit.cli.extras import install
+from lexbandit.cli.notices import install
 from lexbandit.errors import unknown_name
 
 

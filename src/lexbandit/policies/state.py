@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lexbandit.checks import Integers, refuse_first, refuse_masked
+from lexbandit.checks import Floats, Integers, refuse_first, refuse_masked
 from lexbandit.errors import InvalidInput, unknown_name
 
 # Counts are stored as doubles, which are exact up to here.
@@ -75,3 +75,24 @@ def check_counted(arrays: Mapping[str, np.ndarray], *names: str) -> None:
         counted: Integers = arrays[name]
         wrong = (counted < 0) | (counted > MOST_PLAYS)
         refuse_first(f"state[{name!r}]", counted, wrong, f"{name} are at least 0, at most 2^53")
+
+
+def check_priors(priors: Floats) -> None:
+    """Refuse priors[n, 1 + D] of a state, (weight, means…), that no prior leads to."""
+    refuse_first("state['priors']", priors, ~np.isfinite(priors), "all are finite")
+    weights = priors[:, :1]
+    wrong = (weights < 0) | (weights > 2**53) | (weights != np.floor(weights))
+    refuse_first("state['priors']", weights, wrong, "weights are whole, at least 0")
+    refuse_first(
+        "state['priors']", priors, (weights == 0) & (priors != 0), "no means without a weight"
+    )
+
+
+def refuse_other_priors(mine: Floats, theirs: Floats) -> None:
+    """Refuse to merge what was learned under other priors."""
+    if (mine != theirs).any():
+        arm = int(np.argwhere(mine != theirs)[0, 0])
+        raise InvalidInput(
+            f"state['priors'][{arm}] is {theirs[arm].tolist()}, of this policy "
+            f"{mine[arm].tolist()}: only policies whose arms had the same priors can be merged."
+        )

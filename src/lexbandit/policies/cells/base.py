@@ -17,8 +17,13 @@ from lexbandit.kernels.ties import ceilings_of
 from lexbandit.partitions import Partition
 from lexbandit.policies.base import Policy, Prior, no_such_play
 from lexbandit.policies.levels import Levels
-from lexbandit.policies.priors import check_priors, refuse_other_priors
-from lexbandit.policies.state import arrays_like, check_counted, same_definition
+from lexbandit.policies.state import (
+    arrays_like,
+    check_counted,
+    check_priors,
+    refuse_other_priors,
+    same_definition,
+)
 from lexbandit.rounds import Rounds
 
 _FIRST_SLOTS = 64

@@ -18,12 +18,13 @@ from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import Policy, Prior, no_such_play
 from lexbandit.policies.levels import Levels
-from lexbandit.policies.priors import check_priors, refuse_other_priors
 from lexbandit.policies.state import (
     array_of,
     arrays_like,
     check_counted,
+    check_priors,
     mapping_of,
+    refuse_other_priors,
     same_definition,
 )
 from lexbandit.rounds import Rounds

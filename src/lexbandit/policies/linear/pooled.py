@@ -18,8 +18,13 @@ from lexbandit.kernels.random import RandomState, seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.policies.base import Policy, Prior, no_such_play
 from lexbandit.policies.linear import credible
-from lexbandit.policies.priors import check_priors, refuse_other_priors
-from lexbandit.policies.state import arrays_like, check_counted, same_definition
+from lexbandit.policies.state import (
+    arrays_like,
+    check_counted,
+    check_priors,
+    refuse_other_priors,
+    same_definition,
+)
 from lexbandit.rounds import Rounds
 
 # Features are computed for so many numbers at a time: 8 MB.

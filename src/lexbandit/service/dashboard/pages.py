@@ -6,6 +6,7 @@ All of them need the role `read`, except the page to sign in and the files, whic
 import asyncio
 import functools
 import hashlib
+import importlib
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -24,7 +25,6 @@ from lexbandit.service import audit
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.bundle import BUNDLE, NAME
 from lexbandit.service.dashboard.cache import AnswerCache
-from lexbandit.service.dashboard.what_if import WhatIf
 from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form, set_cookie
 from lexbandit.service.http.problems import (
     FORBIDDEN,
@@ -108,7 +108,7 @@ class _Watch:
         self._summaries = AnswerCache(most=5.0)
         self._maps = AnswerCache(most=10.0)
         self._drawing = asyncio.Lock()
-        self._what_if = WhatIf(engine.storage)
+        self._what_if: Any = None
 
     async def page(self, request: PageRequest) -> Response:
         session = "session" if COOKIE in request.cookies else "none"
@@ -173,7 +173,12 @@ class _Watch:
         return _json({"decisions": [views.decision(one) for one in point.history.recent()]})
 
     async def what_if(self, request: PageRequest) -> Response:
-        return _json(self._what_if.ask(self._engine.point(request.path_params["point"])))
+        point = self._engine.point(request.path_params["point"])
+        if self._what_if is None:  # it brings Polars, which takes longer to import than all others
+            module = "lexbandit.service.dashboard.what_if"
+            found = await asyncio.to_thread(importlib.import_module, module)
+            self._what_if = self._what_if or found.WhatIf(self._engine.storage)
+        return _json(self._what_if.ask(point))
 
 
 def _hash(text: str) -> str:

@@ -234,7 +234,7 @@ def example(feature: Feature) -> Any:
 
 
 def warm_up(definition: Definition) -> None:
-    """Decide, learn and explain once with a chooser that is thrown away.
+    """Decide, learn and explain once with a chooser that is thrown away: that compiles its kernels.
 
     A policy that cannot be used in a service is refused here, before anybody asks.
     """
@@ -259,6 +259,8 @@ def _use(definition: Definition) -> None:
     columns = {name: [value, value] for name, value in context.items()}
     for arms in (None, allowed):
         chooser.choose_many(columns, arms)
-    chooser.explain(context)
     chooser.propensities(context)
-    chooser.summary()
+    # What `explain` and `summary` of a chooser need of its policy; the rest of them is text.
+    policy = chooser.policy
+    policy.explain(chooser.contexts.encode(context)[0])
+    policy._predict_averages(np.zeros((policy.arms, policy.objectives, policy.model_features)))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lexbandit.service.definition import Definition
-from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage
 
 _NAME = re.compile(r".+-(\d{12,})-(\d{12,})\.parquet")
@@ -112,6 +111,9 @@ async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
         first = await storage.read_since(0, 1, point)
         if not first or first[0].seq > last:
             return False
+        # It brings Polars, which a service that archives nothing does not need.
+        from lexbandit.service.maintenance.export import export  # noqa: PLC0415
+
         return (await export(storage, point, file, last=last)).rows > 0
     finally:
         await storage.close()

@@ -4,6 +4,9 @@
 
 PYTHON is an interpreter that has Open Bandit Pipeline (`pip install obp`), such as one of a virtual
 environment of its own: its IPS and DR are then measured too, on arrays of the same kind.
+
+"Only read" is NumPy's sum of the arrays that "all, against another policy" takes: what the memory
+of the machine allows.
 """
 
 import argparse
@@ -93,6 +96,9 @@ def arrays(console: Console, obp: str | None = None) -> None:
         "all, against what was logged": lambda: evaluate(None, predicted),
         "the same, no reward model": lambda: evaluate(None, None),
         "all, against another policy": lambda: evaluate(baseline, predicted),
+        "the same arrays, only read": lambda: [
+            array.sum() for array in (candidate, baseline, predicted, reward, propensity, action)
+        ],
         "confidence sequence, a look every row": lambda: sequences.running_intervals(
             low, high, low, every=1
         ),

@@ -39,3 +39,17 @@ def test_a_storage_is_a_log(tmp_path: Path) -> None:
 def test_no_storage_there(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         lb.Log(f"sqlite:{tmp_path / 'none.db'}")
+
+
+def test_the_tolerances_are_those_of_now(tmp_path: Path) -> None:
+    """New tolerances take effect with a start, without an event; the next snapshot has them."""
+    url = f"sqlite:{tmp_path / 'log.db'}"
+
+    async def run(tolerance: float) -> None:
+        async with served(tmp_path, tolerance=tolerance) as s:
+            decided = await s.decide(context=CONTEXT)
+            await s.engine.reward("router", decided["id"], {"quality": 0.5})
+
+    for tolerance in (0.02, 0.1):
+        asyncio.run(run(tolerance))
+        assert [one.tolerance for one in lb.Log(url).objectives] == [tolerance, 0.0]

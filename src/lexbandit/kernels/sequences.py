@@ -5,6 +5,12 @@ block. Six sums of a block are enough: its rows, ΣL, ΣR, ΣL², ΣLR and ΣR²
 lower one of −U and −R, with its sign changed.
 
     costs[k]   Σ ψ_b(λ_k)(Z − c)² over rows, for each λ_k; infinite once b·λ_k ≥ 1
+
+Within a block c and b stay, so the boundary u depends on one number, the block's Q = Σ(Z − c)²: it
+solves ln Σ_k weight_k exp(λ_k u − costs_k − ψ_b(λ_k)Q) = ln(1/α). The left side is convex in (u, Q)
+and increases with u, so u(Q) is concave: its tangents lie above it, and a bound by a tangent is
+valid. A look at every row then needs exponentials only now and then, when Q has moved so far that
+the tangent is no longer near the curve (`tangent`).
 """
 
 import math
@@ -27,10 +33,10 @@ SHARES: Array = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _PRICE = 2.0
 # Scores reach at least so far below their centre, for the kernel's sake: a longer reach is valid.
 _LEAST_REACH = 0.25
-# Terms of the mixture that are smaller than the largest by e to this power are left out, and
-# Newton's steps end when one is this share of s: both make the bound wider, by a hair.
-_NEGLIGIBLE = 16.0
-_SETTLED = 1e-4
+# Newton's steps end when one is this share of s, and a tangent is left where it is about this share
+# of u above the curve: both make the bound wider, by a hair.
+_SETTLED = 1e-9
+_APART = 1e-6
 
 
 @inlined
@@ -106,11 +112,9 @@ def boundary(costs: Array, log_level: float, start: float) -> float:
             return math.inf
         total, slope = 0.0, 0.0
         for k in range(len(LAMBDAS)):
-            term = LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k] - largest
-            if term > -_NEGLIGIBLE:
-                term = math.exp(term)
-                total += term
-                slope += LAMBDAS[k] * term
+            term = math.exp(LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k] - largest)
+            total += term
+            slope += LAMBDAS[k] * term
         step = (largest + math.log(total) - log_level) * total / slope
         s -= step
         if abs(step) <= _SETTLED * s:
@@ -125,6 +129,31 @@ def first_guess(costs: Array, log_level: float) -> float:
     for k in range(len(LAMBDAS)):
         s = min(s, (log_level - LOG_WEIGHTS[k] + costs[k]) / LAMBDAS[k])
     return s if s < math.inf else 0.0
+
+
+@inlined
+def tangent(costs: Array, rates: Array, s: float) -> tuple[float, float]:
+    """Return the slope of u(Q) where it is s, and how far to the right its tangent is near it.
+
+    With the terms of the mixture as probabilities, u' = E[ψ]/E[λ] and u'' = −E[(ψ − u'λ)²]/E[λ].
+    """
+    largest = -math.inf
+    for k in range(len(LAMBDAS)):
+        largest = max(largest, LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k])
+    slope, rise, bend = 0.0, 0.0, 0.0
+    for k in range(len(LAMBDAS)):
+        if costs[k] < math.inf:
+            term = math.exp(LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k] - largest)
+            slope += LAMBDAS[k] * term
+            rise += rates[k] * term
+    if slope == 0.0:
+        return 0.0, math.inf
+    rise /= slope
+    for k in range(len(LAMBDAS)):
+        if costs[k] < math.inf:
+            term = math.exp(LOG_WEIGHTS[k] + LAMBDAS[k] * s - costs[k] - largest)
+            bend += (rates[k] - rise * LAMBDAS[k]) ** 2 * term
+    return rise, math.sqrt(2.0 * _APART * s * slope / bend) if bend > 0.0 else math.inf
 
 
 @kernel
@@ -158,17 +187,17 @@ def running_bounds(
     edges[m + 1] are the numbers of the rows at which blocks begin, the last the number of rows.
     NaN is a row without a reward: it adds nothing.
     """
-    looks = len(first) // every
-    bounds = np.empty(looks)
+    bounds = np.empty(len(first) // every)
     sums, block = np.zeros(FIELDS), np.zeros(FIELDS)
     costs, rates = np.zeros(len(LAMBDAS)), np.zeros(len(LAMBDAS))
     after = np.zeros(len(LAMBDAS))
-    total = 0.0
+    total, look, wait = 0.0, 0, every
     last = first_guess(costs, log_level)
     for m in range(len(edges) - 1):
         share, centre, below = choose(sums, reach, log_level)
         rate(below, rates)
         block[:] = 0.0
+        place, rise, near = 0.0, 0.0, -1.0
         for t in range(int(edges[m]), int(edges[m + 1])):
             x, y = first[t], robust[t]
             if not math.isnan(x):
@@ -178,13 +207,20 @@ def running_bounds(
                 block[FIRST_SQUARE] += x * x
                 block[FIRST_ROBUST] += x * y
                 block[ROBUST_SQUARE] += y * y
-            if (t + 1) % every == 0:
-                spend(costs, rates, squares(block, share, centre), after)
+            wait -= 1
+            if wait == 0:
+                wait = every
+                square = squares(block, share, centre)
+                if square - place > near:
+                    spend(costs, rates, square, after)
+                    last = boundary(after, log_level, last)
+                    place = square
+                    rise, near = tangent(after, rates, last)
                 rows = sums[ROWS] + block[ROWS]
                 seen = total + (1.0 - share) * block[FIRST] + share * block[ROBUST]
-                last = boundary(after, log_level, last)
-                bound = (seen - last) / rows if rows > 0.0 else -1.0
-                bounds[(t + 1) // every - 1] = max(bound, -1.0)
+                bound = (seen - last - rise * (square - place)) / rows if rows > 0.0 else -1.0
+                bounds[look] = max(bound, -1.0)
+                look += 1
         spend(costs, rates, squares(block, share, centre), costs)
         total += (1.0 - share) * block[FIRST] + share * block[ROBUST]
         sums += block

@@ -40,26 +40,6 @@ EXPLORES = (0.0, 0.05, 0.1, 0.2, 0.5)
 # The sums of an objective.
 FIELDS = kernel.EXPLORED + 2 * len(EXPLORES)
 
-_PROBLEMS = {
-    kernel.BAD_ACTION: "action[{row}] is {action}; arms go from 0 to {last}",
-    kernel.BAD_PROPENSITY: "propensity[{row}] is {propensity!r}; a propensity is above 0 and at "
-    "most 1 (divide percentages by 100)",
-    kernel.BAD_CANDIDATE: "candidate[{row}] is {candidate}; probabilities are not negative and "
-    "sum to 1",
-    kernel.BAD_BASELINE: "baseline[{row}] is {baseline}; probabilities are not negative and sum "
-    "to 1",
-    kernel.BAD_REWARD: "reward[{row}] is {reward}; rewards are shares of the objective's range, "
-    "from 0 to 1, or NaN where missing",
-    kernel.BAD_PREDICTED: "predicted[{row}] is {predicted}; predictions are shares of the "
-    "objective's range, from 0 to 1",
-    kernel.NOT_ALLOWED: "candidate[{row}] is {candidate}, but allowed[{row}] is {allowed}: a "
-    "candidate has no probability for an arm that was not allowed",
-    kernel.BASE_NOT_ALLOWED: "baseline[{row}] is {baseline}, but allowed[{row}] is {allowed}: a "
-    "baseline has no probability for an arm that was not allowed",
-    kernel.PLAYED_NOT_ALLOWED: "action[{row}] is {action}, but allowed[{row}] is {allowed}: an "
-    "arm that was not allowed cannot have been played",
-}
-
 
 class Sums(NamedTuple):
     """Sums of m blocks of a log; arrays of one kind stand side by side, a row a block.
@@ -158,20 +138,14 @@ def sum_block(
     policies = np.zeros((1, 2, kernel.POLICY_FIELDS))
     arms = np.zeros((1, size, kernel.ARM_FIELDS + count))
     arms[:, :, kernel.LEAST] = math.inf
-    shared = np.zeros((kernel.SHARED, rows))
+    weights = np.empty(rows)
     reward, action, propensity, candidate, baseline, predicted, allowed = given.values()
-    problem, row = kernel.weigh(
-        action, propensity, candidate, baseline, allowed, policies[0], arms[0], shared
-    )
-    if problem == kernel.FINE:
-        explores = np.array(EXPLORES)
-        played = action, propensity, candidate, baseline, predicted
-        problem, row = kernel.sum_rewards(
-            reward, *played, shared, settings, explores, objectives[0], arms[0]
-        )
-    if problem != kernel.FINE:
-        raise BadRow(problem, row, given)
-    return Sums(np.array([first]), objectives, policies, arms, _largest(shared[0], tail))
+    played = reward, action, propensity, candidate, baseline, predicted, allowed
+    found = objectives[0], policies[0], arms[0], weights
+    fine = kernel.sum_rows(*played, settings, np.array(EXPLORES), *found)
+    if fine < rows:
+        raise _bad_row(fine, given)
+    return Sums(np.array([first]), objectives, policies, arms, _largest(weights, tail))
 
 
 def _checked(
@@ -206,9 +180,17 @@ def _checked(
 
 
 def _largest(weights: Floats, size: int) -> Floats:
-    """Return the largest weights, descending, then zeros: float[1, size]."""
+    """Return the largest weights, descending, then zeros: float[1, size].
+
+    Of many weights, only those above a number that some of them suggest are sorted out.
+    """
     found = np.zeros((1, size))
     count = min(len(weights), size)
+    if 16 <= count < len(weights) // 16:
+        some = weights[::16]
+        least = np.partition(some, len(some) - count // 8)[len(some) - count // 8]
+        large = weights[weights >= least]
+        weights = large if len(large) >= count else weights
     if count:
         found[0, :count] = np.sort(np.partition(weights, len(weights) - count)[-count:])[::-1]
     return found
@@ -220,13 +202,55 @@ class BadRow(InvalidInput):
     The message names the row within the block; who reads files knows where that row came from.
     """
 
-    def __init__(self, problem: int, row: int, given: dict[str, Any]) -> None:
-        shown = {name: array[row].tolist() if len(array) else None for name, array in given.items()}
-        shown["last"] = given["candidate"].shape[1] - 1
-        message = _PROBLEMS[problem].format(row=row, **shown)
-        super().__init__(f"{message}.")
+    def __init__(self, row: int, column: str, value: object, problem: str) -> None:
+        super().__init__(f"{column}[{row}] is {value!r}{problem}.")
         self.row = row
-        self.column = message.partition("[")[0]
+        self.column = column
+
+
+def _bad_row(fine: int, given: dict[str, Any]) -> BadRow:
+    """Return what is wrong with the first bad row after so many fine ones."""
+    for row in range(fine, min(fine + kernel.CHUNK, len(given["action"]))):
+        shown = {name: array[row].tolist() for name, array in given.items() if len(array)}
+        for column, problem in _problems(shown):
+            return BadRow(row, column, shown[column], problem.format(row=row, **shown))
+    raise AssertionError(f"no bad row from row {fine} on")
+
+
+def _problems(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a row that are wrong, and why."""
+    size, played = len(row["candidate"]), row["action"]
+    allowed = row.get("allowed", [True] * size)
+    if not 0 <= played < size:
+        yield "action", f"; arms go from 0 to {size - 1}"
+    elif not allowed[played]:
+        yield (
+            "action",
+            ", but allowed[{row}] is {allowed}: an arm that was not allowed cannot have been "
+            "played",
+        )
+    if not 0.0 < row["propensity"] <= 1.0:
+        yield (
+            "propensity",
+            "; a propensity is above 0 and at most 1 (divide percentages by 100)",
+        )
+    for name in ("candidate", "baseline"):
+        chances = row.get(name, [1.0])
+        if min(chances) < 0.0 or not abs(sum(chances) - 1.0) <= kernel.ROUNDING:
+            yield name, "; probabilities are not negative and sum to 1"
+        if any(chance > 0.0 for chance, may in zip(chances, allowed, strict=False) if not may):
+            yield (
+                name,
+                f", but allowed[{{row}}] is {{allowed}}: a {name} has no probability for an arm "
+                "that was not allowed",
+            )
+    if any(share < 0.0 or share > 1.0 for share in row["reward"]):
+        yield (
+            "reward",
+            "; rewards are shares of the objective's range, from 0 to 1, or NaN where missing",
+        )
+    if not all(0.0 <= share <= 1.0 for arm in row.get("predicted", []) for share in arm):
+        yield "predicted", "; predictions are shares of the objective's range, from 0 to 1"
 
 
 def _integers(action: Any, rows: int) -> Integers:

@@ -86,6 +86,12 @@ def unpack_as_it_was(name: str, data: bytes) -> Point:
     return _point(definition, document, chooser)
 
 
+def plain_definition(name: str, data: bytes) -> dict[str, Any]:
+    """Return the definition under which a snapshot was packed, in its plain form."""
+    definition: dict[str, Any] = _parts(name, data)[0]["definition"]
+    return definition
+
+
 def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the document and the chooser's bytes."""
     if not data.startswith(_HEAD):

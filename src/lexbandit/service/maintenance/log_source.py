@@ -4,7 +4,9 @@ import asyncio
 import shutil
 import tempfile
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from lexbandit._internal.redaction import without_password
 from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import LogDefinition, Opened
+from lexbandit.objectives import Objective
+from lexbandit.service.engine.snapshots import plain_definition
 from lexbandit.service.events import CorruptLog, read_body
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
@@ -57,9 +61,28 @@ async def _export(url: str, point: str | None, path: Path) -> LogDefinition:
         if point not in definitions:
             raise unknown_name("decision point", point, definitions)
         await export(storage, point, path)
-        return definitions[point]
+        begun = definitions[point]
+        return begun._replace(objectives=await _objectives(storage, point, begun.objectives))
     finally:
         await storage.close()
+
+
+async def _objectives(
+    storage: Storage, point: str, begun: Sequence[Objective]
+) -> Sequence[Objective]:
+    """Return the objectives of a point's first event with the tolerances of its newest snapshot.
+
+    New tolerances take effect without an event of the log; snapshots hold those of their time.
+    """
+    newest = next((key for key in await storage.snapshots() if key.point == point), None)
+    if newest is None:
+        return begun
+    snapshot = await storage.load_snapshot(point, newest.definition)
+    if snapshot is None:
+        return begun
+    plain = plain_definition(point, snapshot.data)["objectives"]
+    tolerances = {one["name"]: one["tolerance"] for one in plain}
+    return [replace(one, tolerance=tolerances.get(one.name, one.tolerance)) for one in begun]
 
 
 async def _definitions(storage: Storage) -> dict[str, LogDefinition]:

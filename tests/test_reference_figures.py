@@ -42,7 +42,6 @@ def test_experiment_1(
     assert (np.abs(ours.mean(0) - reference) <= 3 * error).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scales", "reference"),
     [

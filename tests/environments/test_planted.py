@@ -179,7 +179,6 @@ def test_the_assumption_decides_whether_every_objective_is_learned() -> None:
     assert late[math.inf, 30_000][2] > 0.25
 
 
-@pytest.mark.slow
 @pytest.mark.compiled
 def test_at_scale_1_every_regret_falls_under_the_assumption_and_one_stays_without() -> None:
     """The studies `rates-*` at two of their horizons: λ = ¼ told to all, and true or not."""

@@ -139,18 +139,22 @@ def state(point: Point) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 @settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate])
-@given(steps=st.lists(STEPS, max_size=30), block=st.sampled_from([1, 2, 7, 2000]), data=st.data())
+@given(
+    steps=st.lists(STEPS, max_size=30),
+    block=st.sampled_from([1, 2, 7, 2000]),
+    alone=st.sampled_from([1, 1, 20]),
+    data=st.data(),
+)
 def test_blocks_lead_where_single_events_lead(
-    name: str, steps: list[Any], block: int, data: st.DataObject
+    name: str, steps: list[Any], block: int, alone: int, data: st.DataObject
 ) -> None:
     events = log_of(steps)
     expected = one_by_one(DEFINITIONS[name], events)
     point = Point(DEFINITIONS[name])
     cut = data.draw(st.integers(0, len(events)))
-    before, blocks._BLOCK = blocks._BLOCK, block
-    try:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(blocks, "_BLOCK", block)
+        changed.setattr(blocks, "_ALONE", alone)
         fold_many(point, events[:cut])
         fold_many(point, events[cut:])
-    finally:
-        blocks._BLOCK = before
     assert state(point) == state(expected)

@@ -227,17 +227,21 @@ class Ledger:
         self._leave(pending)
 
     def drop_oldest(self) -> None:
-        """Remove the oldest decision because `keep` is reached; log a warning the first time."""
+        """Remove the oldest decision because `keep` is reached."""
         _, oldest = self.pending.popitem(last=False)
-        self.dropped += 1
+        self.count_dropped(1)
         self._leave(oldest)
-        if self.dropped == 1:
+
+    def count_dropped(self, count: int) -> None:
+        """Count decisions that are removed because `keep` is reached; warn of the first ones."""
+        if count and not self.dropped:
             log.warning(
                 "%s kept for rewards, as many as there is room for (keep=%d): the oldest leave "
                 "from now on, and their rewards will be refused.",
                 counted(self.keep, "decision"),
                 self.keep,
             )
+        self.dropped += count
 
     def _leave(self, pending: Pending) -> None:
         """Learn the rewards of a removed decision that the policy could not learn in part."""

@@ -16,12 +16,14 @@ The state of a decision point is what its events, taken one after the other, lea
 """
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Literal, NamedTuple, get_args
 from zlib import crc32
 
 import msgspec
+import numpy as np
 
 from lexbandit.errors import InvalidInput
 
@@ -98,32 +100,50 @@ def _head(point: str, kind: str) -> int:
     return crc32(f"{point}\0{kind}\0".encode())
 
 
-def in_order(rows: Iterable[Sequence[Any]], seq: int | None = None) -> list[Event]:
+def in_order(rows: Sequence[Sequence[Any]], seq: int | None = None) -> list[Event]:
     """Return events from rows whose sixth value is a checksum: as they were written.
 
     With `seq` they are all that come after this event, and none may be missing.
     """
-    events: list[Event] = []
+    columns = list(zip(*rows, strict=True))[:6]
+    if not rows or not _whole(columns, seq):
+        _refuse_first(rows, seq)
+    return list(map(_tuple, repeat(Event), zip(*columns[:5], strict=True)))
+
+
+def _whole(columns: Sequence[Sequence[Any]], seq: int | None) -> bool:
+    """Tell whether the columns of events are as they were written, by whole columns."""
+    numbers, times, points, kinds, bodies, stored = columns
+    if seq is not None and numbers != tuple(range(seq + 1, seq + 1 + len(numbers))):
+        return False
+    # Damage may change types as well.
+    types = (numbers, int), (times, float), (bodies, bytes), (stored, int)
+    if not all(set(map(type, column)) == {kind} for column, kind in types):
+        return False
+    heads = map(_head, points, kinds)
+    contents = list(map(crc32, bodies, heads))
+    seconds = np.array(times)
+    found = np.array(contents) ^ np.array(numbers) ^ seconds.view(np.int64)
+    same = np.array_equal(found, np.array(stored))
+    return same and seconds[0] >= 0.0 and bool((seconds[1:] >= seconds[:-1]).all())
+
+
+def _refuse_first(rows: Sequence[Sequence[Any]], seq: int | None) -> None:
+    """Refuse the first row that is not as it was written, or comes after a gap."""
     last = 0.0
-    bits = _bits(last)
-    for n, row in enumerate(rows, 1):
-        place, time, point, kind, body, stored = row[:6]
+    for n, (place, time, point, kind, body, stored, *_) in enumerate(rows, 1):
         if seq is not None and place != seq + n:
             raise CorruptLog(
                 f"event {seq + n} of the log is missing: the next one there is {place}. "
                 "Restore the log from a backup."
             )
-        # Damage may change types as well.
         whole = time.__class__ is float and body.__class__ is bytes and time >= last
-        if whole and time != last:
-            last, bits = time, _bits(time)
-        if not whole or crc32(body, _head(point, kind)) ^ place ^ bits != stored:
+        if not whole or crc32(body, _head(point, kind)) ^ place ^ _bits(time) != stored:
             raise CorruptLog(
                 f"event {place} of the log (of {point!r}) was damaged: it is not as it was "
                 "written. Restore the log from a backup."
             )
-        events.append(_tuple(Event, (place, time, point, kind, body)))
-    return events
+        last = time
 
 
 def point_name(name: Any) -> str:

@@ -6,54 +6,103 @@ are is folded by `Point.fold`, in its place.
 """
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import chain
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+import numpy as np
+from msgspec import defstruct
 
-from lexbandit.chooser.log_blocks import LogBlock
+from lexbandit.chooser.log_blocks import (
+    LeavingDecision,
+    LogBlock,
+    LoggedDecisions,
+    LoggedRewards,
+    Stretch,
+    learns_in_blocks,
+)
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.history import RECENT
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point
-from lexbandit.service.events import Event, read_body
+from lexbandit.service.events import Event, Kind, read_body
 
 _KINDS = frozenset(("decisions", "rewards"))
 # So many events are folded together, at most.
 _BLOCK = 10_000
+# So many are folded one by one from the first one on that is not as most are: where there is one
+# there often are more, and to begin a stretch takes as long as some events.
+_ALONE = 20
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
 
-class _Decision(Struct, gc=False):
-    id: str
-    arm: str
-    propensity: float | None
-    context: dict[str, Any] | None
-    allowed: list[str] | None = None
-    key: str | None = None
+_kind = itemgetter(3)
 
 
-class _Decisions(Struct, gc=False):
-    version: int
-    rows: list[_Decision] = []
+class _Decoders(NamedTuple):
+    """Decode bodies of many events at once, to what is needed of them.
+
+    erased                 stands for a context that was erased
+    features, objectives   read a value of a decoded context, and of decoded rewards
+    """
+
+    decisions: Callable[[bytes], list[Any]]
+    rewards: Callable[[bytes], list[Any]]
+    erased: Any
+    features: Mapping[str, Callable[[Any], Any]]
+    objectives: Mapping[str, Callable[[Any], Any]]
 
 
-class _Reward(Struct, gc=False):
-    id: str
-    values: dict[str, Any]
+@lru_cache(64)
+def _decoders(features: tuple[str, ...], objectives: tuple[str, ...]) -> _Decoders:
+    """Return what decodes events with contexts of these features and rewards of these objectives.
+
+    A name that is not among them is refused. A feature that is missing is None, and a reward NaN,
+    which JSON has not.
+    """
+    contexts, in_context = _fields("Context", features, None)
+    values, in_values = _fields("Values", objectives, math.nan)
+    decision = defstruct(
+        "Decision",
+        [
+            ("id", str),
+            ("arm", str),
+            ("propensity", float | None),
+            ("context", contexts | None),
+            ("allowed", list[str] | None, None),
+            ("key", str | None, None),
+        ],
+        gc=False,
+    )
+    reward = defstruct("Reward", [("id", str), ("values", values)], gc=False)
+    several: Any = list[decision]  # type: ignore[valid-type]
+    decisions = defstruct("Decisions", [("version", int), ("rows", several, [])], gc=False)
+    rewards = defstruct("Rewards", [("rows", list[reward])], gc=False)  # type: ignore[valid-type]
+    return _Decoders(
+        msgspec.json.Decoder(list[decisions]).decode,  # type: ignore[valid-type]
+        msgspec.json.Decoder(list[rewards]).decode,  # type: ignore[valid-type]
+        contexts(),
+        in_context,
+        in_values,
+    )
 
 
-class _Rewards(Struct, gc=False):
-    rows: list[_Reward]
-
-
-_decode_decisions = msgspec.json.Decoder(list[_Decisions]).decode
-_decode_rewards = msgspec.json.Decoder(list[_Rewards]).decode
-_kind, _id, _arm, _key = itemgetter(3), attrgetter("id"), attrgetter("arm"), attrgetter("key")
+def _fields(title: str, names: Sequence[str], missing: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a class with fields of these names, which are any, and what reads each field."""
+    fields = {name: f"f{n}" for n, name in enumerate(names)}
+    made = defstruct(
+        title,
+        [(field, Any, missing) for field in fields.values()],
+        rename={field: name for name, field in fields.items()},
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+    return made, {name: attrgetter(field) for name, field in fields.items()}
 
 
 def fold_many(point: Point, events: Sequence[Event]) -> None:
@@ -70,240 +119,232 @@ def fold_many(point: Point, events: Sequence[Event]) -> None:
 
 def _fold_blocks(point: Point, events: Sequence[Event]) -> None:
     """Fold events of decisions and rewards."""
-    if events and not point.begun:
-        point.fold(events[0])  # refuses it
+    if not point.begun or not learns_in_blocks(point.chooser):
+        for event in events:
+            point.fold(event)
+        return
     for start in range(0, len(events), _BLOCK):
-        block = _Block(point, events[start : start + _BLOCK])
-        with block.lock:
-            block.fold()
+        _Block(point, events[start : start + _BLOCK]).fold()
 
 
 class _Block:
-    """A block of events of decisions and rewards.
-
-    Decisions and rewards are stored in the order of the log. What follows from them is worked out
-    later, by `_settle`: before an event is folded alone, and at the end.
-    """
+    """A block of events of decisions and rewards."""
 
     def __init__(self, point: Point, events: Sequence[Event]) -> None:
         self._point = point
         self._events = events
-        self._block = LogBlock(point.chooser)
-        self.lock = self._block.lock
-        # The rows of decisions of all events: what they say, their times, versions, and the places
-        # of their events among all.
-        self._decisions: list[_Decision] = []
-        self._times: list[float] = []
-        self._versions: list[int] = []
-        self._owners: list[int] = []
-        self._pending: list[Any] = []  # as they are stored; None: not as most are
-        self._rewards: list[_Reward] = []
-        # How many events, and rows of decisions, were folded and brought up to date.
-        self._folded = self._settled = 0
-        # Since the last `_settle`: rewards that were learned, defaults among them (of which
-        # decisions, when, and after how many rows of decisions), and what else the history has.
-        self._noted: list[tuple[str, dict[str, float], float, int]] = []
-        self._late: list[float] = []
-        self._expired: list[tuple[float, int]] = []
-        self._defaults = 0  # of the rewards
+        self._times = [event[1] for event in events]
+        definition = point.definition
+        self._decode = decode = _decoders(
+            tuple(one.name for one in definition.context),
+            tuple(one.name for one in definition.objectives),
+        )
+        rows, owners, bodies = _rows_of(events, "decisions", decode.decisions)
+        contexts = [row.context for row in rows]
+        erased = [one is None for one in contexts]
+        if True in erased:
+            contexts = [decode.erased if one is None else one for one in contexts]
+        self._decisions = LoggedDecisions(
+            owners,
+            [row.id for row in rows],
+            [row.arm for row in rows],
+            [row.propensity for row in rows],
+            {name: list(map(get, contexts)) for name, get in decode.features.items()},
+            erased,
+            [row.allowed for row in rows],
+        )
+        self._keys = [row.key for row in rows]
+        self._versions = [body.version for body in bodies]
+        rows, owners, _ = _rows_of(events, "rewards", decode.rewards)
+        values = [row.values for row in rows]
+        self._rewards = LoggedRewards(
+            owners,
+            [row.id for row in rows],
+            {name: list(map(get, values)) for name, get in decode.objectives.items()},
+        )
+        # The events that are folded alone: they have no rows, or cannot be decoded.
+        every = frozenset(range(len(events)))
+        self._alone = sorted(every.difference(self._decisions.events, owners))
+        self._block = LogBlock(point.chooser, self._times, self._decisions, self._rewards)
 
     def fold(self) -> None:
         """Fold the events in their order."""
-        sizes = self._decode()
+        start = 0
+        for stop in [*self._alone, len(self._events)]:
+            while start < stop:
+                start = self._fold_stretch(start, stop)
+                if start < stop:
+                    start = self._fold_alone(start, min(start + _ALONE, stop))
+            if start < len(self._events):
+                start = self._fold_alone(start, start + 1)
+
+    def _fold_alone(self, start: int, end: int) -> int:
+        """Fold events one by one; returns the next one."""
+        self._block.uncount(start, end)
+        for event in self._events[start:end]:
+            self._point.fold(event)
+        return end
+
+    def _fold_stretch(self, start: int, end: int) -> int:
+        """Fold events up to the first that must be folded alone; returns which that is."""
         point, block = self._point, self._block
-        past, stored, keep = point.past, block.pending, block.keep
-        ids, keys = list(map(_id, self._decisions)), list(map(_key, self._decisions))
-        made, versions, rewards = self._pending, self._versions, self._rewards
-        note, collect = self._noted.append, block.reward
-        row = reward = 0  # the next rows of decisions and of rewards
-        for n, (event, size) in enumerate(zip(self._events, sizes, strict=True)):
-            fine = event[1] < point.look_at or (size != 0 and self._pass_time(event, row))
-            if size == 1:
-                id = ids[row]
-                if fine and made[row] is not None and id not in stored:
-                    if len(stored) >= keep:
-                        block.drop_oldest()
-                    stored[id] = made[row]
-                    if keys[row] is not None:
-                        point.keep_key(_tuple(AnsweredRequest, (id, keys[row], versions[row])))
-                    if past:
-                        past.pop(id, None)
-                else:
-                    self._fold_alone(n, row, 1)
-                row += 1
-            elif size == -1:
-                one = rewards[reward]
-                if fine and one.id not in past and collect(reward, one.id):
-                    note((one.id, one.values, event[1], row))
-                    point.version = event[0]
-                elif not (fine and self._reward_late(event, one)):
-                    self._fold_alone(n, row)
-                reward += 1
-            else:
-                self._fold_several(n, size, row, reward, fine=fine)
-                row, reward = row + max(size, 0), reward - min(size, 0)
-        self._settle(len(sizes), row)
-
-    def _fold_several(self, n: int, size: int, row: int, reward: int, *, fine: bool) -> None:
-        """Fold an event of several rows, from these rows of decisions and rewards on."""
-        if size > 0 and fine and self._decide_many(row, row + size):
-            return
-        if size < 0 and fine and self._reward_many(self._events[n], row, reward, reward - size):
-            return
-        self._fold_alone(n, row, max(size, 0))
-
-    def _decode(self) -> list[int]:
-        """Decode and check the events; returns how many rows each has, negative for rewards.
-
-        An event with 0 must be folded alone.
-        """
-        events = self._events
-        decided = [n for n, event in enumerate(events) if event[3] == "decisions"]
-        given = [n for n, event in enumerate(events) if event[3] == "rewards"]
-        sizes = [0] * len(events)
-        bodies = _decoded(_decode_decisions, [events[n] for n in decided])
-        for n, body in zip(decided, bodies, strict=True):
-            if body is not None:
-                rows = body.rows
-                sizes[n] = size = len(rows)
-                if size == 1:  # the usual case
-                    self._decisions.append(rows[0])
-                    self._versions.append(body.version)
-                    self._owners.append(n)
-                else:
-                    self._decisions += rows
-                    self._versions += [body.version] * size
-                    self._owners += [n] * size
-        self._times = [events[n][1] for n in self._owners]
-        for n, body in zip(
-            given, _decoded(_decode_rewards, [events[n] for n in given]), strict=True
-        ):
-            if body is not None:
-                sizes[n] = -len(body.rows)
-                self._rewards += body.rows
-        self._pending = self._block.decisions(self._decisions, self._times)
-        self._block.rewards(self._rewards)
-        return sizes
-
-    def _decide_many(self, first: int, end: int) -> bool:
-        """Store the decisions of an event; False if it must be folded alone."""
-        point, block, rows = self._point, self._block, self._decisions
-        stored = block.pending
-        if any(self._pending[n] is None or rows[n].id in stored for n in range(first, end)):
-            return False
-        for n in range(first, end):
-            if len(stored) >= block.keep:
-                block.drop_oldest()
-            stored[rows[n].id] = self._pending[n]
-            key = rows[n].key
-            if key is not None:
-                point.keep_key(AnsweredRequest(rows[n].id, key, self._versions[n]))
-            point.past.pop(rows[n].id, None)
-        return True
-
-    def _reward_late(self, event: Event, row: _Reward) -> bool:
-        """Keep rewards of a decision whose time is over; False if they must be folded alone."""
-        point = self._point
-        try:
-            if row.id not in point.past or point.rewarded(row.id, row.values) is not None:
-                return False
-        except InvalidInput:
-            return False
-        point.keep_late(row.id, row.values)
-        self._late.append(event.time)
-        return True
-
-    def _reward_many(self, event: Event, after: int, first: int, end: int) -> bool:
-        """Store the rewards of an event with several rows; False if it must be folded alone."""
-        rows, past, block = self._rewards[first:end], self._point.past, self._block
-        if len({row.id for row in rows}) < len(rows):
-            return False
-        if any(row.id in past or not block.fits(n, row.id) for n, row in enumerate(rows, first)):
-            return False
-        for n, row in enumerate(rows, first):
-            block.reward(n, row.id)
-            self._noted.append((row.id, row.values, event.time, after))
-        self._point.version = event.seq
-        return True
-
-    def _pass_time(self, event: Event, after: int) -> bool:
-        """Do what `Point.pass_time` does; False if the event must be folded alone."""
-        point, time = self._point, event.time
-        if not self._block.defers:
-            return False
-        gone = self._block.expire(time)
-        for one in gone:
-            point.past[one.id] = _tuple(PastDecision, (*one[:5], {}))
-            point.keys.pop(one.id, None)
-            if one.defaults:
-                self._noted.append((one.id, one.defaults, time, after))
-                self._defaults += len(one.defaults)
-        if gone:
-            point.trim_past()
-            point.version = event.seq
-            self._expired.append((time, len(gone)))
-        point.look_at = self._block.due or time + (point.definition.wait or math.inf)
-        return True
-
-    def _fold_alone(self, n: int, row: int, size: int = 0) -> None:
-        """Fold event n by itself, after all that comes before it; it has rows of decisions."""
-        self._settle(n, row)
-        own = [k for k in range(row, row + size) if self._pending[k] is not None]
-        self._block.uncount(self._decisions[k].context for k in own)
-        self._point.fold(self._events[n])
-        self._folded, self._settled = n + 1, row + size
-
-    def _settle(self, end: int, row: int) -> None:
-        """Bring the point to where it is before event number `end` and this row of decisions."""
-        point, block, counts = self._point, self._block, self._point.counts
-        block.learn()
-        self._extend_history(row)
-        if row > self._settled:
-            counts["decisions"] += row - self._settled
-            block.recorded(row - self._settled, row)
+        over, taken = point.past.keys(), point.keys.keys()
+        stretch = block.plan(start, end, over, taken)
+        stop, late = self._late(stretch)
+        if stop < stretch.end:
+            stretch = block.plan(start, stop, over, taken)
+        if stop == start:
+            return start
+        block.apply(stretch)
+        expired = [one for one in stretch.leaving if one.expired]
+        self._keep_keys(stretch, expired)
+        self._keep_past(expired, late)
+        self._extend_history(stretch, expired)
+        first, last = stretch.rows
+        rewards = int(np.count_nonzero(~np.isnan(stretch.learned.values)))
         for name, count in (
-            ("rewards", sum([len(one[1]) for one in self._noted]) - self._defaults),
-            ("late", len(self._late)),
-            ("expired", sum(gone for _, gone in self._expired)),
-            ("events", end - self._folded),
+            ("events", stop - start),
+            ("decisions", last - first),
+            ("rewards", rewards - sum([len(one.defaults) for one in expired])),
+            ("late", len(stretch.others)),
+            ("expired", len(expired)),
         ):
             if count:
-                counts[name] += count
-        if end > self._folded:
-            point.enter(self._events[end - 1])
-            point.seq = self._events[end - 1].seq
-        self._folded, self._settled, self._defaults = end, row, 0
-        for notes in (self._noted, self._late, self._expired):
-            notes.clear()
+                point.counts[name] += count
+        changes = [*stretch.learned.events[-1:], *[one.event for one in expired[-1:]]]
+        if changes:
+            point.version = self._events[max(changes)].seq
+        final = self._events[stop - 1]
+        point.enter(final)
+        point.seq = final.seq
+        if point.definition.wait is not None:
+            point.look_at = block.due or final.time + point.definition.wait
+        return stop
 
-    def _extend_history(self, row: int) -> None:
-        """Add to the history what happened since the last `_settle`."""
-        history, rows = self._point.history, self._decisions[self._settled : row]
-        ids, given, when, after = zip(*self._noted, strict=True) if self._noted else [()] * 4
-        rewards: dict[str, Any] = {}
-        for name in dict.fromkeys(chain.from_iterable(given)):
-            try:  # the usual case: all have it
-                rewards[name] = when, [values[name] for values in given]
-            except KeyError:
-                some = [(t, v[name]) for t, v in zip(when, given, strict=True) if name in v]
-                rewards[name] = tuple(zip(*some, strict=True))
+    def _late(self, stretch: Stretch) -> tuple[int, dict[str, PastDecision]]:
+        """Return the decisions whose time is over with the rewards that came late for them.
+
+        And the event up to which they came: the first that must be folded alone, if there is one.
+        """
+        if not stretch.others:
+            return stretch.end, {}
+        point, owners = self._point, self._rewards.events
+        past, keep = point.past, point.definition.keep
+        expired = [one for one in stretch.leaving if one.expired]
+        events = [one.event for one in expired]
+        # The positions of decisions in `past`: the first ones leave when it is full.
+        first = islice(past, max(len(past) + len(expired) - keep, 0))
+        positions = {id: n for n, id in enumerate(first)}
+        new = {one.decision.id: n for n, one in enumerate(expired)}
+        late: dict[str, PastDecision] = {}
+        for n in stretch.others:
+            id, event = self._rewards.ids[n], owners[n]
+            k = new.get(id)
+            before = late.get(id) or past.get(id)
+            if before is None and k is not None and events[k] <= event:
+                before = self._past(expired[k])
+            position = len(past) + k if k is not None else positions.get(id, len(past))
+            several = event in (*owners[max(n - 1, 0) : n], *owners[n + 1 : n + 2])
+            if (
+                before is None
+                or several
+                or position < len(past) + bisect_right(events, event) - keep
+            ):
+                return event, late
+            try:
+                came = {name: column[n] for name, column in self._rewards.values.items()}
+                came = {name: value for name, value in came.items() if not math.isnan(value)}
+                after = point.with_late(before, came)
+            except InvalidInput:
+                return event, late
+            if after is None:
+                return event, late
+            late[id] = after
+        return stretch.end, late
+
+    def _past(self, leaving: LeavingDecision) -> PastDecision:
+        """Return a decision whose time is over."""
+        id, arm, _, _, propensity, since, rewards, _ = leaving.decision
+        chooser = self._point.chooser
+        came = {
+            objective.name: value
+            for objective, value in zip(chooser.objectives, rewards, strict=True)
+            if value is not None
+        }
+        name = self._block.arms[arm]
+        return _tuple(PastDecision, (id, name, propensity, since, came, {}))
+
+    def _keep_past(self, expired: Sequence[LeavingDecision], late: dict[str, PastDecision]) -> None:
+        """Store decisions whose time is over, and the rewards that came late."""
+        past = self._point.past
+        for one in expired:
+            past[one.decision.id] = self._past(one)
+        past.update(late)
+        if expired:
+            self._point.trim_past()
+
+    def _keep_keys(self, stretch: Stretch, expired: Sequence[LeavingDecision]) -> None:
+        """Store what callers' own ids stand for, and forget those of decisions that expired."""
+        keys, (first, last) = self._point.keys, stretch.rows
+        ids, owners = self._decisions.ids[first:last], self._decisions.events[first:last]
+        fields = zip(ids, self._keys[first:last], self._versions[first:last], strict=True)
+        new = map(_tuple, repeat(AnsweredRequest), fields)
+        if not expired:
+            keys.update([(one[0], one) for one in new if one[1] is not None])
+            for _ in range(len(keys) - self._point.definition.keep):
+                keys.popitem(last=False)
+            return
+        left = deque(expired)
+        for event, one in zip(owners, new, strict=True):
+            while left and left[0].event <= event:
+                keys.pop(left.popleft().decision.id, None)
+            if one[1] is not None:
+                self._point.keep_key(one)
+        for gone in left:
+            keys.pop(gone.decision.id, None)
+
+    def _extend_history(self, stretch: Stretch, expired: Sequence[LeavingDecision]) -> None:
+        """Add to the history what happened in a stretch."""
+        history, times = self._point.history, self._times
+        (first, last), learned = stretch.rows, stretch.learned
+        when = [times[event] for event in learned.events]
+        names = [objective.name for objective in self._point.chooser.objectives]
+        rewards = {}
+        for name, column in zip(names, learned.values.T, strict=True):
+            there = np.flatnonzero(~np.isnan(column))
+            if len(there):
+                some = when if len(there) == len(when) else [when[n] for n in there.tolist()]
+                rewards[name] = some, column[there].tolist()
+        over = Counter([one.event for one in expired])
+        owners = self._decisions.events
         history.extend(
-            (self._times[self._settled : row], list(map(_arm, rows))),
+            ([times[n] for n in owners[first:last]], self._decisions.arms[first:last]),
             rewards,
-            self._late,
-            self._expired,
+            [times[self._rewards.events[n]] for n in stretch.others],
+            [(times[event], count) for event, count in over.items()],
         )
-        recent: dict[str, int] = {}
-        for n in range(max(self._settled, row - RECENT), row):
-            event = self._events[self._owners[n]]
-            first = bisect_left(self._owners, self._owners[n])
-            history.keep(event.time, read_body(event)["rows"][n - first])
-            recent[self._decisions[n].id] = n
+        for n in range(max(first, last - RECENT), last):
+            event = self._events[owners[n]]
+            row = n - bisect_left(owners, owners[n])
+            history.keep(event.time, read_body(event)["rows"][row])
         known = history.recent_ids
-        for k, id in enumerate(ids):
-            # An id may have been used again, after rewards of its first decision.
-            if id in known and recent.get(id, -1) < after[k]:
-                history.reward_recent(id, given[k])
+        for n, one in enumerate(learned.decisions):
+            if one.id in known:
+                values = zip(names, learned.values[n].tolist(), strict=True)
+                history.reward_recent(one.id, {k: v for k, v in values if not math.isnan(v)})
+
+
+def _rows_of(
+    events: Sequence[Event], kind: Kind, decode: Any
+) -> tuple[list[Any], list[int], list[Any]]:
+    """Return the rows of a block's events of a kind, and the event and the body of each row."""
+    numbers = [n for n, event in enumerate(events) if event[3] == kind]
+    bodies = _decoded(decode, [events[n] for n in numbers])
+    rows = [() if body is None else body.rows for body in bodies]
+    if set(map(len, rows)) != {1}:  # which is the usual case
+        numbers = [n for n, some in zip(numbers, rows, strict=True) for _ in some]
+        bodies = [body for body, some in zip(bodies, rows, strict=True) for _ in some]
+    return list(chain.from_iterable(rows)), numbers, bodies
 
 
 def _decoded(decode: Any, events: Sequence[Event]) -> list[Any]:

@@ -34,6 +34,12 @@ def _bounded(value: float) -> float:
     return value if -_MOST < value < _MOST else math.copysign(_MOST, value)
 
 
+def _all_bounded(values: Sequence[float]) -> Sequence[float]:
+    if min(values) > -_MOST and max(values) < _MOST:  # the usual case
+        return values
+    return [_bounded(value) for value in values]
+
+
 def _add(into: Spread, values: Sequence[float]) -> None:
     """Add rewards one after the other."""
     count, mean, squares = into
@@ -233,7 +239,7 @@ class History:
             for n, (name, (_, values)) in enumerate(rewards.items(), 3):
                 if first[n] < done[n]:
                     spread = bucket.rewards.setdefault(name, [0, 0.0, 0.0])
-                    _add(spread, [_bounded(one) for one in values[first[n] : done[n]]])
+                    _add(spread, _all_bounded(values[first[n] : done[n]]))
 
     @property
     def recent_ids(self) -> Collection[str]:

@@ -443,6 +443,15 @@ class Point:
         late = past is not None and any(name in past.late for name in values)
         return RewardReply(id, learned=not late, late=late)
 
+    def with_late(self, past: PastDecision, values: Mapping[str, Any]) -> PastDecision | None:
+        """Return a decision whose time is over with further rewards; None if none of them is new.
+
+        Values that cannot be taken, or contradict earlier ones, are refused.
+        """
+        known = {**past.rewards, **past.late}
+        new = [name for name, value in values.items() if self._is_new(past.id, name, value, known)]
+        return _with_late(past, values) if new else None
+
     def _is_new(self, id: str, name: str, value: Any, known: Mapping[str, float]) -> bool:
         objective = self._objectives.get(name)
         if objective is None:
@@ -647,7 +656,7 @@ class Point:
     def _reward(self, id: str, values: Mapping[str, Any]) -> RewardReply:
         """Learn rewards of a pending decision; store those of one whose time is over."""
         if id in self.past:
-            self.keep_late(id, values)
+            self.past[id] = _with_late(self.past[id], values)
             self.counts["late"] += 1
             self.history.late(self.time)
             return RewardReply(id, learned=False, late=True)
@@ -659,12 +668,6 @@ class Point:
                 self.history.rewarded(self.time, name, value, id)
         self.version = self._at
         return RewardReply(id, learned=True, late=False)
-
-    def keep_late(self, id: str, values: Mapping[str, Any]) -> None:
-        """Store rewards of a decision whose time is over."""
-        past = self.past[id]
-        late = {name: value for name, value in values.items() if name not in past.rewards}
-        self.past[id] = past._replace(late={**past.late, **late})
 
     def _refuse(self, error: InvalidInput, rows: int = 1, *, unfit: bool = False) -> InvalidInput:
         """Note rows that were not taken: a replica was quicker, or the definition is new.
@@ -703,6 +706,11 @@ def _past(pending: PendingDecision) -> PastDecision:
     """Return a decision that leaves, with the rewards that came in time."""
     id, arm, propensity = pending.id, pending.arm, pending.propensity
     return PastDecision(id, arm, propensity, pending.since, pending.rewards, {})
+
+
+def _with_late(past: PastDecision, values: Mapping[str, Any]) -> PastDecision:
+    late = {name: value for name, value in values.items() if name not in past.rewards}
+    return past._replace(late={**past.late, **late})
 
 
 def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:

@@ -397,7 +397,9 @@ class SqliteStorage(Storage):
 
     async def first_events(self) -> list[Event]:
         """Return the removed events that say which arms a point has."""
-        return await self._read("the log", lambda: in_order(self._reader.execute(_FIRST_EVENTS)))
+        return await self._read(
+            "the log", lambda: in_order(self._reader.execute(_FIRST_EVENTS).fetchall())
+        )
 
     async def points(self) -> list[str]:
         """Return the points in the log."""
@@ -455,7 +457,7 @@ class SqliteStorage(Storage):
 
         def check() -> None:
             _check_structure(self._reader, self.path)
-            in_order(self._reader.execute(_FIRST_EVENTS))
+            in_order(self._reader.execute(_FIRST_EVENTS).fetchall())
             for point, seq, data, digest in self._reader.execute(
                 "SELECT point, seq, data, checksum FROM snapshots"
             ):

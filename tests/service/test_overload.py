@@ -14,6 +14,7 @@ import psutil
 import pytest
 from benchmarks import http_layer
 
+from lexbandit.service.engine.point import SLICE
 from lexbandit.service.http import server as admission_module
 from lexbandit.service.http.access import RateLimits
 from lexbandit.service.http.problems import Problem
@@ -192,15 +193,15 @@ def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
             beating = asyncio.create_task(beat())
             rows = {"decisions": [{"context": CONTEXT}] * 2000}
             seen, made = await during(s, "/v1/router/decisions:batch", rows)
-            assert seen >= 2 * 2000 / 200
+            assert seen >= 2 * 2000 / SLICE
             events = await s.engine.read_log("router", 0, 1000)
-            assert [one.kind for one in events].count("decisions") == 10
+            assert [one.kind for one in events].count("decisions") == 2000 / SLICE
             told = [
                 {"id": one["id"], "values": {"quality": 0.5, "cost": 0.01}}
                 for one in made["decisions"]
             ]
             seen, _ = await during(s, "/v1/router/rewards:batch", {"rewards": told})
-            assert seen >= 2000 / 200
+            assert seen >= 2000 / SLICE
             columns = {"contexts": {name: [value] * 3000 for name, value in CONTEXT.items()}}
             seen, made = await during(s, "/v1/router/decisions:batch", columns)
             assert len(set(made["ids"])) == len(made["arms"]) == len(made["propensities"]) == 3000

@@ -24,6 +24,7 @@ from lexbandit.service.engine.point import (
     COLUMNS,
     NOT_DURABLE,
     OUR_IDS,
+    REWARDS,
     SLICE,
     ColumnsReply,
     DecisionReply,
@@ -430,6 +431,8 @@ class Engine:
     async def _decide(self, point: Point, rows: Sequence[DecisionRequest]) -> list[DecisionReply]:
         """Write the rows that were not answered before; a caller's id counts once."""
         names = [(row.id, n if row.id is None else None) for n, row in enumerate(rows)]
+        if len(rows) > SLICE:
+            await self._pause()
         answers: dict[Any, DecisionReply] = {}
         fresh: dict[Any, dict[str, Any]] = {}
         proposals: list[Proposal] = []
@@ -453,24 +456,29 @@ class Engine:
                 raise at_row(error, n, len(rows)) from None
         self.repeated[point.name] += len(rows) - len(fresh)
         if fresh:
-            written = [*fresh.values()]
-            bodies: list[dict[str, Any]] = []
-            encoded: list[bytes] = []
-            for a, b in slices(len(written)):
-                bodies.append(self._decisions_body(point, written[a:b]))
-                encoded.append(body_of(bodies[-1]))
-                if b < len(written):
-                    await self._pause()
-            appended = [  # at once, so that one transaction has them all
-                self.append(point.name, "decisions", body, (point, proposals[a:b]), text)
-                for (a, b), body, text in zip(slices(len(written)), bodies, encoded, strict=True)
-            ]
-            outcomes = await _all(appended)
+            outcomes = await self._append_decisions(point, [*fresh.values()], proposals)
             for n, (name, outcome) in enumerate(zip(fresh, outcomes, strict=True)):
                 answers[name] = _answer(outcome)
                 if n % COLUMNS == COLUMNS - 1:
                     await self._pause()
         return [answers[name] for name in names]
+
+    async def _append_decisions(
+        self, point: Point, rows: list[dict[str, Any]], proposals: list[Proposal]
+    ) -> list[Any]:
+        """Have decisions written and folded; returns what became of them."""
+        bodies: list[dict[str, Any]] = []
+        encoded: list[bytes] = []
+        for a, b in slices(len(rows)):
+            bodies.append(self._decisions_body(point, rows[a:b]))
+            encoded.append(body_of(bodies[-1]))
+            if b < len(rows):
+                await self._pause()
+        appended = [  # at once, so that one transaction has them all
+            self.append(point.name, "decisions", body, (point, proposals[a:b]), text)
+            for (a, b), body, text in zip(slices(len(rows)), bodies, encoded, strict=True)
+        ]
+        return await _all(appended)
 
     def _decisions_body(self, point: Point, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the body of the event of decisions in rows."""
@@ -571,16 +579,26 @@ class Engine:
                     fresh.append({"id": id, "values": numbers})
             self.repeated[point] += len(answers)
             if fresh:
-                appended = [
-                    self.append(point, "rewards", {"rows": fresh[a:b]})
-                    for a, b in slices(len(fresh))
-                ]
-                outcomes = await _all(appended)
+                outcomes = await self._append_rewards(point, fresh)
                 for n, (row, outcome) in enumerate(zip(fresh, outcomes, strict=True)):
                     answers[row["id"]] = _answer(outcome)
                     if n % COLUMNS == COLUMNS - 1:
                         await self._pause()
         return [answers[id] for id, _ in rows]
+
+    async def _append_rewards(self, point: str, rows: list[dict[str, Any]]) -> list[Any]:
+        """Have rewards written and learned; returns what became of them."""
+        bodies = [{"rows": rows[a:b]} for a, b in slices(len(rows), REWARDS)]
+        encoded: list[bytes] = []
+        for n, body in enumerate(bodies):
+            if n % COLUMNS == COLUMNS - 1:
+                await self._pause()
+            encoded.append(body_of(body))
+        appended = [  # at once, so that one transaction has them all
+            self.append(point, "rewards", body, None, text)
+            for body, text in zip(bodies, encoded, strict=True)
+        ]
+        return await _all(appended)
 
     async def decision(self, point: str, id: str) -> FoundDecision:
         """Look a decision up: a pending one, or one whose time is over."""

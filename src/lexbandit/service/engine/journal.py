@@ -151,13 +151,16 @@ class Journal:
         while self._waiting or not self._closing:
             await self._wake.wait()
             self._wake.clear()
-            group, self._waiting = self._waiting, []
+            group, self._waiting = deque(self._waiting), []
             if group:
                 async with self.ordered():
                     await self._write(group)
 
-    async def _write(self, group: list[tuple[Event, Fold, Appended]]) -> None:
-        """Write a group; each who waits gets an answer or an error, never silence."""
+    async def _write(self, group: deque[tuple[Event, Fold, Appended]]) -> None:
+        """Write a group; each who waits gets an answer or an error, never silence.
+
+        What was folded leaves the group, so that a large batch is not freed all at once.
+        """
         try:
             self._check_open()  # it may have broken since they came
             began = time.monotonic()
@@ -169,10 +172,12 @@ class Journal:
             if self.seq != stored[0].seq - 1:
                 raise CorruptLog(f"event {self.seq + 1} of the log is missing.")
             began = time.monotonic()
-            for (_, fold, done), event in zip(group, stored, strict=True):
+            for event in stored:
+                _, fold, done = group[0]
                 outcome = self._take(event, fold)
                 if not done.done():
                     done.set_result(outcome)
+                group.popleft()
                 if time.monotonic() > began + _AT_ONCE:
                     await asyncio.sleep(0)  # let others be answered
                     began = time.monotonic()

@@ -115,9 +115,10 @@ _ID_BYTES, _ID_LETTERS = 12, 16
 LARGEST_BODY = 4_194_304
 
 
-# A batch is taken in slices, so that it delays others by no more than one takes: so many rows, and
-# so many of a batch in columns, are an event of the log.
-SLICE, COLUMNS = 200, 1000
+# A batch is taken in slices, so that it delays others by no more than one takes: so many rows, so
+# many of rewards and so many of a batch in columns are an event of the log. The first rewards of a
+# point take long, since its model is computed anew after almost each of them.
+SLICE, REWARDS, COLUMNS = 100, 25, 1000
 
 
 def slices(count: int, each: int = SLICE) -> list[tuple[int, int]]:

@@ -37,6 +37,19 @@ def no_value(value: Any) -> bool:
     return value is None or value is np.ma.masked
 
 
+def _plain_numbers(values: Any) -> Floats | None:
+    """Return a column as floats; None if not all of it are numbers."""
+    if isinstance(values, list | tuple) and not all(map(_is_number, set(map(type, values)))):
+        return None  # NumPy would take truth values beside numbers as numbers
+    array = np.asarray(values)
+    plain = array.dtype.kind in "iuf" and array.ndim == 1
+    return array.astype(np.float64) if plain else None
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
+
+
 def _plain(value: Any) -> Any:
     """Return a value as errors show it: a number of NumPy as one of Python."""
     return value.item() if isinstance(value, np.generic) else value
@@ -178,19 +191,17 @@ class Number(Feature):
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
         """Write the shares of many values at once, where they are plain numbers in range."""
-        array = np.asarray(values)
-        if array.dtype.kind in "iuf" and array.ndim == 1:
-            numbers = array.astype(np.float64)
-            if ((numbers >= self.low) & (numbers <= self.high)).all():
-                if self.scale == "log":
-                    # Not np.log, which may differ from math.log in the last bit.
-                    logs = [math.log(number) for number in (numbers / self.low).tolist()]
-                    shares = np.array(logs) / math.log(self.high / self.low)
-                    points[:, at] = np.clip(shares, 0.0, 1.0)
-                else:
-                    points[:, at] = (numbers - self.low) / (self.high - self.low)
-                return {}
-        return super().write_many(values, points, at, smooth)
+        numbers = _plain_numbers(values)
+        if numbers is None or not ((numbers >= self.low) & (numbers <= self.high)).all():
+            return super().write_many(values, points, at, smooth)
+        if self.scale == "log":
+            # Not np.log, which may differ from math.log in the last bit.
+            logs = [math.log(number) for number in (numbers / self.low).tolist()]
+            shares = np.array(logs) / math.log(self.high / self.low)
+            points[:, at] = np.clip(shares, 0.0, 1.0)
+        else:
+            points[:, at] = (numbers - self.low) / (self.high - self.low)
+        return {}
 
 
 @checks.named_keywords
@@ -233,10 +244,10 @@ class Cycle(Feature):
 
     def write_many(self, values: Any, points: Floats, at: int, smooth: bool) -> dict[int, int]:
         """Write the positions of many values at once, where they are plain finite numbers."""
-        array = np.asarray(values)
-        if array.dtype.kind not in "iuf" or array.ndim != 1 or not np.isfinite(array).all():
+        numbers = _plain_numbers(values)
+        if numbers is None or not np.isfinite(numbers).all():
             return super().write_many(values, points, at, smooth)
-        phases = (array.astype(np.float64) / self.period) % 1.0
+        phases = (numbers / self.period) % 1.0
         if smooth:
             # Not np.cos, which may differ from math.cos in the last bit.
             angles = (2.0 * math.pi * phases).tolist()

@@ -99,6 +99,13 @@ def test_columns_give_what_single_contexts_give(rows: list[tuple[float, str, boo
     np.testing.assert_array_equal(points, single)  # to the last bit: a replay may come in batches
 
 
+@pytest.mark.parametrize("feature", [Number("x", 0, 9), Cycle("x", 24)])
+@pytest.mark.parametrize("column", [[2.5, True], [[], [], 2.5], [[1.0, 2.0], [1.0]], [[1.0], 2]])
+def test_a_column_with_what_is_no_number_is_refused(feature: Feature, column: list[Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"row \d: context feature 'x' must be a"):
+        Contexts([feature]).encode_many({"x": column})
+
+
 @pytest.mark.parametrize(
     ("feature", "value", "words"),
     [

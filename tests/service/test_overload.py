@@ -19,6 +19,7 @@ from lexbandit.service.http import server as admission_module
 from lexbandit.service.http.access import RateLimits
 from lexbandit.service.http.problems import Problem
 from lexbandit.service.http.server import Admission, Reply, Request
+from lexbandit.service.process import COLLECTIONS
 from service.callers import Server, on, post
 from service.http import CONTEXT, Served, bearer, key, served
 from service.process import Service
@@ -281,6 +282,12 @@ def test_forty_batches_of_ten_thousand_rows_stall_nobody(tmp_path: Path) -> None
             assert longest < max(0.02, whole / 500)  # by the speed of this machine
 
     asyncio.run(run())
+
+
+def test_garbage_is_looked_for_among_few_objects_at_a_time() -> None:
+    """Nothing is answered meanwhile; a stored decision is one or two of these objects."""
+    young, middle, _ = COLLECTIONS
+    assert young * (middle + 1) <= 60_000
 
 
 def test_a_batch_counts_by_its_rows() -> None:

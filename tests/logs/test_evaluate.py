@@ -513,3 +513,20 @@ def test_approximate_intervals_of_few_rewards_are_doubted(interval: Any) -> None
         doubted = interval != "anytime" and few < 30
         assert ("rewards of quality that count for the candidate 29 differ" in text) == doubted
         assert "rewards of cost that count" not in text
+
+
+def test_what_it_is_compared_with_needs_overlap_too() -> None:
+    """An arm that was never played has a value by the model's guess alone."""
+    table = TABLE.filter(pl.col("arm") != "large")
+    log = log_of(table.with_columns(propensity=pl.col("propensity") / 0.8))
+    with pytest.raises(InvalidInput, match="compared with always:large, which plays large, where"):
+        lb.evaluate(log, "always:small", against="always:large")
+
+    def mostly_small(contexts: Any) -> np.ndarray:
+        return np.tile([0.9, 0.0, 0.1], (len(contexts), 1))
+
+    report = lb.evaluate(log, "always:small", against=mostly_small, segments=())
+    words = "10.0% of the decisions of what it is compared with fall on arms that the log never"
+    assert report.verdict == "cannot tell"
+    assert any(words in sentence for sentence in report.diagnostics.sentences)
+    assert str(report).count(words) == 2

@@ -325,3 +325,23 @@ def test_the_types_of_a_file_of_text_are_found_once(
     assert found.count(True) == 1
     assert found.count(False) > 2
     assert report == lb.evaluate(log_of(table), "always:medium")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_row_with_more_values_than_columns_is_refused(tmp_path: Path, packed: bool) -> None:
+    """A decimal comma in the last column would be read as a smaller number."""
+    lines = frame(50).write_csv().splitlines()
+    lines[8] = lines[8].rpartition(",")[0] + ",0,75"
+    path = tmp_path / ("log.csv.gz" if packed else "log.csv")
+    text = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with pytest.raises(InvalidInput, match=r"row 7: 9 values for 8 columns: .*,0,75\. Put quotes"):
+        log_of(path).describe()
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_columns_that_are_not_separated_by_commas(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "log.csv"
+    frame(20).write_csv(path, separator=separator)
+    with pytest.raises(InvalidInput, match=r"has one column, 'id.*separate the columns by commas"):
+        log_of(path)

@@ -8,7 +8,8 @@ With w the candidate's weight of a row, its probability of the played arm over t
                      the largest of them (Zhang and Stephens, 2009, Technometrics 51; with the prior
                      of Vehtari et al., 2024, JMLR 25, on Pareto smoothed importance sampling). From
                      ½ on the variance of the weights is infinite, from 0.7 on means are unreliable
-    unsupported      the share of the candidate's probability on arms that were never played
+    unsupported      the share of the candidate's probability on arms that were never played, and
+                     that of the policy it is compared with
     calibration      in rows that allow an arm, 1{played}/propensity is 1 on average. So the share
                      of an arm equals the harmonic mean of the propensities of its plays
 """
@@ -85,6 +86,8 @@ class Diagnostics:
     pareto_k: float
     unsupported: float
     missing_arms: tuple[str, ...]
+    base_unsupported: float
+    base_missing_arms: tuple[str, ...]
     calibration: float
     missing_p_values: tuple[float, ...]
     arms: tuple[ArmShare, ...]
@@ -109,9 +112,8 @@ def diagnose(
     effective = total * total / square if square > 0.0 else 0.0
     largest = float(sums.policies[:, 0, kernel.LARGEST].max())
     error = math.sqrt(max(square / rows - mean * mean, 0.0) / rows)
-    never = (totals[:, kernel.PLAYS] == 0.0) & (totals[:, kernel.MASS] > 1e-9 * rows)
-    unsupported = float(totals[never, kernel.MASS].sum()) / rows
-    missing = tuple(name for name, lacks in zip(arms, never, strict=True) if lacks)
+    unsupported, missing = _unsupported(totals, kernel.MASS, rows, arms)
+    base_unsupported, base_missing = _unsupported(totals, kernel.BASE_MASS, rows, arms)
     shares = tuple(_share(name, arm, rows) for name, arm in zip(arms, totals, strict=True))
     tested = [share.p_value for share in shares if not math.isnan(share.p_value)]
     calibration = min(1.0, len(tested) * min(tested)) if tested else math.nan
@@ -122,7 +124,7 @@ def diagnose(
         for i in range(sums.objectives.shape[1])
     )
     enough = (
-        unsupported <= MOST_UNSUPPORTED
+        max(unsupported, base_unsupported) <= MOST_UNSUPPORTED
         and effective >= min(LEAST_EFFECTIVE, rows)
         and mean + CERTAIN * error >= LEAST_MEAN
         and mean - CERTAIN * error <= 1.0 / LEAST_MEAN
@@ -133,6 +135,7 @@ def diagnose(
         _mean_words(mean, error),
         _tail_words(heaviness, largest / total if total > 0.0 else 0.0),
         _support_words(unsupported, missing),
+        *_base_words(base_unsupported, base_missing),
         _calibration_words(calibration, doubted),
         *_missing_words(absent, objectives or [f"objective {i + 1}" for i in range(len(absent))]),
     )
@@ -144,6 +147,8 @@ def diagnose(
         pareto_k=heaviness,
         unsupported=unsupported,
         missing_arms=missing,
+        base_unsupported=base_unsupported,
+        base_missing_arms=base_missing,
         calibration=calibration,
         missing_p_values=absent,
         arms=shares,
@@ -151,6 +156,15 @@ def diagnose(
         enough_overlap=enough,
         sentences=sentences,
     )
+
+
+def _unsupported(
+    totals: Floats, mass: int, rows: float, arms: Sequence[str]
+) -> tuple[float, tuple[str, ...]]:
+    """Return a policy's probability on arms that were never played, and these arms."""
+    never = (totals[:, kernel.PLAYS] == 0.0) & (totals[:, mass] > 1e-9 * rows)
+    names = tuple(name for name, lacks in zip(arms, never, strict=True) if lacks)
+    return float(totals[never, mass].sum()) / rows, names
 
 
 def _share(name: str, arm: Floats, rows: float) -> ArmShare:
@@ -272,6 +286,15 @@ def _support_words(unsupported: float, missing: tuple[str, ...]) -> str:
         f"{unsupported:.1%} of the candidate's decisions fall on arms that the log never played: "
         f"{names}. Nothing is known of them."
     )
+
+
+def _base_words(unsupported: float, missing: tuple[str, ...]) -> list[str]:
+    if not missing:
+        return []
+    return [
+        f"{unsupported:.1%} of the decisions of what it is compared with fall on arms that the log "
+        f"never played: {', '.join(missing)}. Nothing is known of them."
+    ]
 
 
 def _calibration_words(calibration: float, doubted: Sequence[ArmShare]) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import InvalidInput, counted, unknown_name
-from lexbandit.kernels.estimation import LEAST, ROWS, SQUARES, WEIGHTS
+from lexbandit.kernels.estimation import LEAST, ROUNDING, ROWS, SQUARES, WEIGHTS
 from lexbandit.logs import (
     bootstrap,
     replay,  # noqa: F401  (it adds kinds of candidates)
@@ -128,7 +128,7 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     counts = zip(found.outside.tolist(), names, strict=True)
     clipped = [words for count, name in counts if (words := outside_words(count, name))]
     doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
-    _refuse_no_overlap(diagnostics, policy)
+    _refuse_no_overlap(diagnostics, policy, work.baseline)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
     each = _differences(total, log, units=found.units, **settings)
     decision = decide(each, log.objectives, diagnostics)
@@ -464,7 +464,7 @@ def _few_words(values: Integers, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate) -> None:
+def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate, baseline: Candidate) -> None:
     played = [arm.arm for arm in diagnostics.arms if arm.plays]
     if len(played) == 1:
         raise InvalidInput(
@@ -472,9 +472,14 @@ def _refuse_no_overlap(diagnostics: Diagnostics, candidate: Candidate) -> None:
             "let what decides explore, such as Chooser(..., explore=0.1), and log again."
         )
     if diagnostics.mean_weight == 0.0:
-        wanted = [arm.arm for arm in diagnostics.arms if arm.mass > 0.0]
-        raise InvalidInput(
-            f"column 'arm': there is no overlap. The candidate {candidate.name} plays "
-            f"{', '.join(wanted)}, where no row did: the log says nothing of it. Let what decides "
-            "explore these arms, such as Chooser(..., explore=0.1), and log again."
-        )
+        arms = [arm.arm for arm in diagnostics.arms if arm.mass > 0.0]
+        who = f"The candidate {candidate.name} plays {', '.join(arms)}"
+    elif diagnostics.base_unsupported > 1.0 - ROUNDING:
+        arms = list(diagnostics.base_missing_arms)
+        who = f"The candidate is compared with {baseline.name}, which plays {', '.join(arms)}"
+    else:
+        return
+    raise InvalidInput(
+        f"column 'arm': there is no overlap. {who}, where no row did: the log says nothing of it. "
+        "Let what decides explore these arms, such as Chooser(..., explore=0.1), and log again."
+    )

@@ -4,8 +4,11 @@ A source counts its rows and yields any range of them as tables. It can be pickl
 process or machine reads its own part.
 """
 
+import csv
 import glob
+import gzip
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -147,16 +150,45 @@ class FileSource:
 def _file(path: str) -> _File:
     """Count the rows of a file and find its columns."""
     schema = _scan([path]).collect_schema()
+    if _ending(path) == ".csv" and len(schema) == 1 and re.search("[;|\t]", schema.names()[0]):
+        raise InvalidInput(
+            f"{path} has one column, {schema.names()[0]!r}: separate the columns by commas, and "
+            "write decimals with a point."
+        )
     table = _scan([path], schema)
-    # Without a value, a file of text has no type: what Polars takes it for would win over others'.
-    strings = [name for name, kind in schema.items() if kind == pl.String]
-    asked = [] if _ending(path) == ".parquet" else strings
-    counts = table.select(pl.len().alias(""), pl.col(asked).null_count()).collect(
-        engine="streaming"
-    )
+    # All columns of a file of text: with some of them, Polars drops what a row has beyond the last.
+    asked = [] if _ending(path) == ".parquet" else list(schema)
+    try:
+        counts = table.select(pl.len().alias(""), pl.col(asked).null_count()).collect(
+            engine="streaming"
+        )
+    except pl.exceptions.ComputeError:
+        _refuse_long_row(path, len(schema))
+        raise
     rows, *nulls = counts.row(0)
-    empty = tuple(name for name, count in zip(asked, nulls, strict=True) if count == rows)
+    # Without a value, a file of text has no type: what Polars takes it for would win over others'.
+    empty = tuple(
+        name
+        for name, count in zip(asked, nulls, strict=True)
+        if count == rows and schema[name] == pl.String
+    )
     return _File(path, rows, schema, empty if rows else ())
+
+
+def _refuse_long_row(path: str, columns: int) -> None:
+    """Refuse the first row of a CSV file that has more values than there are columns."""
+    if _ending(path) != ".csv":
+        return
+    opened = gzip.open if path.lower().endswith(_PACKED) else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        lines = (line for line in csv.reader(file) if line)
+        for row, line in enumerate(lines, start=-1):  # the first line has the names
+            if len(line) > columns:
+                raise InvalidInput(
+                    f"{path}, row {row}: {len(line)} values for {columns} columns: "
+                    f"{','.join(line)}. Put quotes around what has a comma, and write decimals "
+                    "with a point."
+                )
 
 
 def _scan(paths: Sequence[str], schema: pl.Schema | None = None) -> pl.LazyFrame:

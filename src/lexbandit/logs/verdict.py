@@ -144,6 +144,13 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             f"never played: {', '.join(diagnostics.missing_arms)}. Log with `explore`, so that "
             "every arm has a chance"
         )
+    elif diagnostics.base_missing_arms:
+        why = (
+            f"{diagnostics.base_unsupported:.1%} of the decisions of what it is compared with fall "
+            "on arms that the log never played: "
+            f"{', '.join(diagnostics.base_missing_arms)}. Log with `explore`, so that every arm "
+            "has a chance"
+        )
     elif _all_too_large(diagnostics):
         return _wrong(
             f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "

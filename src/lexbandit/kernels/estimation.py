@@ -360,10 +360,10 @@ def _add_explored(
     for n in range(CHUNK):
         lanes[i, SAMPLED, n] += chunk[i, _ONE, n]
     for j in range(len(explores)):
-        kept, spread = 1.0 - explores[j], explores[j] / size
+        rest, spread = 1.0 - explores[j], explores[j] / size
         for n in range(CHUNK):
             one, y = chunk[i, _ONE, n], chunk[i, _REWARD, n]
-            weight = kept + spread * shared[_INVERSE, n]
+            weight = rest + spread * shared[_INVERSE, n]
             ratio = (shared[_W, n] - (0.0 if logged else shared[_BASE_W, n])) / weight
             ratio = one * (ratio - 1.0 if logged else ratio)
             low, high = _ends(logged, ratio, one * shared[_MOVED, n], y)

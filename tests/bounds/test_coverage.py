@@ -22,10 +22,11 @@ from lexbandit.kernels.cells import (
     MEAN,
     WIDTH,
     Cells,
+    channel_growth,
     empty_cells,
     lower_of,
     observe,
-    rank_all,
+    rank,
 )
 from lexbandit.kernels.jit import kernel
 from twins.bounds import spread, stitched
@@ -56,7 +57,7 @@ def play(rewards: Floats, means: Floats, cells: Cells, ends: Floats, worst: Floa
         choice = 1 if count > 0 and cells.stats[0, arm, 0, MEAN] * count >= sums[arm] else 0
         sums[arm] += means[arm, choice]
         observe(cells, 0, 0, arm, rewards[t, arm, choice])
-        rank_all(cells, 0, 0)
+        rank(cells, 0, 0, channel_growth(cells, 0, 0))
         low, high = lower_of(cells, 0, 0, arm), cells.indices[0, 0, arm]
         least, most = min(means[arm, 0], means[arm, 1]), max(means[arm, 0], means[arm, 1])
         average = sums[arm] / cells.stats[0, arm, 0, COUNT]

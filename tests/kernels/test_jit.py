@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from lexbandit.kernels import cells, jit
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.compiled
 
 
 def test_kernels_release_the_lock_and_are_kept_on_disk() -> None:
-    replay: Any = LexicographicRule._rule.replay
+    replay: Any = LexicographicRule._rule.plain.replay
     assert replay.targetoptions["nogil"]
     assert jit._FOLDER is not None
     assert replay._cache.cache_path.startswith(str(jit._FOLDER))
@@ -71,7 +72,7 @@ def test_loops_around_different_rules_have_different_names() -> None:
     """Else one would be read from the other's place in the cache, also when they differ inside."""
     rules = [cells.cell_rule(mark=mark) for mark in (_first, _second)]
     for loop in ("select", "select_many", "replay", "shares"):
-        names = {getattr(rule, loop).py_func.__qualname__ for rule in rules}
+        names = {getattr(rule.plain, loop).py_func.__qualname__ for rule in rules}
         assert len(names) == 2, loop
 
 
@@ -92,3 +93,46 @@ def test_a_kernel_is_compiled_with_the_bodies_of_its_parts() -> None:
     part: Any = _doubled
     assert not part.signatures
     assert _doubled(3.0) == 6.0
+
+
+@jit.leaf
+def _halved(x: float) -> float:
+    return 0.5 * x
+
+
+@jit.kernel
+def _half_of_sum(x: float, y: float) -> float:
+    return _halved(x) + _halved(1) + _halved(y)
+
+
+def test_a_leaf_is_part_of_its_kernels_and_can_be_called_from_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is compiled for kernels without an entry for Python, and once more for Python."""
+    part: Any = _halved
+    assert part.get_call_template((numba.types.literal(1),), {})[0].cases[0].args == (numba.int64,)
+    assert _half_of_sum(3.0, 4.0) == 4.0
+    assert _halved(3.0) == 1.5
+    monkeypatch.setattr(part, "_compile_for_args", None)  # it is not asked again
+    assert _halved(5.0) == 2.5
+    assert _half_of_sum(5.0, 4.0) == 5.0
+
+
+def test_a_kernel_is_read_from_the_cache_without_all_that_numba_can_compile(tmp_path: Path) -> None:
+    """The compiler's tables take longer to read than a kernel, and SciPy's BLAS is among them."""
+    source = "from lexbandit.kernels.jit import kernel\nimport numpy as np\n"
+    source += "@kernel\ndef last(n):\n    x = np.empty(n)\n    x[-1] = n\n    return x[-1]\n"
+    (tmp_path / "mine.py").write_text(source)
+    program = "import sys, mine; print(mine.last(3), 'numba.np.arraymath' in sys.modules)"
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert found == ["3.0 True\n", "3.0 False\n"]

@@ -27,7 +27,7 @@ from typing import cast
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import once
+from lexbandit.kernels.jit import leaf, once
 from lexbandit.kernels.random import RandomState, below, normal
 
 # The tables of what a rule sees.
@@ -73,7 +73,7 @@ def spread_of(mean: float, spread: float) -> float:
     return spread if spread > _POINT * abs(mean) and spread > _LEAST else 0.0
 
 
-@once
+@leaf
 def decide(
     _settings: Array,
     sight: Array,
@@ -150,7 +150,7 @@ def normal_at(z: float) -> tuple[float, float]:
     )
 
 
-@once
+@leaf
 def sort_arms(
     sight: Array, band: float, i: int, members: Keys, size: int, thresholds: Array
 ) -> None:
@@ -167,7 +167,7 @@ def sort_arms(
         members[place] = arm
 
 
-@once
+@leaf
 def list_arms(
     sight: Array, i: int, members: Keys, size: int, means: Array, spreads: Array, inverses: Array
 ) -> tuple[float, float]:
@@ -205,7 +205,7 @@ def count_above(thresholds: Array, size: int, value: float) -> int:
     return count
 
 
-@once
+@leaf
 def keep(
     floor: float,
     cuts: int,
@@ -235,7 +235,7 @@ def keep(
     return n
 
 
-@once
+@leaf
 def set_panel(
     x: float,
     stop: float,
@@ -269,7 +269,7 @@ def set_panel(
     return stop, _SIZES[rule]
 
 
-@once
+@leaf
 def weigh(
     tied: bool,
     count: int,
@@ -302,7 +302,7 @@ def weigh(
             products[k + 1, p] = products[k, p] * shares[k, p]
 
 
-@once
+@leaf
 def add(
     count: int,
     size: int,
@@ -348,7 +348,7 @@ def add(
                 rest[p] += mass
 
 
-@once
+@leaf
 def sweep(
     start: float,
     stop: float,
@@ -439,7 +439,7 @@ def settle_alone(
     return floor
 
 
-@once
+@leaf
 def gather(masses: Array, n: int, always: int, ranks: Keys, size: int, sets: Array) -> float:
     """Set the masses of the sets of `size` arms that are left of n; returns their sum.
 
@@ -487,7 +487,7 @@ def begin(ceilings: Array, row: int, keys: Keys, weights: Array, out: Array) -> 
     return size
 
 
-@once
+@leaf
 def next_set(
     depth: int, keys: Keys, tables: Array, sizes: Array, positions: Array, weights: Array
 ) -> tuple[int, int]:

@@ -28,8 +28,11 @@ not centred at the mean, or depend on how much the rewards vary.
 
 **Loops.** A rule is a few compiled functions, `choose` and `shares` or `mark`, perhaps `learn`, and
 `cell_rule` compiles the loops around them. The functions here that a rule may replace say what is
-expected of them. Kernels are given whole arrays and positions in them, never slices: in a loop, a
-slice that is not optimised away costs two atomic operations, more than the arithmetic here.
+expected of them. What learns is compiled twice where both are used: for plain bounds, whose
+interval is mean ± width, and for any bound.
+
+Kernels are given whole arrays and positions in them, never slices: in a loop, a slice that is not
+optimised away costs two atomic operations, more than the arithmetic here.
 """
 
 import math
@@ -102,7 +105,7 @@ def empty_cells(
         indices,
         bounds,
         settings,
-        new_work(indices),
+        np.empty((VECTORS + channels, max(arms, channels))),
     )
     derive(cells, 0, slots)
     return cells
@@ -193,27 +196,27 @@ def set_intervals(cells: Cells, slot: int, i: int, factor: float) -> None:
 
 
 @leaf
-def rank(cells: Cells, slot: int, i: int, factor: float) -> None:
-    """Bring every arm's index in channel i up to date, given the channel's growth."""
+def rank_plain(cells: Cells, slot: int, i: int, factor: float) -> None:
+    """Bring every arm's index in channel i up to date, for a plain bound; see `rank`."""
     stats = cells.stats
-    if stats.shape[3] > PLAIN_FIELDS:
-        set_intervals(cells, slot, i, factor)
-        return
     for arm in range(stats.shape[1]):
         width = factor * stats[slot, arm, i, WIDTH]
         cells.indices[slot, i, arm] = stats[slot, arm, i, MEAN] + width
 
 
 @leaf
+def rank(cells: Cells, slot: int, i: int, factor: float) -> None:
+    """Bring every arm's index in channel i up to date, given the channel's growth."""
+    if cells.stats.shape[3] > PLAIN_FIELDS:
+        set_intervals(cells, slot, i, factor)
+    else:
+        rank_plain(cells, slot, i, factor)
+
+
+@leaf
 def channel_growth(cells: Cells, slot: int, i: int) -> float:
     """Return the growth of channel i in a cell: its rounds are its count over all arms."""
     return growth(cells.totals[slot, 1 + i], cells.bounds, bound_row(cells.bounds, slot))
-
-
-@kernel
-def rank_all(cells: Cells, slot: int, i: int) -> None:
-    """Bring every arm's index in channel i up to date: equation (3)."""
-    rank(cells, slot, i, channel_growth(cells, slot, i))
 
 
 @kernel
@@ -234,17 +237,10 @@ def observe_interval(cells: Cells, slot: int, i: int, arm: int, reward: float) -
 
 
 @leaf
-def observe(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
-    """Add a reward that is not NaN to channel i: Algorithm 1, lines 16 and 17.
-
-    The index is brought up to date if the bound does not grow with the rounds: then no other arm's
-    has changed. Otherwise `rank` does that.
-    """
+def observe_plain(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
+    """Add a reward that is not NaN to channel i, for a plain bound; see `observe`."""
     stats = cells.stats
     cells.totals[slot, 1 + i] += 1.0
-    if stats.shape[3] > PLAIN_FIELDS:
-        observe_interval(cells, slot, i, arm, reward)
-        return
     b = bound_row(cells.bounds, slot)
     count = stats[slot, arm, i, COUNT] + 1.0
     total = stats[slot, arm, i, SUM] + reward
@@ -259,6 +255,20 @@ def observe(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
     stats[slot, arm, i, WIDTH] = width
     if cells.bounds[b, ROUNDS_LOG] == 0.0:
         cells.indices[slot, i, arm] = mean + width
+
+
+@leaf
+def observe(cells: Cells, slot: int, i: int, arm: int, reward: float) -> None:
+    """Add a reward that is not NaN to channel i: Algorithm 1, lines 16 and 17.
+
+    The index is brought up to date if the bound does not grow with the rounds: then no other arm's
+    has changed. Otherwise `rank` does that.
+    """
+    if cells.stats.shape[3] > PLAIN_FIELDS:
+        cells.totals[slot, 1 + i] += 1.0
+        observe_interval(cells, slot, i, arm, reward)
+    else:
+        observe_plain(cells, slot, i, arm, reward)
 
 
 @leaf
@@ -283,9 +293,7 @@ def observe_all(
                 rank(cells, slot, i, factor)
 
 
-@kernel
-def derive(cells: Cells, first: int, last: int) -> None:
-    """Set all that follows from plays, COUNT, SUM and SPREAD, in slots `first` to `last`−1."""
+def _derive(cells: Cells, first: int, last: int) -> None:
     plays, stats = cells.plays, cells.stats
     for slot in range(first, last):
         cells.totals[slot, 0] = 0.0
@@ -299,7 +307,26 @@ def derive(cells: Cells, first: int, last: int) -> None:
                 stats[slot, arm, i, MEAN] = stats[slot, arm, i, SUM] / count if count else 0.0
                 row = bound_row(cells.bounds, slot)
                 stats[slot, arm, i, WIDTH] = count_width(count, cells.bounds, row)
-            rank_all(cells, slot, i)
+            rank(cells, slot, i, channel_growth(cells, slot, i))
+
+
+# What plain bounds have in place of the functions that know all of them.
+_PLAIN: dict[str, Callable[..., Any]] = {"observe": observe_plain, "rank": rank_plain}
+_PLAIN["observe_all"] = bind(observe_all, leaf, **_PLAIN)
+_DERIVE, _DERIVE_PLAIN = bind(_derive), bind(_derive, rank=rank_plain)
+
+
+def is_plain(cells: Cells) -> bool:
+    """Tell whether the bound of cells is plain: an interval is mean ± width."""
+    return bool(cells.stats.shape[3] == PLAIN_FIELDS)
+
+
+def derive(cells: Cells, first: int, last: int) -> None:
+    """Set all that follows from plays, COUNT, SUM and SPREAD, in slots `first` to `last`−1.
+
+    The indices of every channel are those of equation (3).
+    """
+    (_DERIVE_PLAIN if is_plain(cells) else _DERIVE)(cells, first, last)
 
 
 @leaf
@@ -597,8 +624,7 @@ def replay(
     return arms
 
 
-@kernel
-def amend(
+def _amend(
     key: int,
     arm: int,
     rewards: Array,
@@ -607,11 +633,6 @@ def amend(
     table: Keys,
     cells: Cells,
 ) -> int:
-    """Record further rewards of a play; nothing is done unless the answer is DONE.
-
-    `prior` of the arm's counts are its prior's. NO_PLAY if every play of the arm in the cell has a
-    reward in one of these objectives.
-    """
     if any_out_of_range(rewards, cells.bounds):
         return OUT_OF_RANGE
     slot = slot_of(table, key)
@@ -626,7 +647,22 @@ def amend(
     return DONE
 
 
-class CellRule(NamedTuple):
+_AMEND, _AMEND_PLAIN = bind(_amend), bind(_amend, observe_all=_PLAIN["observe_all"])
+
+
+def amend(
+    key: int, arm: int, rewards: Array, prior: float, ranked: int, table: Keys, cells: Cells
+) -> int:
+    """Record further rewards of a play; nothing is done unless the answer is DONE.
+
+    `prior` of the arm's counts are its prior's. NO_PLAY if every play of the arm in the cell has a
+    reward in one of these objectives.
+    """
+    kernel_ = _AMEND_PLAIN if is_plain(cells) else _AMEND
+    return kernel_(key, arm, rewards, prior, ranked, table, cells)
+
+
+class Loops(NamedTuple):
     """The compiled loops of a rule, and the probabilities of its arms."""
 
     select: Callable[..., tuple[int, float]]
@@ -637,8 +673,19 @@ class CellRule(NamedTuple):
     shares: Callable[..., Array]
 
 
+class CellRule(NamedTuple):
+    """The loops of a rule with a plain bound, and with any bound."""
+
+    plain: Loops
+    general: Loops
+
+
 # Rules that store nothing but the objectives share one compiled update.
-_UPDATE, _UPDATE_MANY = bind(update), bind(update_many)
+_LEARN, _LEARN_PLAIN = learn, bind(learn, leaf, **_PLAIN)
+_UPDATES = (
+    (bind(update, learn=_LEARN_PLAIN), bind(update_many, learn=_LEARN_PLAIN)),
+    (bind(update), bind(update_many)),
+)
 
 
 _CHOOSE, _SHARES = choose, shares
@@ -659,22 +706,21 @@ def cell_rule(
     All are functions with the decorators of `kernels.jit` and the arguments they have here. They
     may call kernels and functions of their own file.
     """
-    record: dict[str, Callable[..., Any]] = {}
-    if mark or work:
-        record["work_for"] = new_work
-    if learn:
-        record["learn"] = learn
-    rule = dict(record)
+    space: dict[str, Callable[..., Any]] = {"work_for": new_work} if mark or work else {}
+    rule = dict(space)
     if mark:
         rule["choose"] = bind(_CHOOSE, leaf, mark=mark)
         rule["shares"] = bind(_SHARES, mark=mark)
     if choose and shares:
         rule["choose"], rule["shares"] = choose, shares
-    return CellRule(
-        select=bind(select, **rule),
-        select_many=bind(select_many, **rule),
-        update=bind(update, kernel, **record) if learn else _UPDATE,
-        update_many=bind(update_many, kernel, **record) if learn else _UPDATE_MANY,
-        replay=bind(replay, **rule),
-        shares=rule["shares"],
-    )
+    selects = bind(select, **rule), bind(select_many, **rule)
+    loops = []
+    for n, default in enumerate((_LEARN_PLAIN, _LEARN)):
+        record, updates = default, _UPDATES[n]
+        if learn:
+            record = learn if default is _LEARN else bind(learn, leaf, **_PLAIN)
+            own = {**space, "learn": record}
+            updates = bind(update, **own), bind(update_many, **own)
+        replays = bind(replay, **rule, learn=record)
+        loops.append(Loops(*selects, *updates, replays, rule["shares"]))
+    return CellRule(*loops)

@@ -7,6 +7,7 @@ it is its contents, so another virtual environment, or another copy of the same 
 the first one compiled.
 """
 
+import functools
 import hashlib
 import os
 import sys
@@ -17,6 +18,10 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.runtime.nrt import rtsys
+from numba.core.types import unliteral
 
 from lexbandit._internal.caches import cache_root
 from lexbandit.kernels.flatten import flatten
@@ -38,6 +43,12 @@ def _cache_folder() -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
+@functools.cache
+def _contents(file: str) -> bytes | None:
+    """Return what stands in a file, None if it is none; it is read once for all its functions."""
+    return Path(file).read_bytes() if Path(file).is_file() else None
+
+
 _FOLDER = _cache_folder()
 _PARTS: set[FunctionType] = set()
 
@@ -47,7 +58,7 @@ class _BySource(_CacheLocator):
 
     def __init__(self, function: FunctionType, source: str) -> None:
         self._line = function.__code__.co_firstlineno
-        self._digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+        self._digest = hashlib.sha256(_contents(source) or b"").hexdigest()
         self._folder = f"{_FOLDER}/{function.__module__}-{self._digest[:12]}"
 
     @classmethod
@@ -75,25 +86,100 @@ class _KernelFiles(CompileResultCacheImpl):
 class _KernelCache(FunctionCache):
     _impl_class = _KernelFiles
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load a kernel from the cache, without all that numba can compile.
 
-def _compiled(function: F, **options: bool) -> F:
+        numba reads that first, a third of a second with SciPy's BLAS, though a kernel that is
+        compiled already needs its memory management only. The compiler reads it where it is needed.
+        """
+        rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
+
+def _compiled(function: F, **options: Any) -> F:
     njit: Any = numba.njit  # `_nrt` is not in its types
     compiled: Any = njit(nogil=True, error_model="numpy", **options)(function)
-    stands_in_file = Path(cast("FunctionType", function).__code__.co_filename).is_file()
-    if compiled is not function and _FOLDER is not None and stands_in_file:
+    source = cast("FunctionType", function).__code__.co_filename
+    if compiled is not function and _FOLDER is not None and _contents(source) is not None:
         cache: Any = _KernelCache
         compiled._cache = cache(function)  # what `cache=True` does, with another place
+    return cast("F", _flattened(compiled))
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The code of a function that kernels contain: it is optimised there, and never runs alone."""
+
+    def finalize(self) -> None:
+        """Bring the code together; no machine code is made of it."""
+        self._raise_if_finalized()  # type: ignore[no-untyped-call]
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return that there is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What makes machine code: nothing, so it has no environment to set either."""
+        return _NoCode()
+
+
+class _NoCode:
+    def set_env(self, name: str, environment: object) -> None:
+        pass
+
+
+class _PartCompiler(Compiler):
+    """Compiles functions that kernels contain."""
+
+    def __init__(
+        self, typing: Any, target: Any, _library: Any, args: Any, returns: Any, *more: Any
+    ) -> None:
+        library = _PartLibrary(target.codegen(), "part")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, library, args, returns, *more)  # type: ignore[no-untyped-call]
+
+
+def _part(function: F, **options: Any) -> F:
+    """Compile a function for kernels: without machine code, and what Python needs to call it.
+
+    If Python calls it, as tests do, it is compiled once more, as a kernel is.
+    """
+    wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    njit: Any = numba.njit
+    compiled = njit(
+        nogil=True, error_model="numpy", pipeline_class=_PartCompiler, **wrappers, **options
+    )(function)
+    if compiled is not function:
+        alone: Any = functools.cache(lambda: _compiled(function, **options))
+
+        def for_python(*args: Any) -> Any:
+            entry = alone()._compile_for_args(*args)
+            for types, made in alone().overloads.items():  # which further calls find by themselves
+                compiled._insert([one._code for one in types], made.entry_point, False)
+            return entry
+
+        compiled._compile_for_args = for_python
+        found = compiled.overloads
+        compiled.add_overload = lambda made: found.update({tuple(made.signature.args): made})
     return cast("F", _flattened(compiled))
 
 
 def _flattened(dispatcher: Any) -> Any:
     """Let numba compile the function with the bodies of its parts; nothing is done before that.
 
+    For a number that stands in a call it is not compiled once more: it is a number as any other.
     Without the compiler there is no dispatcher but the function itself.
     """
     if hasattr(dispatcher, "_compiler"):
-        function = dispatcher.py_func
+        function, template = dispatcher.py_func, dispatcher.get_call_template
         dispatcher._compiler._get_implementation = lambda _args, _kws: flatten(function, _PARTS)
+        dispatcher.get_call_template = lambda args, kws: template(
+            tuple(map(unliteral, args)), {name: unliteral(one) for name, one in kws.items()}
+        )
     return dispatcher
 
 
@@ -108,7 +194,7 @@ def inlined(function: F) -> F:
     Passing arrays costs more than what these functions do. Larger ones stay `kernel`, since a body
     put in many places takes long to compile.
     """
-    return _compiled(function, forceinline=True, _nrt=True)
+    return _part(function, forceinline=True, _nrt=True)
 
 
 def leaf(function: F) -> F:
@@ -117,7 +203,7 @@ def leaf(function: F) -> F:
     Counting takes two atomic operations for each array argument, more than what a rule does in a
     round. It must neither make an array nor return one, and take no slices.
     """
-    return _compiled(function, forceinline=True, _nrt=False)
+    return _part(function, forceinline=True, _nrt=False)
 
 
 def once(function: F) -> F:
@@ -145,9 +231,8 @@ def bind(
     for name, function in sorted(functions.items()):
         bound = cast("FunctionType", getattr(function, "py_func", function))
         digest.update(f"{name} {bound.__module__}.{bound.__qualname__}".encode())
-        source = Path(bound.__code__.co_filename)
-        digest.update(source.read_bytes() if source.is_file() else bound.__code__.co_code)
-    plain = cast("FunctionType", template)
+        digest.update(_contents(bound.__code__.co_filename) or bound.__code__.co_code)
+    plain = cast("FunctionType", getattr(template, "py_func", template))
     names = {**plain.__globals__, **functions}
     title = f"{plain.__name__}_{digest.hexdigest()[:12]}"
     copy = FunctionType(plain.__code__, names, title, plain.__defaults__)

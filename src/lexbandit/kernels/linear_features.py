@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.jit import kernel, once
+from lexbandit.kernels.jit import kernel, leaf, once
 from lexbandit.kernels.random import RandomState, normal, unit
 
 # GIVEN: what is passed as the context is its features already, for maps written in Python.
@@ -127,7 +127,7 @@ def write(
         write_simple(kind, contexts, t, table, powers, features, n)
 
 
-@once
+@leaf
 def simple_at(
     kind: int, points: Array, t: int, table: Array, powers: Array, features: Array
 ) -> bool:

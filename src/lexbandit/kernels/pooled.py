@@ -54,7 +54,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import once
+from lexbandit.kernels.jit import leaf, once
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
 MOMENT, OWN = 0, 1
@@ -135,7 +135,7 @@ def noises_of(model: Model, means: Array, leverages: Array) -> Array:
     return np.where(binary[:, np.newaxis], shares * (1.0 - shares), pooled / (_POOLED_NOISE + seen))
 
 
-@once
+@leaf
 def multiply(model: Model, arm: int, i: int, features: Array, t: int, work: Array) -> float:
     """Write B·features[t] to `work` and return the leverage φᵀBφ."""
     size = features.shape[1]
@@ -185,7 +185,7 @@ def unknown_of_common(model: Model, i: int, work: Array) -> float:
     return found
 
 
-@once
+@leaf
 def estimate(
     model: Model,
     features: Array,
@@ -333,7 +333,7 @@ def refresh(model: Model, steps: int = 1, *, only_due: bool = False) -> None:
             refresh_one(model, i, steps)
 
 
-@once
+@leaf
 def learn(
     model: Model, arm: int, i: int, features: Array, t: int, reward: float, work: Array
 ) -> float:

@@ -223,6 +223,7 @@ class CellPolicy(Policy):
         self._sides = partition.sides
         self._locates = not len(self._sides)
         self._random = seeded(checks.whole("seed", seed, least=0))
+        self._is_plain = bound.fields == kernel.PLAIN_FIELDS
         self._memory = CellMemory(
             arms=arms,
             channels=objectives + extra_channels,
@@ -230,6 +231,10 @@ class CellPolicy(Policy):
             rows_for=self._rows_for,
             settings=np.array(settings, np.float64),
         )
+
+    @property
+    def _loops(self) -> kernel.Loops:
+        return self._rule.plain if self._is_plain else self._rule.general
 
     @abstractmethod
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
@@ -251,7 +256,7 @@ class CellPolicy(Policy):
         `key` counts only if the partition has no `sides`.
         """
         memory = self._memory
-        return self._rule.select(
+        return self._loops.select(
             point, self._sides, key, ceilings, self._random, memory.table, *memory.arrays
         )
 
@@ -278,7 +283,7 @@ class CellPolicy(Policy):
     def _update(self, point: Floats, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
-        return self._rule.update(
+        return self._loops.update(
             point,
             self._sides,
             key,
@@ -342,7 +347,7 @@ class CellPolicy(Policy):
     ) -> tuple[Integers, Floats]:
         """Return the arms to play in the cells `keys` and their exact probabilities."""
         memory = self._memory
-        return self._rule.select_many(keys, ceilings, self._random, memory.table, *memory.arrays)
+        return self._loops.select_many(keys, ceilings, self._random, memory.table, *memory.arrays)
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
@@ -350,7 +355,7 @@ class CellPolicy(Policy):
         played, values = self._played(len(points), arms, rewards)
         memory = self._memory
         slots = memory.visit(self._keys(points, arrive=True))
-        self._rule.update_many(
+        self._loops.update_many(
             slots,
             memory.keys,
             played,
@@ -377,7 +382,7 @@ class CellPolicy(Policy):
     def _replay(self, slots: Integers, rounds: Rounds, ceilings: Floats) -> Integers:
         """Run the compiled loop on rounds whose cells have these slots."""
         memory = self._memory
-        return self._rule.replay(
+        return self._loops.replay(
             slots,
             memory.keys,
             rounds.outcomes,
@@ -389,7 +394,7 @@ class CellPolicy(Policy):
 
     def _shares(self, _context: Floats, slot: int, ceilings: Floats) -> Floats:
         """Return the exact probability of every arm in the cell of a slot."""
-        return self._rule.shares(self._memory.cells, slot, ceilings, 0)
+        return self._loops.shares(self._memory.cells, slot, ceilings, 0)
 
     def _place(self, context: Any) -> tuple[Floats, int]:
         """Return the context, checked, and the key of its cell."""
@@ -451,8 +456,8 @@ class CellPolicy(Policy):
         plays, totals, stats, indices = (array[one].copy() for array in cells[:4])
         cell = kernel.Cells(plays, totals, stats, indices, bounds, cells.settings, cells.work)
         widths = cell.stats[0, :, : self.objectives, kernel.WIDTH].copy()
+        kernel.derive(cell, 0, 1)
         for i in range(self.objectives):
-            kernel.rank_all(cell, 0, i)
             if self.bound.fields == kernel.PLAIN_FIELDS:
                 widths[:, i] *= kernel.channel_growth(cell, 0, i)
             else:

@@ -15,6 +15,7 @@ A decision's row whose context was erased has the context null, and no key.
 The state of a decision point is what its events, taken one after the other, lead to.
 """
 
+import json
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -52,6 +53,19 @@ class Snapshot(NamedTuple):
 
     seq: int
     data: bytes
+
+
+# What the data begins with, and how many bytes say how long the document after it is.
+SNAPSHOT_HEAD, SNAPSHOT_LENGTH = b"lexbandit.point 1\n", 8
+
+
+def snapshot_parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the document of a snapshot and the chooser's bytes."""
+    if not data.startswith(SNAPSHOT_HEAD):
+        raise InvalidInput(f"the snapshot of {name!r} has another format.")
+    start = len(SNAPSHOT_HEAD) + SNAPSHOT_LENGTH
+    size = int.from_bytes(data[len(SNAPSHOT_HEAD) : start], "little")
+    return json.loads(data[start : start + size]), data[start + size :]
 
 
 _DOUBLE, _SIGNED = struct.Struct(">d"), struct.Struct(">q")

@@ -13,15 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import RecordingChooser
-from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import History
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point, Prior
+from lexbandit.service.events import SNAPSHOT_HEAD, SNAPSHOT_LENGTH, snapshot_parts
 
 log = logging.getLogger("lexbandit.service")
 
-_HEAD = b"lexbandit.point 1\n"
-_SIZE = 8
 # So many rows are encoded at once.
 _TOGETHER = 1_000
 
@@ -55,7 +53,9 @@ def packer(point: Point) -> Callable[[], bytes]:
         for name, rows in tables.items():
             parts += [f',"{name}":['.encode(), _rows_as_json(rows), b"]"]
         text = b"".join([*parts, b"}"])
-        return b"".join([_HEAD, len(text).to_bytes(_SIZE, "little"), text, chooser()])
+        return b"".join(
+            [SNAPSHOT_HEAD, len(text).to_bytes(SNAPSHOT_LENGTH, "little"), text, chooser()]
+        )
 
     return pack
 
@@ -75,30 +75,15 @@ def _rows_as_json(rows: Sequence[tuple[Any, ...]]) -> bytes:
 
 def unpack(definition: Definition, data: bytes) -> Point:
     """Return the point whose state was packed, with the tolerances that its definition has now."""
-    document, chooser = _parts(definition.name, data)
+    document, chooser = snapshot_parts(definition.name, data)
     return _point(definition, document, chooser)
 
 
 def unpack_as_it_was(name: str, data: bytes) -> Point:
     """Return the point whose state was packed, under the definition that it had then."""
-    document, chooser = _parts(name, data)
+    document, chooser = snapshot_parts(name, data)
     definition = Definition.from_plain(name, document["arms"], document["definition"])
     return _point(definition, document, chooser)
-
-
-def plain_definition(name: str, data: bytes) -> dict[str, Any]:
-    """Return the definition under which a snapshot was packed, in its plain form."""
-    definition: dict[str, Any] = _parts(name, data)[0]["definition"]
-    return definition
-
-
-def _parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return the document and the chooser's bytes."""
-    if not data.startswith(_HEAD):
-        raise InvalidInput(f"the snapshot of {name!r} has another format.")
-    start = len(_HEAD) + _SIZE
-    size = int.from_bytes(data[len(_HEAD) : start], "little")
-    return json.loads(data[start : start + size]), data[start + size :]
 
 
 def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) -> Point:

@@ -15,8 +15,7 @@ from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import LogDefinition, Opened
 from lexbandit.objectives import Objective
-from lexbandit.service.engine.snapshots import plain_definition
-from lexbandit.service.events import CorruptLog, read_body
+from lexbandit.service.events import CorruptLog, read_body, snapshot_parts
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 
@@ -80,7 +79,7 @@ async def _objectives(
     snapshot = await storage.load_snapshot(point, newest.definition)
     if snapshot is None:
         return begun
-    plain = plain_definition(point, snapshot.data)["objectives"]
+    plain = snapshot_parts(point, snapshot.data)[0]["definition"]["objectives"]
     tolerances = {one["name"]: one["tolerance"] for one in plain}
     return [replace(one, tolerance=tolerances.get(one.name, one.tolerance)) for one in begun]
 

@@ -234,7 +234,7 @@ def tied(seen: Seen) -> None:
         ]
     winner = max(across(v, cents) for v in (seen.costs[1], seen.cost_draws[1]))
     marks += [
-        text(winner + 46, second - 7 + ROW, "best: played", color=GREEN, bold=True),
+        text(winner + 30, second - 7 + ROW, "best: played", color=GREEN, bold=True),
         *axis(second + 2 * ROW - 32, cents, [2, 1.5, 1, 0.5, 0], " ct"),
     ]
     title = "Two of three arms are as good in quality; the cheaper of the two is played."

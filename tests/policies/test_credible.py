@@ -127,9 +127,9 @@ def test_binary_rewards_have_intervals_of_proportions() -> None:
 
 
 def test_intervals_of_rewards_that_are_mostly_0_hold_the_truth() -> None:
-    """32 worlds of revenue, 1,500 decisions each: at least 92 %.
+    """32 worlds of revenue, 1,500 decisions each: at least 95 %.
 
-    Found: 96.0 %.
+    Found: 96.6 %, and 92.0 % before noise was drawn to that of all arms.
     """
     held = []
     for world in range(200, 232):
@@ -148,7 +148,7 @@ def test_intervals_of_rewards_that_are_mostly_0_hold_the_truth() -> None:
         for arm, report in enumerate(made.explain(rounds.contexts[0]).arms):
             low, high = report.interval[0]
             held.append(low <= rounds.means[0, arm, 0] <= high)
-    assert np.mean(held) >= 0.92
+    assert np.mean(held) >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lexbandit
 from lexbandit.errors import InvalidInput
-from lexbandit.kernels import pooled, pooled_rules
+from lexbandit.kernels import pooled
 from lexbandit.policies.linear.pooled import PooledPolicy
 from support import assert_same_state
 
@@ -354,7 +354,7 @@ def test_a_prior_counts_more_the_heavier_it_is(layout: Any) -> None:
         distances.append(np.mean([means[-1] - 0.3 for means, _ in found]))
         deviations.append(np.mean([wide[-1] for _, wide in found]))
         others = np.mean([means[:-1] for means, _ in found])
-        assert abs(others - 0.9) < 0.04
+        assert abs(others - 0.9) < 0.03
     assert (np.diff(distances) < 0).all()
     assert distances[0] < 0.59
     assert distances[-1] < 0.01
@@ -372,7 +372,7 @@ def test_a_prior_does_not_lower_the_noise(weight: int) -> None:
 def test_a_prior_says_nothing_about_the_noise() -> None:
     """Rewards vary by .05 around .9; a prior of .3 is far off, which is no noise.
 
-    Their variance is estimated at most 1.6 times as large: θ_0 moves, and rewards with it.
+    Their variance is estimated at most half as large again: θ_0 moves, and rewards with it.
     """
     random = np.random.default_rng(0)
     contexts, arms, _ = stream(300)
@@ -381,7 +381,7 @@ def test_a_prior_says_nothing_about_the_noise() -> None:
     before = policy.state()["facts"][:, pooled.NOISE]
     policy.add_arm(([0.3, 0.3], 20))
     after = policy.state()["facts"][:, pooled.NOISE]
-    assert (after < 1.6 * before).all()
+    assert (after < 1.5 * before).all()
 
 
 def test_a_new_arm_is_what_all_have_in_common() -> None:
@@ -426,7 +426,7 @@ def test_a_rare_category_is_drawn_to_what_is_common() -> None:
     for _ in range(120):
         policy.update(rare, 0, [0.2, 0.2])
         found.append(policy.predict(rare)[0][0, 0])
-    assert 0.25 < found[0] < 0.85
+    assert 0.25 < found[0] < 0.8
     assert found[-1] == pytest.approx(0.2, abs=0.05)
     assert policy.predict([0.5, 1, 0, 0])[0][0, 0] == pytest.approx(0.9, abs=0.08)
 
@@ -453,16 +453,16 @@ def test_the_numbers_of_arms_mean_nothing(order: list[int], seed: int, binary: b
 @settings(max_examples=15)
 @given(shift=st.floats(-3, 3), seed=st.integers(0, 99))
 def test_a_constant_added_to_all_rewards_moves_the_estimates_by_it(shift: float, seed: int) -> None:
-    """But for two pseudo rewards of ½: after 1,000 rewards, to a fiftieth of a deviation.
+    """But for two pseudo rewards of ½: after 1,000 rewards, to a hundredth of a deviation.
 
-    Deviations agree to two thousandths.
+    Deviations agree to a thousandth.
     """
     contexts, arms, rewards = stream(1000, seed=seed)
     one, other = learned((contexts, arms, rewards)), learned((contexts, arms, rewards + shift))
     for point in points(5):
         (means, deviations), (others, wide) = one.predict(point), other.predict(point)
-        assert (np.abs(others - shift - means) / deviations).max() < 0.02
-        np.testing.assert_allclose(wide, deviations, rtol=2e-3)
+        assert (np.abs(others - shift - means) / deviations).max() < 0.01
+        np.testing.assert_allclose(wide, deviations, rtol=1e-3)
 
 
 @settings(max_examples=15)
@@ -527,13 +527,3 @@ def test_rewards_told_in_parts_are_the_same_rewards(parts: str) -> None:
             other.update(context, int(arm), early)
             other.amend(context, int(arm), late)
     assert_same_state(one, other)
-
-
-@pytest.mark.parametrize(
-    ("layout", "factor"),
-    [((("category", 1),), 1.4), ((("category", 2),), 1.0), ((("number", 1),), 1.0)],
-)
-def test_without_a_context_there_is_more_doubt(layout: Any, factor: float) -> None:
-    """The benefit of the doubt at caution 1, of a chooser without features or with one flag."""
-    benefit = make(layout=layout)._settings[pooled_rules.BENEFIT]
-    assert benefit == pytest.approx(0.114 * factor)

@@ -248,11 +248,11 @@ def test_bad_luck_at_the_start_is_mended(means: Any, tolerance: float, most: flo
     assert share_of_wrong_ends(means, tolerance, seeds=60) <= most
 
 
-@pytest.mark.parametrize(("binary", "most"), [(False, 0.03), (True, 0.08)])
+@pytest.mark.parametrize(("binary", "most"), [(False, 0.015), (True, 0.08)])
 def test_a_dear_best_arm_is_found(binary: bool, most: float) -> None:
     """Eight arms whose quality rises with their price: one low reward does not starve the best.
 
-    The mean loss beyond the tolerance of 3,000 decisions, 40 seeds (found: .019 and .041;
+    The mean loss beyond the tolerance of 3,000 decisions, 40 seeds (found: .005 and .046;
     always playing the next best would lose .1).
     """
     quality = np.array([0.40, 0.45, 0.50, 0.50, 0.55, 0.55, 0.60, 0.75])

@@ -24,7 +24,6 @@ CONSTANTS = Constants(
     rounding=pooled._ROUNDING,
     least_noise=pooled._LEAST_NOISE,
     least_penalty=pooled._LEAST_PENALTY,
-    drawn_scale=pooled._DRAWN_SCALE,
     least_scale=pooled._LEAST_SCALE,
     learn_from=pooled._LEARN_FROM,
     settled=pooled._SETTLED,
@@ -33,7 +32,6 @@ CONSTANTS = Constants(
 )
 
 LAYOUTS: dict[str, list[tuple[str, int]]] = {
-    "flag": [("category", 1)],
     "number": [("number", 1)],
     "numbers": [("number", 2)],
     "categories": [("category", 3), ("category", 2)],
@@ -128,7 +126,6 @@ def same_estimates(policy: PooledPolicy, twin: LexThompson, context: np.ndarray)
     ("layout", "K", "D", "tolerance"),
     [
         ("number", 2, 1, 0.0),
-        ("flag", 4, 2, 0.05),
         ("numbers", 3, 2, 0.05),
         ("mixed", 4, 3, [0.1, 0.0, 0.0]),
         ("categories", 6, 2, 0.0),

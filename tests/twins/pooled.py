@@ -31,7 +31,6 @@ class Constants(NamedTuple):
     rounding: float
     least_noise: float
     least_penalty: float
-    drawn_scale: float
     least_scale: float
     learn_from: float
     settled: float
@@ -183,10 +182,7 @@ class Objective:
         self.due = self.seen + min(math.floor(c.growth * self.seen) + 1, c.most_apart)
 
     def learn_scales(self, V: float) -> None:
-        """x of each block: the mean of ((θ_a − θ_0)² + σ²B_a,ff)/(V v_f) and a pseudo value.
-
-        That is 1 for the block of the constant, and 0.3 for others.
-        """
+        """x of each block: the mean of ((θ_a − θ_0)² + σ²B_a,ff)/(V v_f) and one value of 1."""
         played = [arm for arm in self.arms if arm.count > 0]
         ratios = np.array(
             [
@@ -198,8 +194,7 @@ class Objective:
         scales = np.empty(self.size)
         for block in set(self.prior.block):
             inside = self.prior.block == block
-            pseudo = 1.0 if self.prior.constant[inside].any() else self.constants.drawn_scale
-            values = np.append(ratios[:, inside].ravel(), pseudo)
+            values = np.append(ratios[:, inside].ravel(), 1.0)
             scales[inside] = max(values.mean(), self.constants.least_scale)
         self.scales = scales
 
@@ -274,8 +269,7 @@ class LexThompson:
     def reaches(self, i: int, phi: Array) -> list[float]:
         """m + κws with κ = benefit · ln(2 + t)^1.25, times binary · √v for rewards of 0 or 1.
 
-        Without a tolerance, before the last objective, κ = steady instead. Of rewards of 0 or 1 it
-        is m + x − q, with q = m kept in [0, 1] and x > q so that (x − q)² = κ²w²h x(1 − x).
+        Without a tolerance, before the last objective, κ = steady instead.
         """
         objective, v = self.objectives[i], self.binary_variance(i)
         kappa = self.benefit * math.log(self.rounds + 3) ** 1.25
@@ -286,13 +280,7 @@ class LexThompson:
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)
-            if v is None:
-                found.append(m + kappa * wider * s)
-            else:
-                q = min(max(m, 0.0), 1.0)
-                square = (kappa * wider) ** 2 * float(phi @ arm.inverse @ phi)
-                roots = np.roots([1 + square, -2 * q - square, q * q])
-                found.append(m + max(roots.real.max() - q, 0.0))
+            found.append(m + kappa * wider * s)
         return found
 
     def select(self, context: Any, allowed: Any = None) -> int:

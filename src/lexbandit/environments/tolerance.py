@@ -20,8 +20,6 @@ Layout = tuple[tuple[str, int], ...]
 Law = Callable[[Floats, Floats], Floats]
 
 _NUMBER = ("number", 1)
-# The layout of a world without context, as a `Chooser` without features has it: one coordinate, 0.
-_NO_CONTEXT: Layout = (("category", 1),)
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Tolerance(Environment):
         self.world = checks.whole("world", world, least=0)
         random = np.random.default_rng([crc32(kind.encode()), self.world])
         self._truth = truth = KINDS[kind](random)
-        self.layout = truth.layout or _NO_CONTEXT
+        self.layout = truth.layout
         self.tolerances = truth.tolerances
         self.arms, self.objectives = truth.table.shape[-2:]
         self.dimension = max(1, sum(size for _, size in truth.layout))
@@ -75,7 +73,7 @@ class Tolerance(Environment):
         uniform = random.random((n, max(1, len(self.layout))))
         frequencies = iter(self._frequencies)
         at = 0
-        for feature, (name, size) in enumerate(self._truth.layout):
+        for feature, (name, size) in enumerate(self.layout):
             if name == "number":
                 contexts[:, at] = uniform[:, feature]
             else:
@@ -100,7 +98,7 @@ class Tolerance(Environment):
     def _read(self, contexts: Floats) -> tuple[list[Integers], list[int]]:
         """Return the value of every category, int[n] each, and the columns of the numbers."""
         values, columns, at = [], [], 0
-        for name, size in self._truth.layout:
+        for name, size in self.layout:
             if name == "number":
                 columns.append(at)
             else:

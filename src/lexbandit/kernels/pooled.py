@@ -26,7 +26,7 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              deviation of all rewards. v are the relative variances of the feature map. x is shared
              by the features of a block, and learned by the EM algorithm, a step at each refresh:
              the mean of ((θ_a − θ_0)_f² + σ²B_a,ff)/(V v_f) over the features of the block and the
-             arms that were observed, with one pseudo value: 1 in the block of e, in others 0.3.
+             arms that were observed, with one pseudo value of 1.
 
 A refresh computes everything anew from the sums, at counts that grow by a quarter each time. In
 between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
@@ -83,9 +83,7 @@ _LEAST_NOISE = 1e-6
 _LEAST_PENALTY = 1e-9
 # The diagonal of a scaled matrix is raised by this first, where rounding made it indefinite.
 _LEAST_RAISED = 1e-12
-# One pseudo value draws the learned scale of a block to this, or to 1 if it has the constant. It
-# stays above the next, and is learned once so many rewards are seen.
-_DRAWN_SCALE = 0.3
+# The learned scale of a block stays above this, and is learned once so many rewards are seen.
 _LEAST_SCALE = 0.0025
 _LEARN_FROM = 8.0
 # A refresh solves twice if the noise moved by more than this share.
@@ -194,9 +192,9 @@ def estimate(
     work: Array,
     sight: Array,
 ) -> None:
-    """Write means, deviations and leverages of every objective and arm at φ = features[t].
+    """Write means and deviations of every objective and arm at φ = features[t] to sight[:2, D, K].
 
-    They go to sight[:3, D, K]. `fully` counts what is not known of θ_0 too.
+    `fully` counts what is not known of θ_0 too.
     """
     for i in range(sight.shape[1]):
         for arm in range(sight.shape[2]):
@@ -208,7 +206,6 @@ def estimate(
             noise = noise_of(model, arm, i, mean, leverage)
             sight[0, i, arm] = mean
             sight[1, i, arm] = math.sqrt(noise * leverage)
-            sight[2, i, arm] = leverage
 
 
 def inverses_of(matrices: Array) -> Array:
@@ -253,9 +250,7 @@ def learn_scales(model: Model, i: int, arms: Keys, variance: float) -> None:
     variances = model.facts[i, NOISE] * np.diagonal(inverses, axis1=1, axis2=2)
     squares = (differences**2 + variances).sum(axis=0) / (variance * model.prior[VARIANCE])
     block = model.prior[BLOCK].astype(np.int64)
-    drawn = np.where(np.bincount(block, model.prior[CONSTANT]) > 0.0, 1.0, _DRAWN_SCALE)
-    found = drawn + np.bincount(block, squares)
-    sizes = 1.0 + len(arms) * np.bincount(block)
+    found, sizes = 1.0 + np.bincount(block, squares), 1.0 + len(arms) * np.bincount(block)
     shared[SCALE] = np.maximum(found / sizes, _LEAST_SCALE)[block]
 
 

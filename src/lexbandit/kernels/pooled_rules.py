@@ -4,8 +4,7 @@ A rule is three compiled functions: `prepare`, `choose` and `chances`. The funct
 rule replaces say what is expected of them, and `pooled_rule` compiles the loops around them.
 
 What a rule sees in a context is `sight`, four tables [D, K] of means m and deviations s of the
-posterior, spreads of draws and reaches, and `bands` [D]. `prepare` finds the leverages φᵀBφ where
-it puts the spreads.
+posterior, spreads of draws and reaches, and `bands` [D].
 
 numba compiles everything that a kernel calls into the kernel, so each large part is called by
 one kernel only: `select` decides, `shares` computes the probabilities of what `select` saw, and
@@ -38,9 +37,8 @@ from lexbandit.kernels.pooled import (
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
 
-# The tables of what a rule sees, and the one that has leverages before there are spreads.
+# The tables of what a rule sees.
 TABLES = 4
-LEVERAGES = SPREADS
 
 # What an update answers; AGAIN is DONE, and a refresh is due.
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
@@ -51,19 +49,6 @@ SETTINGS = 7
 
 # κ grows with this power of ln t.
 _GROWTH = 1.25
-
-
-@once
-def above_share(mean: float, square: float) -> float:
-    """Return how far Wilson's upper limit x of a share q is above it; q is the mean within [0, 1].
-
-    x is the larger root of (x − q)² = `square` · x(1 − x), with `square` = (κw)² · leverage:
-    the variance is that of x, not that of an estimate which may have had bad luck. Wilson (1927),
-    "Probable inference, the law of succession, and statistical inference", JASA 22.
-    """
-    share = min(max(mean, 0.0), 1.0)
-    root = math.sqrt(square * (share * (1.0 - share) + 0.25 * square))
-    return max((root + square * (0.5 - share)) / (1.0 + square), 0.0)
 
 
 @once
@@ -82,8 +67,7 @@ def prepare_draws(
     κws with κ = benefit · ln(2 + t)^1.25 and w² = 1 + neglect · ln⁺(N/(K(n + 1))); draws spread by
     draws · us with u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had
     a reward when others had. Of an objective whose rewards were all 0 or 1, with variance v =
-    p(1 − p) at the mean p of them, κ is multiplied by binary · √v, u² = 1 + few/(4vn + 1), and the
-    reach is m + x − q with q = m kept in [0, 1] and x Wilson's upper limit of q, `above_share`.
+    p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by w too.
     """
@@ -96,8 +80,7 @@ def prepare_draws(
         exact = i < last and tolerances[i] == 0.0
         observed = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
         doubt, worth = settings[STEADY] if exact else benefit, 1.0
-        binary = model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0
-        if binary:
+        if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
             doubt *= settings[BINARY] * math.sqrt(variance)
             worth = 4.0 * variance
@@ -105,14 +88,10 @@ def prepare_draws(
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
             wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
-            leverage = sight[LEVERAGES, i, arm]
             few = 1.0 + settings[FEW] / (worth * count + 1.0) if observed else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
             spreads[i, arm] = spread * wider if exact else spread
-            above = doubt * wider * deviations[i, arm]
-            if binary:
-                above = above_share(means[i, arm], (doubt * wider) ** 2 * leverage)
-            reaches[i, arm] = means[i, arm] + above
+            reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]
         widths[i] = tolerances[i]
         if exact:
             fall = (clock[0] + 1.0) ** (-1.0 / 3.0)

@@ -7,7 +7,6 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
-from lexbandit.features import FeatureMap
 from lexbandit.kernels import bands
 from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.policies.explain import listed, objective
@@ -17,12 +16,10 @@ from lexbandit.policies.registry import REGISTRY
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
 # posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
-# of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v, and times
-# ALONE where the map has up to LONELY features: no context, or one flag.
-BENEFIT = 0.114
+# of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
+BENEFIT = 0.125
 BINARY = 1.3
 NEGLECT = 0.5
-ALONE, LONELY = 1.4, 2
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
 FEW = 8.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
@@ -43,15 +40,12 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.114 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
+        κ = 0.125 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
     again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
-    multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little. There Wilson's
-    upper limit takes the place of m_a + κ w_a s_a: its variance is that of the value in question.
-    Without a context, or with a single flag, κ is 1.4 times as large: an arm that had bad luck has
-    no other context to come back from.
+    multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
     The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
@@ -62,14 +56,11 @@ class LexThompsonRule(PooledPolicy):
     et al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
-    def __init__(
-        self, *, features: FeatureMap, caution: float, draw_width: float, **parameters: Any
-    ) -> None:
+    def __init__(self, *, caution: float, draw_width: float, **parameters: Any) -> None:
         self.caution = checks.positive("caution", caution)
         self.draw_width = checks.positive("draw_width", draw_width)
         settings = np.zeros(kernel.SETTINGS)
-        alone = ALONE if features.count <= LONELY else 1.0
-        settings[kernel.BENEFIT] = alone * BENEFIT / self.caution
+        settings[kernel.BENEFIT] = BENEFIT / self.caution
         settings[kernel.BINARY] = BINARY
         settings[kernel.FEW] = FEW
         settings[kernel.NEGLECT] = NEGLECT
@@ -77,7 +68,7 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.STEADY] = STEADY / self.caution
         self._rule = _RULE
-        super().__init__(features=features, settings=settings, **parameters)
+        super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:
         return looks.bands

@@ -298,7 +298,7 @@ class PooledPolicy(Policy):
         return self._predict_checked(self._context(context))
 
     def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
-        sight = np.empty((3, self.objectives, self.arms))
+        sight = np.empty((2, self.objectives, self.arms))
         given = point[np.newaxis] if self._known else self._features(point)
         if not kernel.predict(
             self._kind,

@@ -345,3 +345,11 @@ def test_columns_that_are_not_separated_by_commas(tmp_path: Path, separator: str
     frame(20).write_csv(path, separator=separator)
     with pytest.raises(InvalidInput, match=r"has one column, 'id.*separate the columns by commas"):
         log_of(path)
+
+
+def test_a_column_may_have_no_name(tmp_path: Path) -> None:
+    """Pandas writes its index so."""
+    path = tmp_path / "log.csv"
+    path.write_text(",arm,propensity,click\n" + "".join(f"{n},a,0.5,1\n" for n in range(20)))
+    log = lb.Log(path, arms=["a", "b"], objectives=[lb.Objective("click")])
+    assert log.describe().rows == 20

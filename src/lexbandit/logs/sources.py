@@ -158,10 +158,9 @@ def _file(path: str) -> _File:
     table = _scan([path], schema)
     # All columns of a file of text: with some of them, Polars drops what a row has beyond the last.
     asked = [] if _ending(path) == ".parquet" else list(schema)
+    nulls_of = [pl.col(name).null_count().alias(str(n)) for n, name in enumerate(asked)]
     try:
-        counts = table.select(pl.len().alias(""), pl.col(asked).null_count()).collect(
-            engine="streaming"
-        )
+        counts = table.select(pl.len().alias("rows"), *nulls_of).collect(engine="streaming")
     except pl.exceptions.ComputeError:
         _refuse_long_row(path, len(schema))
         raise

@@ -13,7 +13,7 @@ import numpy as np
 
 from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.random import RandomState, below
+from lexbandit.kernels.random import RandomState, below, unit
 
 # Typed on purpose: numba would compile a callee anew for each plain literal it is called with.
 ONLY_ROW = cast("int", np.int64(0))
@@ -126,4 +126,17 @@ def draw_marked(marks: Array, size: int, random: RandomState) -> int:
     while skip >= 0:
         arm += 1
         skip -= marks[0, arm] > 0.0
+    return arm
+
+
+@kernel
+def draw_by(shares: Array, random: RandomState) -> int:
+    """Draw an arm with these probabilities; never one of probability 0, whatever rounding does."""
+    arm = 0
+    rest = unit(random) - shares[0]
+    while rest >= 0.0 and arm + 1 < shares.shape[0]:
+        arm += 1
+        rest -= shares[arm]
+    while shares[arm] == 0.0:
+        arm -= 1
     return arm

@@ -59,7 +59,7 @@ proxy:
 			&& apt-get install -y -qq --no-install-recommends nginx > /dev/null; } \
 		|| echo "no nginx here: install it to run the test that restarts replicas behind it"
 
-test: check browser proxy  ## checks and the test suite (12 minutes on 2 cores)
+test: check browser proxy  ## checks and the test suite (12 minutes on 2 cores, 15 where kernels have to be compiled)
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import timeit
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ from service.http import CONTEXT
 from service.world import definition
 
 pytestmark = pytest.mark.compiled
+
+
+def slowness() -> float:
+    """Return how many times as long as 13 ms this machine takes to add a million numbers, or 1."""
+    return max(1.0, min(timeit.repeat("sum(range(10**6))", number=1, repeat=9)) / 0.013)
 
 
 def events_of(point: Definition, count: int) -> list[Event]:
@@ -81,5 +87,6 @@ def test_a_start_on_a_million_events_takes_seconds(tmp_path: Path) -> None:
     without, first = asyncio.run(start())
     after, second = asyncio.run(start())
     assert first == second
-    assert without < 10
-    assert after < 5
+    allowed = slowness()  # 1 on the machine for which the limits were asked
+    assert without < 10 * allowed
+    assert after < 5 * allowed

@@ -391,7 +391,7 @@ class LogBlock:
         return _tuple(LeavingDecision, (event, one, expired, defaults))
 
     def apply(self, stretch: Stretch) -> None:
-        """Do what a stretch does."""
+        """Do what a stretch does, except for what is learned by it."""
         with self._lock:
             self._apply(stretch)
 
@@ -412,15 +412,17 @@ class LogBlock:
         ledger.expired += expired
         ledger.defaulted += sum([len(one.defaults) for one in leaving])
         ledger.count_dropped(len(leaving) - expired)
-        self._learn(stretch.learned)
 
     @property
     def due(self) -> float | None:
         """When the oldest decision's time is over."""
         return self._ledger.due
 
-    def _learn(self, learned: Learned) -> None:
-        """Let the policy and the sums learn rewards."""
+    def learn(self, learned: Learned) -> None:
+        """Let the policy and the sums learn the rewards of a stretch, in the stretches' order.
+
+        Nothing else here needs what they know: further stretches may be planned and applied.
+        """
         if not learned.decisions:
             return
         ledger, values = self._ledger, learned.values

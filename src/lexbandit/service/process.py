@@ -21,7 +21,7 @@ from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.bundle import BUNDLE
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.start import warm_up
+from lexbandit.service.engine.start import warm_up, without_garbage_collection
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
 from lexbandit.service.http.app import App, Limits
 from lexbandit.service.http.server import Admission, TlsContext, serving
@@ -218,17 +218,18 @@ async def serve(
     tls = tls_of(config)
     served = bound(config)
     try:
-        engine = await Engine.start(
-            config.points,
-            storage or make_storage(config.storage),
-            snapshot_every=config.snapshot_every,
-            poll=config.poll,
-            skip_untaken=skip_untaken,
-            accept_clock=accept_clock,
-            retain=config.retain,
-            archive=config.archive,
-        )
-        gc.freeze()  # the decisions of the log live long
+        with without_garbage_collection():
+            engine = await Engine.start(
+                config.points,
+                storage or make_storage(config.storage),
+                snapshot_every=config.snapshot_every,
+                poll=config.poll,
+                skip_untaken=skip_untaken,
+                accept_clock=accept_clock,
+                retain=config.retain,
+                archive=config.archive,
+            )
+            gc.freeze()  # the decisions of the log live long
     except BaseException:
         served.close()
         raise

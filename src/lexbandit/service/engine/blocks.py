@@ -9,16 +9,19 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
-from itertools import chain, islice, repeat
+from itertools import chain, compress, islice, repeat
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 import numpy as np
 from msgspec import defstruct
+from msgspec.structs import astuple
 
 from lexbandit.chooser.log_blocks import (
+    Learned,
     LeavingDecision,
     LogBlock,
     LoggedDecisions,
@@ -106,62 +109,87 @@ def _fields(title: str, names: Sequence[str], missing: Any) -> tuple[Any, dict[s
 
 
 def fold_many(point: Point, events: Sequence[Event]) -> None:
-    """Fold events of a point, all after those it has taken."""
-    first = 0
-    kinds = list(map(_kind, events))
-    others = [] if _KINDS.issuperset(kinds) else [n for n, k in enumerate(kinds) if k not in _KINDS]
-    for n in others:
-        _fold_blocks(point, events[first:n])
-        point.fold(events[n])
-        first = n + 1
-    _fold_blocks(point, events[first:] if first else events)
+    """Fold events of a point, all after those it has taken.
+
+    With several blocks the policy learns one in another thread while the next is read.
+    """
+    with _Learning(several=len(events) > _BLOCK) as learning:
+        first = 0
+        kinds = list(map(_kind, events))
+        others = (
+            () if _KINDS.issuperset(kinds) else [n for n, k in enumerate(kinds) if k not in _KINDS]
+        )
+        for n in others:
+            _fold_blocks(point, events[first:n], learning)
+            learning.finish()
+            point.fold(events[n])
+            first = n + 1
+        _fold_blocks(point, events[first:] if first else events, learning)
 
 
-def _fold_blocks(point: Point, events: Sequence[Event]) -> None:
+class _Learning:
+    """What the policy learns, in the order in which it is given; at once, or in another thread."""
+
+    def __init__(self, *, several: bool) -> None:
+        self._thread = ThreadPoolExecutor(1, "lexbandit-learn") if several else None
+        self._under_way: list[Future[None]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def do(self, learn: Callable[[Learned], None], learned: Learned) -> None:
+        """Let a policy learn."""
+        if self._thread is None:
+            learn(learned)
+        else:
+            self._under_way.append(self._thread.submit(learn, learned))
+
+    def finish(self) -> None:
+        """Wait until all is learned."""
+        while self._under_way:
+            self._under_way.pop(0).result()
+
+
+def _fold_blocks(point: Point, events: Sequence[Event], learning: _Learning) -> None:
     """Fold events of decisions and rewards."""
     if not point.begun or not learns_in_blocks(point.chooser):
         for event in events:
             point.fold(event)
         return
     for start in range(0, len(events), _BLOCK):
-        _Block(point, events[start : start + _BLOCK]).fold()
+        _Block(point, events[start : start + _BLOCK], learning).fold()
 
 
 class _Block:
     """A block of events of decisions and rewards."""
 
-    def __init__(self, point: Point, events: Sequence[Event]) -> None:
+    def __init__(self, point: Point, events: Sequence[Event], learning: _Learning) -> None:
         self._point = point
         self._events = events
-        self._times = [event[1] for event in events]
+        self._learning = learning
+        _, self._times, _, kinds, bodies = zip(*events, strict=True)
         definition = point.definition
-        self._decode = decode = _decoders(
+        decode = _decoders(
             tuple(one.name for one in definition.context),
             tuple(one.name for one in definition.objectives),
         )
-        rows, owners, bodies = _rows_of(events, "decisions", decode.decisions)
-        contexts = [row.context for row in rows]
+        rows, owners, versions = _rows_of(kinds, "decisions", bodies, decode.decisions)
+        ids, arms, chances, contexts, allowed, self._keys = _columns(rows, 6)
+        self._versions = [body.version for body in versions]
         erased = [one is None for one in contexts]
         if True in erased:
             contexts = [decode.erased if one is None else one for one in contexts]
-        self._decisions = LoggedDecisions(
-            owners,
-            [row.id for row in rows],
-            [row.arm for row in rows],
-            [row.propensity for row in rows],
-            {name: list(map(get, contexts)) for name, get in decode.features.items()},
-            erased,
-            [row.allowed for row in rows],
-        )
-        self._keys = [row.key for row in rows]
-        self._versions = [body.version for body in bodies]
-        rows, owners, _ = _rows_of(events, "rewards", decode.rewards)
-        values = [row.values for row in rows]
-        self._rewards = LoggedRewards(
-            owners,
-            [row.id for row in rows],
-            {name: list(map(get, values)) for name, get in decode.objectives.items()},
-        )
+        values = {name: list(map(get, contexts)) for name, get in decode.features.items()}
+        self._decisions = LoggedDecisions(owners, ids, arms, chances, values, erased, allowed)
+        rows, owners, _ = _rows_of(kinds, "rewards", bodies, decode.rewards)
+        ids, rewards = _columns(rows, 2)
+        values = {name: list(map(get, rewards)) for name, get in decode.objectives.items()}
+        self._rewards = LoggedRewards(owners, ids, values)
         # The events that are folded alone: they have no rows, or cannot be decoded.
         every = frozenset(range(len(events)))
         self._alone = sorted(every.difference(self._decisions.events, owners))
@@ -180,6 +208,7 @@ class _Block:
 
     def _fold_alone(self, start: int, end: int) -> int:
         """Fold events one by one; returns the next one."""
+        self._learning.finish()
         self._block.uncount(start, end)
         for event in self._events[start:end]:
             self._point.fold(event)
@@ -196,6 +225,7 @@ class _Block:
         if stop == start:
             return start
         block.apply(stretch)
+        self._learning.do(block.learn, stretch.learned)
         expired = [one for one in stretch.leaving if one.expired]
         self._keep_keys(stretch, expired)
         self._keep_past(expired, late)
@@ -335,24 +365,31 @@ class _Block:
 
 
 def _rows_of(
-    events: Sequence[Event], kind: Kind, decode: Any
+    kinds: Sequence[str], kind: Kind, bodies: Sequence[bytes], decode: Any
 ) -> tuple[list[Any], list[int], list[Any]]:
     """Return the rows of a block's events of a kind, and the event and the body of each row."""
-    numbers = [n for n, event in enumerate(events) if event[3] == kind]
-    bodies = _decoded(decode, [events[n] for n in numbers])
-    rows = [() if body is None else body.rows for body in bodies]
+    ours = list(map(kind.__eq__, kinds))
+    numbers = list(compress(range(len(kinds)), ours))
+    decoded = _decoded(decode, list(compress(bodies, ours)))
+    rows = [() if body is None else body.rows for body in decoded]
     if set(map(len, rows)) != {1}:  # which is the usual case
         numbers = [n for n, some in zip(numbers, rows, strict=True) for _ in some]
-        bodies = [body for body, some in zip(bodies, rows, strict=True) for _ in some]
-    return list(chain.from_iterable(rows)), numbers, bodies
+        decoded = [body for body, some in zip(decoded, rows, strict=True) for _ in some]
+    return list(chain.from_iterable(rows)), numbers, decoded
 
 
-def _decoded(decode: Any, events: Sequence[Event]) -> list[Any]:
-    """Return the bodies of events, decoded at once; None for one that is not as most are."""
+def _columns(rows: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    """Return the values of rows by their fields, of which there are so many."""
+    columns: list[Sequence[Any]] = list(zip(*map(astuple, rows), strict=True))
+    return columns or [()] * count
+
+
+def _decoded(decode: Any, bodies: Sequence[bytes]) -> list[Any]:
+    """Return bodies of events, decoded at once; None for one that is not as most are."""
     try:
-        found: list[Any] = decode(b"[%b]" % b",".join([event[4] for event in events]))
+        found: list[Any] = decode(b"[%b]" % b",".join(bodies))
         return found
     except msgspec.MsgspecError:
-        if len(events) == 1:
+        if len(bodies) == 1:
             return [None]
-    return [_decoded(decode, [event])[0] for event in events]
+    return [_decoded(decode, [body])[0] for body in bodies]

@@ -273,11 +273,14 @@ class Engine:
 
     def _fold_many(self, events: Sequence[Event]) -> None:
         """Fold events that nobody waits for; what points do does not depend on other points."""
-        for name in dict.fromkeys(map(itemgetter(2), events)):
+        names = dict.fromkeys(map(itemgetter(2), events))
+        for name in names:
             point = self.points.get(name)
             if point is not None:
-                after = point.seq
-                fold_many(point, [one for one in events if one[2] == name and one[0] > after])
+                after, ours = point.seq, events
+                if len(names) > 1 or events[0].seq <= after:
+                    ours = [one for one in events if one[2] == name and one[0] > after]
+                fold_many(point, ours)
                 self._snapshots.folded += len(events)
 
     def append(

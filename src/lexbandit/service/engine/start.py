@@ -23,7 +23,7 @@ from lexbandit.service.storage import Storage
 log = logging.getLogger("lexbandit.service")
 
 # So many events are read at once.
-PAGE = 10_000
+PAGE = 40_000
 # How often to say how far it is, in seconds.
 _REPORT = 2.0
 _YEAR = 365.25 * 86_400.0

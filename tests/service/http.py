@@ -40,7 +40,7 @@ class _Straight(httpx.AsyncBaseTransport):
             reply = await self._app(given)
         finally:
             feeding.cancel()
-        told = [(b"content-type", reply.media), *reply.headers]
+        told = [(b"content-type", reply.media), (b"x-request-id", given.id), *reply.headers]
         return httpx.Response(reply.status, headers=told, content=reply.body)
 
 

@@ -405,6 +405,8 @@ class Engine:
         state = self.point(point)
         if self._goes_on(point):
             return await self._many_not_durable(state, rows)
+        if len(rows) > SLICE:
+            await self._pause()
         async with self._id_locks.hold({(point, row.id) for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
@@ -708,6 +710,8 @@ def _row(
 
 async def _all(appended: Sequence[Appended]) -> list[Any]:
     """Return the outcomes of events that were appended together, when all are on disk."""
+    if len(appended) == 1:
+        return list(await appended[0])
     outcomes: list[Any] = []
     for one in await asyncio.gather(*appended):
         outcomes += one

@@ -283,7 +283,10 @@ def rewards_by_id(
     rows: Sequence[tuple[str, Mapping[str, float]]],
 ) -> dict[str, RewardsOfOne]:
     """Return the rewards of each decision; rows of one decision are taken together."""
-    found: dict[str, RewardsOfOne] = {}
+    found = {id: RewardsOfOne(n, dict(values)) for n, (id, values) in enumerate(rows)}
+    if len(found) == len(rows):  # the usual case
+        return found
+    found = {}
     for n, (id, values) in enumerate(rows):
         before = found.setdefault(id, RewardsOfOne(n, {})).values
         for name, value in values.items():

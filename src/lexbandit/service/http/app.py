@@ -129,7 +129,7 @@ class App:
     async def __call__(self, request: Request) -> Reply:
         """Answer a request."""
         began = time.perf_counter()
-        id = _id_of(request.headers.get(b"x-request-id"))
+        id = request.id = _id_of(request.headers.get(b"x-request-id"))
         REQUEST_ID.set(id.decode())
         route, method = "other", request.method
         match: Match | None = None
@@ -168,8 +168,7 @@ class App:
             self.answered(
                 Answered(method, route, reply.status, seconds, point, id.decode(), parent)
             )
-        status, body, media, headers = reply
-        return Reply(status, body, media, (*headers, (b"x-request-id", id)))
+        return reply
 
     async def _do(self, operation: Operation, match: Match, request: Request) -> Reply:
         """Authorize the caller, read the request, and do what is asked."""

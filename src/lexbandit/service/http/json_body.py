@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -56,14 +57,14 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _keys(value: Any) -> int:
-    """Return how many keys there are in a decoded object or list."""
-    count = 0
-    if value.__class__ is dict:
-        count = len(value)
-        value = value.values()
-    for one in value:
-        if one.__class__ is dict or one.__class__ is list:
-            count += _keys(one)
+    """Return how many keys there are in a decoded value, level by level."""
+    count, level = 0, [value]
+    while level:
+        objects = [one for one in level if one.__class__ is dict]
+        lists = [one for one in level if one.__class__ is list]
+        count += sum(map(len, objects))
+        inside = chain(chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists))
+        level = [one for one in inside if one.__class__ is dict or one.__class__ is list]
     return count
 
 
@@ -96,8 +97,7 @@ def decode(body: bytes) -> Any:
         _check_parts(body)
     try:
         value = _decode(body)
-        keys = _keys(value) if value.__class__ is dict or value.__class__ is list else 0
-        if keys != body.count(b":"):
+        if _keys(value) != body.count(b":"):
             _SCANNER.raw_decode(body.decode().lstrip())
         if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS) and _too_large([value]):
             raise Problem(MALFORMED, f"{_why(body, ValueError('a number is too large'))}.")

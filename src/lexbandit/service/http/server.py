@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from socket import socket
 from typing import Any, NamedTuple, cast
 
@@ -78,6 +78,7 @@ class Request:
     """A request, from its headers to its reply.
 
     method, path   as they were sent; the path is not decoded
+    id             the caller's own or a random one, as the reply names it; empty at first
     query_string   what follows the question mark, not decoded
     headers        by name in lower case
     content        the body as an operation reads it, once the application has decoded it
@@ -99,6 +100,7 @@ class Request:
         "expects",
         "gone",
         "headers",
+        "id",
         "keep_alive",
         "method",
         "names",
@@ -120,6 +122,7 @@ class Request:
     ) -> None:
         self.method, self.path, self.query_string = method, path, query_string
         self.headers = headers
+        self.id = b""
         self.point, self.names, self.reads = "", _NOTHING, False
         self.query: Any = None
         self.content: Any = None
@@ -228,10 +231,15 @@ def unavailable(kind: Kind, detail: str) -> Reply:
     return Reply(503, Problem(kind, detail).body(), MEDIA_TYPE, (*SAFE, again))
 
 
+@lru_cache(64)
+def _lines(headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
 def to_bytes(reply: Reply, more: bytes = b"", *, body: bool = True) -> bytes:
     """Return a reply as it is sent, with more header lines; without its body for HEAD."""
     status, content, media, headers = reply
-    lines = b"".join([b"%b: %b\r\n" % header for header in headers])
+    lines = _lines(headers)
     if status in _EMPTY:
         return b"%b%b%b\r\n" % (STATUS_LINE[status], more, lines)
     return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\n%b\r\n%b" % (
@@ -588,9 +596,7 @@ class Connection(HttpToolsProtocol):
         self.running = request
         if self.flow.read_paused:
             request.resume = self.flow.resume_reading
-        task = self.loop.create_task(self._answer(request))
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        self.tasks.add(self.loop.create_task(self._answer(request)))
 
     def on_body(self, body: bytes) -> None:
         """Add a part of a body."""
@@ -618,23 +624,28 @@ class Connection(HttpToolsProtocol):
     async def _answer(self, request: Request) -> None:
         """Let the application answer a request, and send its reply."""
         try:
-            reply = await self.app(request)
-        except ClientGone:
-            return
-        except Problem as problem:
-            reply = refusal(problem)
-        except (Exception, asyncio.CancelledError) as error:
-            log.error("a request failed", exc_info=error)
-            why = "it was logged; nothing is known to have changed."
-            reply = refusal(Problem(INTERNAL, why))
-        while self.flow.write_paused and not request.gone:  # the caller does not read
-            await self.flow.drain()
-        self._send(request, reply)
+            try:
+                reply = await self.app(request)
+            except ClientGone:
+                return
+            except Problem as problem:
+                reply = refusal(problem)
+            except (Exception, asyncio.CancelledError) as error:
+                log.error("a request failed", exc_info=error)
+                why = "it was logged; nothing is known to have changed."
+                reply = refusal(Problem(INTERNAL, why))
+            while self.flow.write_paused and not request.gone:  # the caller does not read
+                await self.flow.drain()
+            self._send(request, reply)
+        finally:  # a callback of the task would take a turn of the event loop
+            self.tasks.discard(asyncio.current_task())
 
     def _send(self, request: Request, reply: Reply) -> None:
         if request.gone:
             return
-        more = _lines(self.server_state.default_headers)
+        more = _lines(tuple(self.server_state.default_headers))
+        if request.id:
+            more += b"x-request-id: %b\r\n" % request.id
         if CLOSE in reply.headers:
             request.keep_alive = False
         elif not request.keep_alive:
@@ -706,10 +717,6 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
             # TLS waits for the caller's close_notify
             self.loop.call_later(self.shared.timeouts.last, self.transport.abort)
-
-
-def _lines(headers: list[tuple[bytes, bytes]]) -> bytes:
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def connection_limit() -> int:

@@ -6,9 +6,9 @@ events at the same times gives the same state bit for bit.
 
 import logging
 import math
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,71 @@ class Pending(NamedTuple):
     learned: bool = False
 
 
+_V = TypeVar("_V")
+
+
+class OldestFirst(dict[str, _V]):
+    """Values by id, in the order in which the ids came, of which the oldest is found at once.
+
+    An `OrderedDict` is that too, but to grow from 700,000 ids on takes it five times as long as a
+    dict, all at once. A dict alone passes by all that was removed when it looks for its first id.
+    Ids come by `[]` and `extend`, and go by `del`, `pop` and `pop_oldest`, never otherwise.
+    """
+
+    __slots__ = ("_order", "_removed")
+
+    def __init__(self, items: Iterable[tuple[str, _V]] = ()) -> None:
+        super().__init__(items)
+        self._order = deque(self)
+        self._removed: Counter[str] = Counter()  # ids that `_order` still has, how often
+
+    def __setitem__(self, id: str, value: _V) -> None:
+        if id not in self:
+            self._order.append(id)
+        super().__setitem__(id, value)
+
+    def __delitem__(self, id: str) -> None:
+        super().__delitem__(id)
+        if self._order[0] == id:
+            self._order.popleft()
+            return
+        self._removed[id] += 1
+        if len(self._order) > 2 * len(self) + 1000:
+            self._order, self._removed = deque(self), Counter()
+
+    def pop(self, id: str, default: Any = None) -> Any:
+        """Remove an id, and return its value if it is there."""
+        if id not in self:
+            return default
+        value = self[id]
+        del self[id]
+        return value
+
+    def extend(self, ids: Sequence[str], values: Iterable[_V]) -> None:
+        """Add values of ids that are not there yet."""
+        self._order.extend(ids)
+        self.update(zip(ids, values, strict=True))
+
+    def oldest(self) -> Iterator[_V]:
+        """Yield the values, the oldest first; to be done with before any is removed."""
+        self._skip_removed()
+        yield from self.values() if self._removed else map(self.__getitem__, self._order)
+
+    def pop_oldest(self) -> _V:
+        """Remove the oldest id, and return its value."""
+        self._skip_removed()
+        return super().pop(self._order.popleft())
+
+    def _skip_removed(self) -> None:
+        """Let the order begin with an id that is there."""
+        removed = self._removed
+        while removed and (id := self._order[0]) in removed:
+            self._order.popleft()
+            removed[id] -= 1
+            if not removed[id]:
+                del removed[id]
+
+
 class Ledger:
     """Stores decisions by id until their rewards come, and lets the policy learn these.
 
@@ -89,7 +154,7 @@ class Ledger:
         self.clock = clock
         self.now()  # refuses a clock that does not return seconds
         self.index = {objective.name: i for i, objective in enumerate(objectives)}
-        self.pending: OrderedDict[str, Pending] = OrderedDict()
+        self.pending: OldestFirst[Pending] = OldestFirst()
         self.made = 0
         self.expired = 0
         self.dropped = 0
@@ -186,14 +251,14 @@ class Ledger:
         """When the oldest decision expires; None if none does."""
         if self.wait is None or not self.pending:
             return None
-        return next(iter(self.pending.values())).since + self.wait
+        return next(self.pending.oldest()).since + self.wait
 
     def overdue(self, now: float) -> Iterator[Pending]:
         """Yield the decisions that have expired by `now`, the oldest first; they stay stored."""
         wait = self.wait
         if wait is None:
             return
-        for pending in self.pending.values():
+        for pending in self.pending.oldest():
             if pending.since + wait > now:
                 return
             yield pending
@@ -206,10 +271,10 @@ class Ledger:
     def expire(self, now: float) -> None:
         """Remove expired decisions; missing rewards take their defaults, if any."""
         while self.wait is not None and self.pending:
-            oldest = next(iter(self.pending.values()))
+            oldest = next(self.pending.oldest())
             if oldest.since + self.wait > now:
                 return
-            self.pending.popitem(last=False)
+            self.pending.pop_oldest()
             self.expired += 1
             if self._has_defaults:
                 defaults = {
@@ -228,7 +293,7 @@ class Ledger:
 
     def drop_oldest(self) -> None:
         """Remove the oldest decision because `keep` is reached."""
-        _, oldest = self.pending.popitem(last=False)
+        oldest = self.pending.pop_oldest()
         self.count_dropped(1)
         self._leave(oldest)
 
@@ -442,7 +507,7 @@ class Ledger:
             self.contexts.count(tuple((name, note, count) for note, count in counts.items()))
         both = [*self.pending.values(), *other.pending.values()]
         both.sort(key=lambda one: one.since)
-        self.pending = OrderedDict((one.id, one) for one in both[-self.keep :])
+        self.pending = OldestFirst((one.id, one) for one in both[-self.keep :])
         self.dropped += other.dropped + len(both) - len(self.pending)
         self.expired += other.expired
 

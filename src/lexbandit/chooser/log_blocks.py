@@ -357,7 +357,7 @@ class LogBlock:
         excess = max(stored + made - keep, 0)
         oldest: list[Pending] = []
         if excess or wait is not None:
-            for one in pending.values():
+            for one in pending.oldest():
                 if len(oldest) >= excess and (wait is None or one.since + wait > now):
                     break
                 oldest.append(one)
@@ -401,11 +401,11 @@ class LogBlock:
             pending[id] = one
         stored = len(pending)
         for _ in range(min(len(leaving), stored)):
-            pending.popitem(last=False)
+            pending.pop_oldest()
         first, last = stretch.rows
         gone = max(len(leaving) - stored, 0)
         ids = self._decisions.ids[first + gone : last]
-        pending.update(zip(ids, stretch.made[gone:], strict=True))
+        pending.extend(ids, stretch.made[gone:])
         ledger.made += last - first
         ledger.recent.extend([(one.point, one.mask) for one in stretch.made[-RECENT:]])
         expired = sum([one.expired for one in leaving])

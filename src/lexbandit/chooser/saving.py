@@ -164,8 +164,7 @@ def snapshot(
         ledger.contexts.dimension,
         arrays,
         list(ledger.recent),
-        # `dict.values` and not `values`: of an OrderedDict that takes many times as long.
-        list(dict.values(ledger.pending)),
+        list(ledger.pending.values()),
     )
 
 

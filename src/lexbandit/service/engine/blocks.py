@@ -309,7 +309,8 @@ class _Block:
         past = self._point.past
         for one in expired:
             past[one.decision.id] = self._past(one)
-        past.update(late)
+        for id, after in late.items():
+            past[id] = after
         if expired:
             self._point.trim_past()
 
@@ -320,18 +321,19 @@ class _Block:
         fields = zip(ids, self._keys[first:last], self._versions[first:last], strict=True)
         new = map(_tuple, repeat(AnsweredRequest), fields)
         if not expired:
-            keys.update([(one[0], one) for one in new if one[1] is not None])
+            some = [one for one in new if one[1] is not None]
+            keys.extend([one[0] for one in some], some)
             for _ in range(len(keys) - self._point.definition.keep):
-                keys.popitem(last=False)
+                keys.pop_oldest()
             return
         left = deque(expired)
         for event, one in zip(owners, new, strict=True):
             while left and left[0].event <= event:
-                keys.pop(left.popleft().decision.id, None)
+                keys.pop(left.popleft().decision.id)
             if one[1] is not None:
                 self._point.keep_key(one)
         for gone in left:
-            keys.pop(gone.decision.id, None)
+            keys.pop(gone.decision.id)
 
     def _extend_history(self, stretch: Stretch, expired: Sequence[LeavingDecision]) -> None:
         """Add to the history what happened in a stretch."""

@@ -5,7 +5,7 @@ import json
 import math
 import secrets
 from base64 import urlsafe_b64encode
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from lexbandit.chooser import Proposal, RecordingChooser
 from lexbandit.chooser.arms import prior_of
+from lexbandit.chooser.ledger import OldestFirst
 from lexbandit.chooser.recording import PendingDecision
 from lexbandit.contexts import Category, Feature
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, counted, unknown_name
@@ -352,8 +353,8 @@ class Point:
         self.begun = False
         self.seq = self.version = 0
         self.counts: Counter[str] = Counter()
-        self.keys: OrderedDict[str, AnsweredRequest] = OrderedDict()
-        self.past: OrderedDict[str, PastDecision] = OrderedDict()
+        self.keys: OldestFirst[AnsweredRequest] = OldestFirst()
+        self.past: OldestFirst[PastDecision] = OldestFirst()
         self.priors: dict[str, Prior] = {}
         self.history = History()
         self.last_untaken: int | None = None
@@ -524,7 +525,7 @@ class Point:
         for pending in self.chooser.forget(ids):
             self._keep_past(_past(pending))
         for id in ids:
-            self.keys.pop(id, None)
+            self.keys.pop(id)
         self.history.forget(ids)
         self.version = self._at
 
@@ -535,14 +536,14 @@ class Point:
     def trim_past(self) -> None:
         """Forget the oldest of the decisions whose time is over, if there are too many."""
         while len(self.past) > self.definition.keep:
-            self.past.popitem(last=False)
+            self.past.pop_oldest()
 
     def pass_time(self, time: float) -> None:
         """Let decisions go whose time is over."""
         gone = self.chooser.overdue(time)
         for pending in gone:
             self.past[pending.id] = _past(pending)
-            self.keys.pop(pending.id, None)
+            self.keys.pop(pending.id)
             for objective in self.chooser.objectives:
                 if objective.default is not None and objective.name not in pending.rewards:
                     self.history.rewarded(time, objective.name, objective.default, pending.id)
@@ -602,7 +603,7 @@ class Point:
         if "key" in row:
             self.keep_key(AnsweredRequest(id, row["key"], version))
         if self.past:  # an id may be used again when its first decision is over
-            self.past.pop(id, None)
+            self.past.pop(id)
         self.counts["decisions"] += 1
         self.history.decided(self.time, (made.arm,))
         self.history.keep(self.time, row)
@@ -615,7 +616,7 @@ class Point:
             del keys[id]  # so that the newest comes last
         keys[id] = key
         if len(keys) > self.definition.keep:
-            keys.popitem(last=False)
+            keys.pop_oldest()
 
     def _columns(self, body: dict[str, Any], proposals: Any) -> Sequence[Outcome]:
         """Keep a batch in columns; its ids are the service's own, so none was there before."""

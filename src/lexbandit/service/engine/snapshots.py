@@ -8,11 +8,12 @@ the rest                   the chooser, in its own format (docs/saving.md)
 
 import json
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lexbandit.chooser import RecordingChooser
+from lexbandit.chooser.ledger import OldestFirst
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.history import History
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point, Prior
@@ -41,10 +42,9 @@ def packer(point: Point) -> Callable[[], bytes]:
         "arms": list(point.definition.arms),
         "definition": point.definition.plain(),
     }
-    # `dict.values` and not `values`: of an OrderedDict that takes many times as long.
     tables: dict[str, list[Any]] = {
-        "keys": list(dict.values(point.keys)),
-        "past": list(dict.values(point.past)),
+        "keys": list(point.keys.values()),
+        "past": list(point.past.values()),
     }
     chooser = point.chooser.packer()
 
@@ -96,6 +96,6 @@ def _point(definition: Definition, document: Mapping[str, Any], chooser: bytes) 
     point.counts = Counter(document["counts"])
     point.priors = {arm: Prior(*prior) for arm, prior in document["priors"].items()}
     point.history = History.from_plain(document["history"])
-    point.keys = OrderedDict((row[0], AnsweredRequest(*row)) for row in document["keys"])
-    point.past = OrderedDict((row[0], PastDecision(*row)) for row in document["past"])
+    point.keys = OldestFirst((row[0], AnsweredRequest(*row)) for row in document["keys"])
+    point.past = OldestFirst((row[0], PastDecision(*row)) for row in document["past"])
     return point

@@ -356,17 +356,35 @@ class Engine:
 
         The same `id` again, with the same context and allowed arms, gives the first answer again.
         """
-        if id is not None:
-            return (await self.decide_many(point, [DecisionRequest(context, allowed, id)]))[0]
-        state = self.point(point)  # the usual case: no id to lock, and one row
+        state = self.point(point)
+        if id is None:
+            if self._goes_on(point):
+                return self._not_durable(state, context, allowed)
+            return await self._decide_one(state, context, allowed, next(self._ids))
+        asked = DecisionRequest(context, allowed, id)
         if self._goes_on(point):
-            return self._not_durable(state, context, allowed)
-        proposal = _proposed(state, context, allowed)
-        row = _row(next(self._ids), context, allowed, proposal)
-        body = {"by": self.replica, "version": state.version, "rows": [row]}
-        appended = self.append(point, "decisions", body, (state, [proposal]))
-        if self.definitions[point].when_down is not None and await self._withdrawn(appended):
-            return self._not_durable(state, context, allowed)
+            return (await self._many_not_durable(state, [asked]))[0]
+        key = request_key(asked, {})
+        async with self._id_locks.hold([(point, id)]):
+            if id in state.chooser and (before := state.answered(id, key)) is not None:
+                self.repeated[point] += 1
+                return before
+            return await self._decide_one(state, context, allowed, id, key)
+
+    async def _decide_one(
+        self,
+        point: Point,
+        context: dict[str, Any],
+        allowed: list[str] | None,
+        id: str,
+        key: str | None = None,
+    ) -> DecisionReply:
+        """Have a new decision written; `key` is there if the id is the caller's own."""
+        proposal = _proposed(point, context, allowed)
+        body = self._decisions_body(point, [_row(id, context, allowed, proposal, key)])
+        appended = self.append(point.name, "decisions", body, (point, [proposal]))
+        if self.definitions[point.name].when_down is not None and await self._withdrawn(appended):
+            return self._not_durable(point, context, allowed)
         decided: DecisionReply = _answer((await appended)[0])
         return decided
 

@@ -102,15 +102,18 @@ async def test_a_point_goes_on_answering(tmp_path: Path, when_down: str) -> None
         assert (await engine.decide("router", CONTEXT)).durable
 
 
+@pytest.mark.parametrize("id", [None, "order-7"])
 @in_loop
-async def test_a_storage_that_does_not_answer_is_down_within_two_seconds(tmp_path: Path) -> None:
+async def test_a_storage_that_does_not_answer_is_down_within_two_seconds(
+    tmp_path: Path, id: str | None
+) -> None:
     storage = Unreliable(tmp_path / "log.db")
     async with engine_with(storage, "default-arm") as engine:
         storage.speaks.clear()
         began = time.monotonic()
         under_way = asyncio.create_task(engine.decide("router", CONTEXT))
         await asyncio.sleep(0.05)
-        queued = await engine.decide("router", CONTEXT)
+        queued = await engine.decide("router", CONTEXT, id=id)
         assert not queued.durable
         assert time.monotonic() - began < 2.0
         assert engine.trouble is not None

@@ -12,13 +12,17 @@ from lexbandit.policies import registry
 
 pytestmark = pytest.mark.compiled
 
-# A function of the program's own is compiled while the log listens: it is no kernel.
+# Functions of the program's own are compiled while the log listens: they are no kernels. One of
+# them is of no module.
 PROGRAM = """
 import logging, numba, lexbandit, lexbandit.kernels.compile_notice
 from lexbandit.kernels.intervals import bernstein  # a small one
 logging.basicConfig(level="INFO", format="%(levelname)s %(name)s %(message)s")
 lexbandit.kernels.compile_notice.tell_of_compiling()
 numba.njit(lambda x: x + 1)(1)
+made = {}
+exec("def double(x): return 2 * x", made)
+numba.njit(made["double"])(1)
 logging.info("first")
 bernstein(0.1, 4.0, 2.0)
 logging.info("then")

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 
 from lexbandit.kernels import cells, jit
@@ -16,7 +18,8 @@ pytestmark = pytest.mark.compiled
 
 
 def test_kernels_release_the_lock_and_are_kept_on_disk() -> None:
-    replay: Any = LexicographicRule._rule.plain.replay
+    loops: Any = LexicographicRule._rule.plain
+    replay = loops.replay.dispatcher
     assert replay.targetoptions["nogil"]
     assert jit._FOLDER is not None
     assert replay._cache.cache_path.startswith(str(jit._FOLDER))
@@ -136,3 +139,74 @@ def test_a_kernel_is_read_from_the_cache_without_all_that_numba_can_compile(tmp_
         for _ in range(2)
     ]
     assert found == ["3.0 True\n", "3.0 False\n"]
+
+
+FEW_DECISIONS = """
+import sys
+import numpy as np, lexbandit as lb
+from lexbandit.kernels import jit
+if sys.argv[1] == "compiled":
+    jit.PATIENCE.left = 0.0
+chooser = lb.Chooser(
+    objectives=[lb.Objective("quality", tolerance=.02), lb.Objective("cost", goal="min")],
+    arms=["small", "medium", "large"],
+    context=[lb.Number("tokens", 0, 8000), lb.Category("task", ["code", "chat"])],
+)
+for n in range(12):
+    request = {"tokens": 700 * n, "task": ["code", "chat"][n % 2]}
+    decision = chooser.choose(request, ["small", "large"] if n == 5 else None)
+    print(decision.arm, decision.propensity.hex())
+    chooser.reward(decision, quality=(n * 7 % 5) / 5, cost=n / 12)
+print(chooser.explain(request))
+contexts = np.random.default_rng(1).random((9, 2))
+rounds = lb.Rounds(contexts, np.random.default_rng(2).random((9, 4, 2)))
+for name in ["moc-mab", "cp-ucb1", "cs-ucb1", "cd-ucb1", "p-ucb1", "s-ucb1"]:
+    policy = lb.make_policy(name, arms=4, dimension=2, horizon=100)
+    print(policy.replay(rounds))
+    for n in range(4):
+        decision = policy.select(contexts[n])
+        policy.update(contexts[n], decision.arm, [n / 4, 1 - n / 4])
+        print(decision.arm, decision.propensity.hex(), policy.state()["sums"].sum().hex())
+"""
+
+
+def test_a_few_decisions_are_made_without_compiling_and_are_the_same(tmp_path: Path) -> None:
+    """Python itself runs the kernels that are not in the cache, and gives the same bits."""
+    printed = []
+    for how, folder in (("compiled", ""), ("deferred", str(tmp_path))):
+        found = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FEW_DECISIONS, how],
+            env={**os.environ, "NUMBA_CACHE_DIR": folder},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        printed.append(found.stdout)
+    assert printed[0] == printed[1]
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+@jit.deferred(values=3)
+def _total(values: Any) -> float:
+    total = 0.0
+    for n in range(len(values)):
+        total += values[n]
+    return total
+
+
+def test_a_deferred_kernel_is_compiled_for_large_arguments_or_once_patience_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it was compiled for is used for small arguments too."""
+    monkeypatch.setattr(jit._KernelCache, "_load_overload", lambda *_: None)  # an empty cache
+    monkeypatch.setattr(jit, "PATIENCE", SimpleNamespace(left=1.0))
+    total: Any = _total
+    assert total(np.ones(3)) == 3.0
+    assert not total.dispatcher.overloads
+    assert jit.PATIENCE.left < 1.0
+    assert total(np.ones(4)) == 4.0
+    assert len(total.dispatcher.overloads) == 1
+    other: Any = jit.deferred(values=3)(total.py_func)
+    jit.PATIENCE.left = 0.0
+    assert other(np.ones(3)) == 3.0
+    assert len(other.dispatcher.overloads) == 1

@@ -176,12 +176,26 @@ def test_the_largest_rewards_neither_overflow_nor_open_a_mask(name: str) -> None
 
 
 def test_equal_index_vectors_stay_on_the_front_together() -> None:
-    front = np.zeros(4, bool)
-    vectors = np.array([[1.0, 1.0, 0.5, 2.0], [1.0, 1.0, 1.0, 0.0]])
-    assert pareto.mark_front(vectors, front) == 3
-    assert front.tolist() == [True, True, False, True]
-    everywhere = np.full((2, 4), math.inf)
-    assert pareto.mark_front(everywhere, front) == 4
+    work = np.array([[9.0] * 4, [1.0, 1.0, 0.5, 2.0], [1.0, 1.0, 1.0, 0.0]])
+    assert pareto.mark_front(work, 1, 3, 4) == 3
+    assert work[0].tolist() == [1, 1, 0, 1]
+    work[1:] = math.inf
+    assert pareto.mark_front(work, 1, 3, 4) == 4
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3])
+@pytest.mark.parametrize("arms", [1, 3, 4, 5, 8, 13])
+def test_the_front_is_the_definitions(arms: int, objectives: int) -> None:
+    random = np.random.default_rng(arms)
+    for _ in range(100):  # whole numbers have many ties
+        vectors = random.integers(0, 4, (objectives, arms)).astype(float)
+        vectors[:, random.random(arms) < 0.2] = -math.inf
+        work = np.vstack([np.full(arms, math.nan), vectors])
+        size = pareto.mark_front(work, 1, 1 + objectives, arms)
+        rivals, own = vectors[:, :, None], vectors[:, None, :]
+        dominated = ((rivals >= own).all(0) & (rivals > own).any(0)).any(0)
+        assert work[0].tolist() == (~dominated).astype(float).tolist()
+        assert size == (~dominated).sum()
 
 
 def test_scalarized_default_weights_are_the_papers() -> None:

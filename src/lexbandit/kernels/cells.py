@@ -43,7 +43,7 @@ import numpy as np
 
 from lexbandit.kernels import intervals
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import bind, inlined, kernel, leaf
+from lexbandit.kernels.jit import bind, deferred, inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState, mix
 from lexbandit.kernels.ties import ONLY_ROW, draw_marked, row_of
 
@@ -96,19 +96,26 @@ class ArmStatistics(Protocol):
 def empty_cells(
     slots: int, arms: int, channels: int, fields: int, bounds: Array, settings: Array = _NO_SETTINGS
 ) -> Cells:
-    """Return cells in which nothing was observed."""
-    indices = np.zeros((slots, channels, arms))
-    cells = Cells(
-        np.zeros((slots, arms)),
-        np.zeros((slots, 1 + channels)),
-        np.zeros((slots, arms, channels, fields)),
-        indices,
-        bounds,
-        settings,
-        np.empty((VECTORS + channels, max(arms, channels))),
-    )
-    derive(cells, 0, slots)
-    return cells
+    """Return cells in which nothing was observed: what `derive` would set, without compiling it."""
+    stats = np.zeros((slots, arms, channels, fields))
+    indices = np.full((slots, channels, arms), math.inf)
+    if fields > PLAIN_FIELDS:
+        stats[..., WIDTH], stats[..., LOWER] = math.inf, -math.inf
+    else:
+        rows, kinds = np.unique(bounds, axis=0, return_inverse=True)
+        with np.errstate(divide="ignore"):
+            widths = np.array([_plain(count_width)(0.0, rows, b) for b in range(len(rows))])
+        factors = np.array([_plain(growth)(0.0, rows, b) for b in range(len(rows))])
+        stats[..., WIDTH] = widths[kinds.ravel()][:, None, None]
+        indices[:] = (factors * widths)[kinds.ravel()][:, None, None]
+    work = np.empty((VECTORS + channels, max(arms, channels)))
+    plays, totals = np.zeros((slots, arms)), np.zeros((slots, 1 + channels))
+    return Cells(plays, totals, stats, indices, bounds, settings, work)
+
+
+def _plain(function: Callable[..., float]) -> Callable[..., float]:
+    """Return a function as Python runs it, not compiled."""
+    return cast("Callable[..., float]", getattr(function, "py_func", function))
 
 
 @leaf
@@ -354,7 +361,7 @@ def insert(table: Keys, keys: Keys, first: int, last: int) -> None:
         table[bucket, 1] = slot
 
 
-@kernel
+@deferred(block=64)
 def visit(table: Keys, keys: Keys, used: int, block: Keys, slots: Keys) -> tuple[int, int]:
     """Write the slot of each key of `block` to `slots`; a new key is given the next free slot.
 
@@ -396,7 +403,7 @@ def grid_key(context: Array, sides: Keys) -> int:
     return key
 
 
-@kernel
+@deferred(contexts=256)
 def grid_keys(contexts: Array, sides: Keys) -> Keys:
     """Return `grid_key` of every row."""
     keys = np.empty(contexts.shape[0], np.int64)
@@ -426,6 +433,30 @@ def work_for(indices: Array) -> Array:
     return work
 
 
+@leaf
+def write_indices(cells: Cells, slot: int, ceilings: Array, row: int) -> None:
+    """Write the indices of arms to work[VECTORS + i, arm], −∞ for those that may not be played.
+
+    Those of two objectives with a plain bound are computed here, from means and widths, and need
+    not be `ranked`: storing and reading them for all arms takes longer.
+    """
+    stats, work = cells.stats, cells.work
+    if (stats.shape[2] == 2) & (stats.shape[3] == PLAIN_FIELDS):
+        first = channel_growth(cells, slot, 0)
+        second = first
+        if cells.totals[slot, 2] != cells.totals[slot, 1]:
+            second = channel_growth(cells, slot, 1)
+        for arm in range(stats.shape[1]):
+            x = stats[slot, arm, 0, MEAN] + first * stats[slot, arm, 0, WIDTH]
+            y = stats[slot, arm, 1, MEAN] + second * stats[slot, arm, 1, WIDTH]
+            work[VECTORS, arm] = min(x, ceilings[row, arm])
+            work[VECTORS + 1, arm] = min(y, ceilings[row, arm])
+    else:
+        for i in range(stats.shape[2]):
+            for arm in range(stats.shape[1]):
+                work[VECTORS + i, arm] = min(cells.indices[slot, i, arm], ceilings[row, arm])
+
+
 def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     """Mark the arms of which one is drawn uniformly; return how many there are.
 
@@ -442,7 +473,7 @@ def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomSta
     number had no other arm to play.
     """
     size = mark(cells, slot, ceilings, row)
-    return draw_marked(cells.work, size, random)
+    return draw_marked(cells.work, size, ceilings.shape[1], random)
 
 
 def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
@@ -680,11 +711,14 @@ class CellRule(NamedTuple):
     general: Loops
 
 
+# One decision among few arms is made by Python at first.
+_FOR_FEW_ARMS = deferred(ceilings=64)
+
 # Rules that store nothing but the objectives share one compiled update.
 _LEARN, _LEARN_PLAIN = learn, bind(learn, leaf, **_PLAIN)
 _UPDATES = (
-    (bind(update, learn=_LEARN_PLAIN), bind(update_many, learn=_LEARN_PLAIN)),
-    (bind(update), bind(update_many)),
+    (bind(update, _FOR_FEW_ARMS, learn=_LEARN_PLAIN), bind(update_many, learn=_LEARN_PLAIN)),
+    (bind(update, _FOR_FEW_ARMS), bind(update_many)),
 )
 
 
@@ -710,17 +744,18 @@ def cell_rule(
     rule = dict(space)
     if mark:
         rule["choose"] = bind(_CHOOSE, leaf, mark=mark)
-        rule["shares"] = bind(_SHARES, mark=mark)
+        rule["shares"] = bind(_SHARES, inlined, mark=mark)
     if choose and shares:
         rule["choose"], rule["shares"] = choose, shares
-    selects = bind(select, **rule), bind(select_many, **rule)
+    selects = bind(select, _FOR_FEW_ARMS, **rule), bind(select_many, **rule)
+    probabilities = _FOR_FEW_ARMS(rule["shares"])
     loops = []
     for n, default in enumerate((_LEARN_PLAIN, _LEARN)):
         record, updates = default, _UPDATES[n]
         if learn:
             record = learn if default is _LEARN else bind(learn, leaf, **_PLAIN)
             own = {**space, "learn": record}
-            updates = bind(update, **own), bind(update_many, **own)
-        replays = bind(replay, **rule, learn=record)
-        loops.append(Loops(*selects, *updates, replays, rule["shares"]))
+            updates = bind(update, _FOR_FEW_ARMS, **own), bind(update_many, **own)
+        replays = bind(replay, deferred(outcomes=1024), **rule, learn=record)
+        loops.append(Loops(*selects, *updates, replays, probabilities))
     return CellRule(*loops)

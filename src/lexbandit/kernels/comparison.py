@@ -23,7 +23,7 @@ import math
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys, Mask
-from lexbandit.kernels.jit import kernel, once
+from lexbandit.kernels.jit import deferred, inlined, kernel, once
 
 # Over rewards of decisions in which the arm was allowed: how many; Σ s·r; Σ e² where another arm
 # was played.
@@ -56,8 +56,8 @@ def receive(received: Array, i: int, value: float) -> None:
         received[i, BINARY] = 0.0
 
 
-@kernel
-def score(
+@inlined
+def add_score(
     sums: Array,
     received: Array,
     features: Array,
@@ -118,6 +118,9 @@ def score(
                 sums[a, i, FIELDS + k] += part * features[k]
 
 
+score = deferred(sums=10_000)(add_score)
+"""`add_score`, for Python to call."""
+
 NO_MASK = np.empty(0, np.bool_)
 """What `allowed` is if all arms were."""
 
@@ -135,12 +138,12 @@ def score_many(
     values: Array,
     allowed: Mask,
 ) -> None:
-    """Call `score` for the rewards[n, D] and values[n, D] of many decisions, in order.
+    """Call `add_score` for the rewards[n, D] and values[n, D] of many decisions, in order.
 
     allowed[n, K] has no columns if all arms were allowed in all of them.
     """
     for t in range(rewards.shape[0]):
-        score(
+        add_score(
             sums,
             received,
             features[t],

@@ -19,7 +19,8 @@ class _Compiling(numba_event.Listener):
 
     def on_start(self, event: Any) -> None:
         """Log the first kernel; functions of the program's own do not count."""
-        kernel = event.data["dispatcher"].py_func.__module__.startswith(jit.__package__)
+        module = event.data["dispatcher"].py_func.__module__  # None of what `exec` made
+        kernel = module is not None and module.startswith(jit.__package__)
         if self.announced or not kernel:
             return
         self.announced = True

@@ -11,12 +11,15 @@ import functools
 import hashlib
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -93,17 +96,106 @@ class _KernelCache(FunctionCache):
         compiled already needs its memory management only. The compiler reads it where it is needed.
         """
         rtsys.initialize(target_context)
-        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is None and getattr(_TRYING, "cache", False):
+            raise _NotCached
+        return found
 
 
 def _compiled(function: F, **options: Any) -> F:
     njit: Any = numba.njit  # `_nrt` is not in its types
-    compiled: Any = njit(nogil=True, error_model="numpy", **options)(function)
+    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
+        function
+    )
     source = cast("FunctionType", function).__code__.co_filename
     if compiled is not function and _FOLDER is not None and _contents(source) is not None:
         cache: Any = _KernelCache
         compiled._cache = cache(function)  # what `cache=True` does, with another place
     return cast("F", _flattened(compiled))
+
+
+class _NotCached(Exception):
+    """A deferred kernel was called that is not in the cache."""
+
+
+# Seconds for which Python itself runs deferred kernels before they are compiled: that takes longer.
+# A server, which must not stop later, has none.
+PATIENCE = SimpleNamespace(left=1.0)
+_TRYING = threading.local()
+
+
+def deferred(**most: int) -> Callable[[F], F]:
+    """Compile a kernel, and let Python itself run it at first: a few decisions need not wait.
+
+    It does so if the kernel is not in the cache, in calls in which these arrays have at most so
+    many entries, until such calls took a second in all. The answers are the same, bit by bit. Other
+    kernels cannot call it.
+    """
+
+    def decorate(function: F) -> F:
+        plain = cast("FunctionType", getattr(function, "py_func", function))
+        compiled: Any = kernel(plain)
+        if compiled is plain:  # the compiler is switched off
+            return cast("F", plain)
+        names = plain.__code__.co_varnames
+        limits = [(names.index(name), most[name]) for name in most]
+        return cast("F", _deferred(compiled, limits))
+
+    return decorate
+
+
+def _deferred(dispatcher: Any, most: list[tuple[int, int]]) -> Any:
+    is_missing, is_ready = _FOLDER is None, False
+    plain = functools.cache(lambda: _as_python(dispatcher.py_func, {}))
+
+    @functools.wraps(dispatcher.py_func)
+    def call(*args: Any) -> Any:
+        nonlocal is_missing, is_ready
+        if is_ready:
+            return dispatcher(*args)
+        is_small = all(args[place].size <= limit for place, limit in most)
+        may_wait = is_small and PATIENCE.left > 0.0 and not dispatcher.overloads
+        if not (may_wait and is_missing):
+            _TRYING.cache = may_wait
+            try:
+                answer = dispatcher(*args)
+                is_ready = True
+                return answer
+            except _NotCached:
+                is_missing = True
+            finally:
+                _TRYING.cache = False
+        begun = time.perf_counter()
+        with np.errstate(all="ignore"):
+            answer = plain()(*args)
+        PATIENCE.left -= time.perf_counter() - begun
+        return answer
+
+    made: Any = call
+    made.py_func, made.dispatcher = dispatcher.py_func, dispatcher
+    return made
+
+
+def _as_python(function: FunctionType, made: dict[FunctionType, FunctionType]) -> FunctionType:
+    """Return a function that calls no compiled ones: those are run by Python too."""
+    if function not in made:
+        names = dict(function.__globals__)
+        made[function] = FunctionType(function.__code__, names, function.__name__)
+        made[function].__defaults__ = function.__defaults__
+        used = function.__code__.co_names
+        for name in used:
+            found = names.get(name)
+            if isinstance(found, ModuleType) and found.__name__.startswith(__package__):
+                inside = {key: _for_python(getattr(found, key, None), made) for key in used}
+                names[name] = SimpleNamespace(**{**vars(found), **inside})
+            elif name in names:
+                names[name] = _for_python(found, made)
+    return made[function]
+
+
+def _for_python(found: Any, made: dict[FunctionType, FunctionType]) -> Any:
+    plain = getattr(found, "py_func", None)
+    return found if plain is None else _as_python(plain, made)
 
 
 class _PartLibrary(JITCodeLibrary):

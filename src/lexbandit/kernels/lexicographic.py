@@ -24,7 +24,7 @@ import numpy as np
 
 from lexbandit.kernels.arrays import Array, Keys
 from lexbandit.kernels.cells import WIDTH, ArmStatistics, lower_of
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import (
     DOMINANT,
@@ -146,7 +146,7 @@ def choose_of_many(
     return int(tops[levels - 1])
 
 
-@kernel
+@inlined
 def shares_of_two(
     known: ArmStatistics,
     slot: int,

@@ -16,7 +16,6 @@ from lexbandit.kernels.random import RandomState, normal, unit
 GIVEN, RAW, LEGENDRE, FOURIER, MIXED = 0, 1, 2, 3, 4
 
 # What a mixed map computes of each coordinate x: P_0 to P_4 of 2x − 1, and x itself.
-MIXED_DEGREE = 4
 MIXED_FACTORS = 6
 
 

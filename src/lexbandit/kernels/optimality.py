@@ -51,13 +51,15 @@ def pareto_front(means: Array, ceilings: Array) -> Mask:
     """Return bool[n, K]: which arms are on the Pareto front in each round (Definition 1)."""
     rounds, arms, objectives = means.shape
     out = np.empty((rounds, arms), np.bool_)
-    vectors = np.empty((objectives, arms))
+    work = np.empty((1 + objectives, arms))
     for t in range(rounds):
         ceiling = ceilings[t if ceilings.shape[0] > 1 else 0]
         for i in range(objectives):
             for arm in range(arms):
-                vectors[i, arm] = min(means[t, arm, i], ceiling[arm])
-        mark_front(vectors, out[t])
+                work[1 + i, arm] = min(means[t, arm, i], ceiling[arm])
+        mark_front(work, 1, 1 + objectives, arms)
+        for arm in range(arms):
+            out[t, arm] = work[0, arm] > 0.0
     return out
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.bands import DEVIATIONS, MEANS, REACHES, SPREADS
-from lexbandit.kernels.jit import bind, kernel, once
+from lexbandit.kernels.jit import bind, deferred, kernel, once
 from lexbandit.kernels.linear_features import MIXED_FACTORS, simple_at
 from lexbandit.kernels.pooled import (
     CENTRE,
@@ -245,8 +245,8 @@ def pooled_rule(
 ) -> PooledRule:
     """Compile the loops for a rule, from functions with the decorators of `kernels.jit`."""
     return PooledRule(
-        select=bind(select, prepare=prepare, choose=choose),
-        shares=bind(shares, chances=chances),
+        select=bind(select, deferred(sights=256), prepare=prepare, choose=choose),
+        shares=bind(shares, deferred(sights=128), chances=chances),
         replay=bind(replay, prepare=prepare, choose=choose),
     )
 
@@ -278,7 +278,7 @@ def predict(
     return inside
 
 
-@kernel
+@deferred(rewards=4)
 def update(
     kind: int,
     points: Array,

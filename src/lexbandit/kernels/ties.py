@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from lexbandit.kernels.arrays import Array, Mask
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState, below, unit
 
 # Typed on purpose: numba would compile a callee anew for each plain literal it is called with.
@@ -89,7 +89,7 @@ def best_arm(
     return arm
 
 
-@kernel
+@leaf
 def share_among_best(
     index: Array,
     slot: int,
@@ -107,7 +107,7 @@ def share_among_best(
             shares[arm] += weight / ties
 
 
-@kernel
+@inlined
 def shares_of_best(index: Array, slot: int, i: int, ceilings: Array, row: int) -> Array:
     """Return the probability with which `best_arm` returns each arm, with no floor."""
     out = np.zeros(ceilings.shape[1])
@@ -116,16 +116,17 @@ def shares_of_best(index: Array, slot: int, i: int, ceilings: Array, row: int) -
 
 
 @leaf
-def draw_marked(marks: Array, size: int, random: RandomState) -> int:
-    """Return one of the `size` arms with marks[0, arm] = 1, uniformly.
+def draw_marked(marks: Array, size: int, arms: int, random: RandomState) -> int:
+    """Return one of the `size` arms with marks[0, arm] = 1, uniformly; the others have 0.
 
-    A random number is drawn if size > 1.
+    A random number is drawn if size > 1. No branch depends on it: it could not be predicted.
     """
     skip = below(random, size) if size > 1 else 0
-    arm = -1
-    while skip >= 0:
-        arm += 1
-        skip -= marks[0, arm] > 0.0
+    arm = 0
+    passed = 0
+    for other in range(arms):
+        passed += marks[0, other] > 0.0
+        arm += passed <= skip
     return arm
 
 

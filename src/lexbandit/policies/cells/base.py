@@ -223,7 +223,7 @@ class CellPolicy(Policy):
         self._sides = partition.sides
         self._locates = not len(self._sides)
         self._random = seeded(checks.whole("seed", seed, least=0))
-        self._is_plain = bound.fields == kernel.PLAIN_FIELDS
+        self._loops_at = 0 if bound.fields == kernel.PLAIN_FIELDS else 1  # of a `CellRule`
         self._memory = CellMemory(
             arms=arms,
             channels=objectives + extra_channels,
@@ -234,7 +234,7 @@ class CellPolicy(Policy):
 
     @property
     def _loops(self) -> kernel.Loops:
-        return self._rule.plain if self._is_plain else self._rule.general
+        return self._rule[self._loops_at]
 
     @abstractmethod
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
@@ -256,7 +256,7 @@ class CellPolicy(Policy):
         `key` counts only if the partition has no `sides`.
         """
         memory = self._memory
-        return self._loops.select(
+        return self._rule[self._loops_at].select(  # without a call of `_loops`
             point, self._sides, key, ceilings, self._random, memory.table, *memory.arrays
         )
 
@@ -283,7 +283,7 @@ class CellPolicy(Policy):
     def _update(self, point: Floats, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
-        return self._loops.update(
+        return self._rule[self._loops_at].update(
             point,
             self._sides,
             key,

@@ -8,7 +8,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import Cells, cell_rule
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import DOMINANT, best_arm, shares_of_best
 from lexbandit.policies.cells.base import CellPolicy
@@ -23,7 +23,7 @@ def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomSta
     return best_arm(cells.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
 
 
-@kernel
+@inlined
 def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
     return shares_of_best(cells.indices, slot, DOMINANT, ceilings, row)

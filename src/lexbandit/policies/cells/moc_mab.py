@@ -8,7 +8,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import COUNT, MARGIN, WIDTH, Cells, bound_row, cell_rule
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
@@ -30,7 +30,7 @@ def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomSta
     )
 
 
-@kernel
+@inlined
 def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
     v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]

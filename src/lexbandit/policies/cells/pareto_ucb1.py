@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit.bounds import Bound
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import VECTORS, Cells, cell_rule
+from lexbandit.kernels.cells import PLAIN_FIELDS, VECTORS, Cells, cell_rule, write_indices
 from lexbandit.kernels.jit import leaf
-from lexbandit.kernels.pareto import mark_front_of
+from lexbandit.kernels.pareto import mark_front
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, one_cell, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed
@@ -19,11 +20,8 @@ from lexbandit.policies.registry import register
 def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     """Mark the arms whose index vectors no other dominates; return how many there are."""
     objectives, arms = cells.indices.shape[1], cells.indices.shape[2]
-    for i in range(objectives):
-        for arm in range(arms):
-            index = min(cells.indices[slot, i, arm], ceilings[row, arm])
-            cells.work[VECTORS + i, arm] = index
-    return mark_front_of(cells.work, VECTORS, VECTORS + objectives, arms)
+    write_indices(cells, slot, ceilings, row)
+    return mark_front(cells.work, VECTORS, VECTORS + objectives, arms)
 
 
 class ParetoRule(CellPolicy):
@@ -35,8 +33,10 @@ class ParetoRule(CellPolicy):
 
     _rule = cell_rule(mark=mark)
 
-    def __init__(self, *, objectives: int, **cells: Any) -> None:
-        super().__init__(objectives=objectives, ranked=objectives, **cells)
+    def __init__(self, *, objectives: int, bound: Bound, **cells: Any) -> None:
+        computed = objectives == 2 and bound.fields == PLAIN_FIELDS  # by `write_indices`
+        ranked = 0 if computed else objectives
+        super().__init__(objectives=objectives, bound=bound, ranked=ranked, **cells)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)

@@ -5,7 +5,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import Cells, cell_rule
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, leaf
 from lexbandit.kernels.random import RandomState, below
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, one_cell
@@ -33,7 +33,7 @@ def choose(_cells: Cells, _slot: int, ceilings: Array, row: int, random: RandomS
     return arm
 
 
-@kernel
+@inlined
 def shares(_cells: Cells, _slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
     out = np.zeros(ceilings.shape[1])

@@ -58,7 +58,7 @@ def mark_best(cells: Cells, slot: int, s: int, ceilings: Array, row: int) -> int
 def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
     """Draw a weight vector uniformly and return an arm of the highest weighted sum of indices."""
     size = mark_best(cells, slot, below(random, weight_vectors(cells)), ceilings, row)
-    return draw_marked(cells.work, size, random)
+    return draw_marked(cells.work, size, ceilings.shape[1], random)
 
 
 @kernel

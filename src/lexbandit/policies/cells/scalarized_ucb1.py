@@ -27,7 +27,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import Cells, cell_rule, channel_growth, observe, observe_all, rank
-from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.jit import inlined, leaf
 from lexbandit.kernels.random import RandomState, below, unit_at
 from lexbandit.kernels.ties import best_arm, share_among_best
 from lexbandit.policies.cells.base import CellPolicy
@@ -46,7 +46,7 @@ def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomSta
     return best_arm(cells.indices, slot, instance, -math.inf, ceilings, row, random)
 
 
-@kernel
+@inlined
 def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
     out = np.zeros(ceilings.shape[1])

@@ -12,7 +12,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import COUNT, SUM, VECTORS, Cells, cell_rule
 from lexbandit.kernels.jit import kernel
-from lexbandit.kernels.pareto import mark_front_of
+from lexbandit.kernels.pareto import mark_front
 from lexbandit.kernels.random import RandomState, beta
 from lexbandit.kernels.ties import draw_marked
 from lexbandit.policies.cells.base import CellPolicy
@@ -35,8 +35,8 @@ def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomSta
                 failures = cells.stats[slot, arm, i, COUNT] - successes
                 sample = beta(random, 1.0 + successes, 1.0 + failures)
             cells.work[VECTORS + i, arm] = sample
-    size = mark_front_of(cells.work, VECTORS, VECTORS + objectives, arms)
-    return draw_marked(cells.work, size, random)
+    size = mark_front(cells.work, VECTORS, VECTORS + objectives, arms)
+    return draw_marked(cells.work, size, ceilings.shape[1], random)
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 from lexbandit.chooser.policy import DEFAULT
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, counted
+from lexbandit.kernels.jit import PATIENCE
 from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.point import Point
@@ -238,6 +239,7 @@ def warm_up(definition: Definition) -> None:
 
     A policy that cannot be used in a service is refused here, before anybody asks.
     """
+    PATIENCE.left = 0.0
     begun = time.perf_counter()
     log.info("preparing point=%s", definition.name)
     try:

@@ -390,10 +390,12 @@ class LogBlock:
             }
         return _tuple(LeavingDecision, (event, one, expired, defaults))
 
-    def apply(self, stretch: Stretch) -> None:
-        """Do what a stretch does, except for what is learned by it."""
+    def apply(self, stretch: Stretch, *, learn: bool = True) -> None:
+        """Do what a stretch does; without `learn`, all but what the policy learns by it."""
         with self._lock:
             self._apply(stretch)
+            if learn:
+                self.learn(stretch.learned)
 
     def _apply(self, stretch: Stretch) -> None:
         ledger, pending, leaving = self._ledger, self._ledger.pending, stretch.leaving
@@ -421,7 +423,8 @@ class LogBlock:
     def learn(self, learned: Learned) -> None:
         """Let the policy and the sums learn the rewards of a stretch, in the stretches' order.
 
-        Nothing else here needs what they know: further stretches may be planned and applied.
+        Meanwhile further stretches may be planned and applied, which need nothing of what is known,
+        and nothing else may be done with the chooser.
         """
         if not learned.decisions:
             return

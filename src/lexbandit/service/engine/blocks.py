@@ -113,46 +113,46 @@ def fold_many(point: Point, events: Sequence[Event]) -> None:
 
     With several blocks the policy learns one in another thread while the next is read.
     """
-    with _Learning(several=len(events) > _BLOCK) as learning:
+    with _Learning(at_once=len(events) <= _BLOCK) as learning:
         first = 0
-        kinds = list(map(_kind, events))
-        others = (
-            () if _KINDS.issuperset(kinds) else [n for n, k in enumerate(kinds) if k not in _KINDS]
-        )
-        for n in others:
+        for n in [n for n, kind in enumerate(map(_kind, events)) if kind not in _KINDS]:
             _fold_blocks(point, events[first:n], learning)
             learning.finish()
             point.fold(events[n])
             first = n + 1
-        _fold_blocks(point, events[first:] if first else events, learning)
+        _fold_blocks(point, events[first:], learning)
 
 
 class _Learning:
-    """What the policy learns, in the order in which it is given; at once, or in another thread."""
+    """What the policy learns, in another thread, in the order in which it is given.
 
-    def __init__(self, *, several: bool) -> None:
-        self._thread = ThreadPoolExecutor(1, "lexbandit-learn") if several else None
-        self._under_way: list[Future[None]] = []
+    With `at_once` there is no thread: it is learned where a stretch is applied.
+    """
+
+    def __init__(self, *, at_once: bool) -> None:
+        self.at_once = at_once
+        self._thread = None if at_once else ThreadPoolExecutor(1, "lexbandit-learn")
+        self._under_way: deque[Future[None]] = deque()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.finish()
-        if self._thread is not None:
-            self._thread.shutdown()
+        try:
+            self.finish()
+        finally:
+            if self._thread is not None:
+                self._thread.shutdown()
 
-    def do(self, learn: Callable[[Learned], None], learned: Learned) -> None:
+    def submit(self, learn: Callable[[Learned], None], learned: Learned) -> None:
         """Let a policy learn."""
-        if self._thread is None:
-            learn(learned)
-        else:
+        if self._thread is not None:
             self._under_way.append(self._thread.submit(learn, learned))
 
     def finish(self) -> None:
         """Wait until all is learned."""
         while self._under_way:
-            self._under_way.pop(0).result()
+            self._under_way.popleft().result()
 
 
 def _fold_blocks(point: Point, events: Sequence[Event], learning: _Learning) -> None:
@@ -224,8 +224,9 @@ class _Block:
             stretch = block.plan(start, stop, over, taken)
         if stop == start:
             return start
-        block.apply(stretch)
-        self._learning.do(block.learn, stretch.learned)
+        block.apply(stretch, learn=self._learning.at_once)
+        if not self._learning.at_once:
+            self._learning.submit(block.learn, stretch.learned)
         expired = [one for one in stretch.leaving if one.expired]
         self._keep_keys(stretch, expired)
         self._keep_past(expired, late)

@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Byte-compile the sources once, not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve reproduce evidence test test-all check browser proxy bench docs dist lock audit clean
+.PHONY: help demo serve reproduce evidence test suite test-all check browser proxy bench docs dist lock audit clean
 
 help:  ## what the targets do
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,7 +59,10 @@ proxy:
 			&& apt-get install -y -qq --no-install-recommends nginx > /dev/null; } \
 		|| echo "no nginx here: install it to run the test that restarts replicas behind it"
 
-test: check browser proxy  ## checks and the test suite (12 minutes on 2 cores, 15 where kernels have to be compiled)
+test: browser proxy  ## checks, and beside them the test suite (12 minutes on 2 cores, 15 where kernels have to be compiled)
+	@$(MAKE) --no-print-directory -j 2 check suite
+
+suite: $(READY)
 	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT

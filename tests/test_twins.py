@@ -57,21 +57,21 @@ def _regrets(name: str, seeds: range, *, letter: bool) -> np.ndarray:
 
 @pytest.mark.parametrize("name", [*PAPER, "ucb1"])
 def test_equal_in_distribution_on_bernoulli_rewards(name: str) -> None:
-    """Plays of each arm and total rewards agree within 4 standard errors over 150 runs each.
+    """Plays of each arm and total rewards agree within 4 standard errors over 80 runs each.
 
     Scalarized UCB1 is compared with the twin that remembers the function it drew: this is the
     proof by experiment that crediting by the law of the function given the arm changes nothing.
     """
-    ours = _regrets(name, range(150), letter=False)
-    theirs = _regrets(name, range(1000, 1150), letter=True)
+    ours = _regrets(name, range(80), letter=False)
+    theirs = _regrets(name, range(1000, 1080), letter=True)
     error = np.sqrt(ours.var(0, ddof=1) / len(ours) + theirs.var(0, ddof=1) / len(theirs))
     assert (np.abs(ours.mean(0) - theirs.mean(0)) <= 4 * error).all()
 
 
 def test_equal_in_distribution_can_fail() -> None:
     """The comparison above tells policies apart: CS-UCB1 is not taken for CD-UCB1."""
-    ours = _regrets("cs-ucb1", range(150), letter=False)
-    theirs = _regrets("cd-ucb1", range(1000, 1150), letter=True)
+    ours = _regrets("cs-ucb1", range(80), letter=False)
+    theirs = _regrets("cd-ucb1", range(1000, 1080), letter=True)
     error = np.sqrt(ours.var(0, ddof=1) / len(ours) + theirs.var(0, ddof=1) / len(theirs))
     assert (np.abs(ours.mean(0) - theirs.mean(0)) > 4 * error).any()
 

@@ -104,7 +104,7 @@ def test_propensities_are_exact(name: str, learned: int, mask: list[bool] | None
 
     Where they have no closed form they are NaN in both, and only candidates are played.
 
-    Chi-square over 3,000 draws, or 1,000 with a mask, fixed seed; 27.9 is its 1 − 10⁻⁵ quantile at
+    Chi-square over 1,000 draws, or 300 with a mask, fixed seed; 27.9 is its 1 − 10⁻⁵ quantile at
     4 degrees of freedom or fewer.
     """
     policy = make(name, seed=11)
@@ -120,7 +120,7 @@ def test_propensities_are_exact(name: str, learned: int, mask: list[bool] | None
     assert math.isclose(shares.sum(), 1.0, abs_tol=1e-12)
     if mask is not None:
         assert (shares[~np.array(mask)] == 0).all()
-    draws = 3000 if mask is None else 1000
+    draws = 1000 if mask is None else 300
     counts = np.zeros(4)
     for _ in range(draws):
         decision = policy.select(CONTEXT, mask)

@@ -189,8 +189,8 @@ def test_sigterm_drains(tmp_path: Path) -> None:
     service = Service(tmp_path, f"sqlite:{tmp_path}/log.db")
 
     async def run() -> None:
-        load = asyncio.create_task(witness.run(workers=32))
-        for turn in range(3):
+        load = asyncio.create_task(witness.run(workers=12))
+        for turn in range(2):
             await asyncio.to_thread(service.start)
             while len(witness.decided) < 200 * (turn + 1) and not load.done():
                 await asyncio.sleep(0.01)

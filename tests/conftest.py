@@ -9,7 +9,11 @@ import numba
 import pytest
 from hypothesis import settings
 
+from lexbandit.kernels.jit import PATIENCE
 from support import policy_in
+
+# Kernels are compiled when they are first called: some tests measure how fast they are.
+PATIENCE.left = 0.0
 
 # The first example may compile a kernel, so a single example has no deadline; seeds are fixed.
 settings.register_profile("lexbandit", deadline=None, derandomize=True, max_examples=30)

@@ -350,12 +350,12 @@ def test_scoring_takes_little_of_a_reward(make: Make) -> None:
         sums.compared,
         sums.received,
         *expected,
-        arm=pending.arm,
-        propensity=pending.propensity,
-        explore=0.0,
-        rewards=shares,
-        values=shares,
-        allowed=kernel.NO_MASK,
+        pending.arm,
+        pending.propensity,
+        0.0,  # explore
+        shares,
+        shares,
+        kernel.NO_MASK,
     )
     took = []
     for _ in range(50):

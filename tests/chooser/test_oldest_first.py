@@ -11,6 +11,7 @@ IDS = st.sampled_from("abcdef")
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), IDS),
+        st.tuples(st.just("replace"), IDS),
         st.tuples(st.just("pop"), IDS),
         st.tuples(st.just("extend"), st.lists(IDS, unique=True)),
         st.tuples(st.just("oldest"), st.just("")),
@@ -26,6 +27,10 @@ def test_it_has_what_an_ordered_dict_has(steps: list[tuple[str, str]]) -> None:
     for n, (what, asked) in enumerate(steps):
         if what == "set":
             ours[asked] = plain[asked] = n
+        elif what == "replace":
+            if asked in plain:
+                ours.replace(asked, n)
+                plain[asked] = n
         elif what == "pop":
             assert ours.pop(asked) == plain.pop(asked, None)
         elif what == "extend":

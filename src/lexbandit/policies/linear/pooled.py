@@ -238,7 +238,7 @@ class PooledPolicy(Policy):
         """Return the exact probability of every arm to be selected in `context` now."""
         point = self._context(context) if self._known else self._features(context)[0]
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        seen, shares = self._space_for(1)
+        seen, shares = self._seen, np.empty((1, self.arms))
         if not self._decide(self._kind, point[np.newaxis], ceilings, self._random.copy(), seen):
             checks.in_unit_cube("context", point)
         self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, shares)

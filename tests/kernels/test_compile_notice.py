@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import lexbandit
+from lexbandit.kernels import compile_notice, jit
+from lexbandit.kernels.intervals import bernstein
 from lexbandit.policies import registry
 
 pytestmark = pytest.mark.compiled
@@ -52,11 +55,21 @@ def test_the_first_run_says_that_it_compiles_and_the_second_nothing(tmp_path: Pa
     assert logged(tmp_path) == [first, then]
 
 
-def test_without_a_folder_it_is_a_warning(tmp_path: Path) -> None:
+def test_without_a_folder_it_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "file").write_text("")
-    _, told, _ = logged(tmp_path / "file")
-    assert told.startswith("WARNING lexbandit.compile compiling, for up to a minute; there is no")
-    assert "every start compiles anew: set XDG_CACHE_HOME" in told
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    monkeypatch.setattr(jit, "_FOLDER", jit._cache_folder())
+    assert jit._FOLDER is None
+    event = SimpleNamespace(data={"dispatcher": bernstein})
+    listener = compile_notice._Compiling()
+    listener.on_start(event)
+    listener.on_start(event)
+    (told,) = caplog.records
+    assert (told.levelname, told.name) == ("WARNING", "lexbandit.compile")
+    assert told.message.startswith("compiling, for up to a minute; there is no folder")
+    assert "every start compiles anew: set XDG_CACHE_HOME" in told.message
 
 
 def test_whoever_makes_a_policy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ probabilities = st.one_of(
 levels = st.floats(-12.0, 3.0).map(lambda power: 10.0**power)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(mean=probabilities, level=levels)
 @example(mean=0.5, level=1e-12)
 @example(mean=1e-16, level=1e3)

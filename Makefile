@@ -62,8 +62,9 @@ proxy:
 test: browser proxy  ## checks, and beside them the test suite (12 minutes on 2 cores, 15 where kernels have to be compiled)
 	@$(MAKE) --no-print-directory -j 2 check suite
 
+# Three workers on two cores: tests of servers and pages wait for a fifth of their time.
 suite: $(READY)
-	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --max-worker-restart=0
+	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT
 	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0 -o faulthandler_timeout=3660

@@ -1,6 +1,7 @@
 """What every policy must do: walks the registry, so a new policy is checked by existing."""
 
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -94,6 +95,25 @@ def test_select_changes_only_the_random_state(name: str) -> None:
     for array in before:
         if array != "random":
             np.testing.assert_array_equal(before[array], after[array])
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_POLICY if name != "oracle"])
+def test_a_pickled_policy_decides_as_the_policy(name: str) -> None:
+    """The oracle is made with a function of the test's own here, which cannot be pickled."""
+    rounds = some_rounds(60, binary=True)
+    policy = make(name)
+    policy.replay(rounds)
+    again = pickle.loads(pickle.dumps(policy))
+    np.testing.assert_array_equal(again.replay(rounds), policy.replay(rounds))
+
+
+def test_a_policy_with_other_loops_for_three_objectives_is_pickled_too() -> None:
+    random = np.random.default_rng(0)
+    rounds = Rounds(random.random((60, 2)), random.random((60, 4, 3)))
+    policy = lexbandit.make_policy("moc-mab", arms=4, dimension=2, objectives=3, horizon=200)
+    policy.replay(rounds)
+    again = pickle.loads(pickle.dumps(policy))
+    np.testing.assert_array_equal(again.replay(rounds), policy.replay(rounds))
 
 
 @every_policy

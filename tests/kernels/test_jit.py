@@ -18,7 +18,7 @@ pytestmark = pytest.mark.compiled
 
 
 def test_kernels_release_the_lock_and_are_kept_on_disk() -> None:
-    loops: Any = LexicographicRule._rule.plain
+    loops: Any = LexicographicRule._rule[0]
     replay = loops.replay.dispatcher
     assert replay.targetoptions["nogil"]
     assert jit._FOLDER is not None

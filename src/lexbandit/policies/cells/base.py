@@ -197,7 +197,7 @@ class CellPolicy(Policy):
     margins.
     """
 
-    _rule: kernel.CellRule
+    _rule: tuple[kernel.Loops, ...]
 
     _BY_CELL: tuple[str, ...] = ("cells", "plays", "counts", "sums", "spreads")
 
@@ -223,7 +223,8 @@ class CellPolicy(Policy):
         self._sides = partition.sides
         self._locates = not len(self._sides)
         self._random = seeded(checks.whole("seed", seed, least=0))
-        self._loops_at = 0 if bound.fields == kernel.PLAIN_FIELDS else 1  # of a `CellRule`
+        # The loops of `_rule`, as in a `CellRule`; a policy is pickled without them.
+        self._loops_at = 0 if bound.fields == kernel.PLAIN_FIELDS else 1
         self._memory = CellMemory(
             arms=arms,
             channels=objectives + extra_channels,

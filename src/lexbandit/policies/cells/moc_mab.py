@@ -7,7 +7,7 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import COUNT, MARGIN, WIDTH, Cells, bound_row, cell_rule
+from lexbandit.kernels.cells import COUNT, MARGIN, WIDTH, CellRule, Cells, bound_row, cell_rule
 from lexbandit.kernels.jit import inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
@@ -71,8 +71,10 @@ class LexicographicRule(CellPolicy):
     twins are in tests/naive.py and tests/twins/lexicographic.py.
     """
 
-    _rule = cell_rule(choose=choose, shares=shares)
-    _rule_of_many = cell_rule(choose=choose_of_many, shares=shares_of_many)
+    _rule = (
+        *cell_rule(choose=choose, shares=shares),
+        *cell_rule(choose=choose_of_many, shares=shares_of_many),
+    )
 
     def __init__(
         self,
@@ -94,7 +96,7 @@ class LexicographicRule(CellPolicy):
             objectives=objectives, L=L, alpha=alpha, settings=settings, ranked=objectives, **cells
         )
         if objectives > 2:
-            self._rule = self._rule_of_many
+            self._loops_at += len(CellRule._fields)
 
     @property
     def margin(self) -> float:

@@ -56,6 +56,8 @@ class LexThompsonRule(PooledPolicy):
     et al., 2021, AISTATS), here with the benefit of the doubt instead of draws for those inside.
     """
 
+    _rule = _RULE
+
     def __init__(self, *, caution: float, draw_width: float, **parameters: Any) -> None:
         self.caution = checks.positive("caution", caution)
         self.draw_width = checks.positive("draw_width", draw_width)
@@ -67,7 +69,6 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.STEADY] = STEADY / self.caution
-        self._rule = _RULE
         super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:

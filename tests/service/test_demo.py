@@ -167,7 +167,7 @@ def test_the_end_of_the_service_is_no_error(
     over: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service ends while a request is under way; while the demo goes on, it is said."""
-    traffic = Traffic("http://127.0.0.1:9", 0.3 if over else 1.0)
+    traffic = Traffic("http://127.0.0.1:9", 0.3 if over else 2.0)
 
     def ask(*_: Any) -> None:
         if over:

@@ -149,9 +149,9 @@ class Traffic(threading.Thread):
         """Send requests until the time is over or `stop` is called."""
         from lexbandit.client import Client  # noqa: PLC0415 - httpx is loaded for a demo only
 
-        begin = time.monotonic()
         made, next_report = 0, _EVERY
         with Client(self._url, retries=0) as client:
+            begin = time.monotonic()
             while not self._over.wait(0.05):
                 now = time.monotonic() - begin
                 if now >= self._seconds:

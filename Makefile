@@ -64,7 +64,7 @@ test: browser proxy  ## checks, and beside them the test suite (11 minutes on 2 
 
 # Three workers on two cores: tests of servers and pages wait for a fifth of their time.
 suite: $(READY)
-	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
+	$(BIN)/pytest -m "not slow" -n 3 --dist loadfile --max-worker-restart=0
 
 test-all: check browser proxy  ## the suite, the longer statistics, and the suite once without the JIT
 	$(BIN)/pytest -n 2 --dist loadfile --max-worker-restart=0 -o faulthandler_timeout=3660

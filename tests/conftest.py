@@ -65,11 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give slow tests an hour, where others have the timeout of pyproject.toml.
-
-    Tests of the service come first: some take long, and would keep one worker at the end.
-    """
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/service/"))
+    """Give slow tests an hour, where others have the timeout of pyproject.toml."""
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.timeout(3600))

@@ -824,7 +824,7 @@ async def serving(
     checking = asyncio.create_task(_check_times(server, shared))
     try:
         while not server.started and not task.done():
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)  # at the next turn: requests are answered already
         yield server
     finally:
         checking.cancel()

@@ -15,6 +15,7 @@ STEPS = st.lists(
         st.tuples(st.just("pop"), IDS),
         st.tuples(st.just("extend"), st.lists(IDS, unique=True)),
         st.tuples(st.just("oldest"), st.just("")),
+        st.tuples(st.just("drop"), st.sampled_from(["", "two"])),
     ),
     max_size=60,
 )
@@ -37,6 +38,11 @@ def test_it_has_what_an_ordered_dict_has(steps: list[tuple[str, str]]) -> None:
             new = [id for id in asked if id not in plain]
             ours.extend(new, [n] * len(new))
             plain.update((id, n) for id in new)
+        elif what == "drop":
+            count = min(len(asked), len(plain))
+            ours.drop_oldest(count)
+            for _ in range(count):
+                plain.popitem(last=False)
         elif plain:
             assert ours.pop_oldest() == plain.popitem(last=False)[1]
         assert list(ours.items()) == list(plain.items())

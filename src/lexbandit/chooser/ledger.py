@@ -29,7 +29,7 @@ _NO_EARLIER: Mapping[int, float] = {}
 
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
-_put = dict.__setitem__  # without the cost of super()
+_put, _remove = dict.__setitem__, dict.__delitem__  # without the cost of super()
 
 # Mixtures and sums of probabilities may exceed 1 by rounding.
 _CERTAIN = 1.0 + 1e-9
@@ -87,7 +87,7 @@ class OldestFirst(dict[str, _V]):
         _put(self, id, value)
 
     def __delitem__(self, id: str) -> None:
-        super().__delitem__(id)
+        _remove(self, id)
         if self._order[0] == id:
             self._order.popleft()
             return
@@ -120,6 +120,13 @@ class OldestFirst(dict[str, _V]):
         """Remove the oldest id, and return its value."""
         self._skip_removed()
         return super().pop(self._order.popleft())
+
+    def drop_oldest(self, count: int) -> None:
+        """Remove the oldest ids, so many."""
+        for _ in range(count):
+            if self._removed:
+                self._skip_removed()
+            _remove(self, self._order.popleft())
 
     def _skip_removed(self) -> None:
         """Let the order begin with an id that is there."""

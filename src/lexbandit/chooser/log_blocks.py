@@ -6,14 +6,13 @@ and lets the policy and the sums learn the rewards in compiled loops.
 """
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, KeysView, Mapping, Sequence
-from itertools import chain, islice, repeat
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
+from itertools import chain, compress, repeat
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lexbandit.checks import Booleans, Floats
+from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.chooser.chooser import Chooser
 from lexbandit.chooser.ledger import RECENT, Ledger, Pending
 from lexbandit.contexts import Feature
@@ -37,7 +36,7 @@ class LoggedDecisions(NamedTuple):
     erased     whether a decision's context was erased
     """
 
-    events: Sequence[int]
+    events: Integers
     ids: Sequence[str]
     arms: Sequence[str]
     propensities: Sequence[float | None]
@@ -52,21 +51,101 @@ class LoggedRewards(NamedTuple):
     values   by objective, one value for each decision's rewards; NaN where there is none
     """
 
-    events: Sequence[int]
+    events: Integers
     ids: Sequence[str]
     values: Mapping[str, Sequence[Any]]
 
 
-class LeavingDecision(NamedTuple):
-    """A decision that leaves before an event: its time is over, or there is no room for it.
+class DecisionColumns(NamedTuple):
+    """Decisions by columns; see `Pending`. `rewards` are float[n, D], NaN where none came."""
 
-    `decision` has the rewards that came; `defaults` are those of the missing ones, learned now.
+    ids: Sequence[str]
+    arms: Integers
+    points: Floats
+    masks: Sequence[Booleans | None]
+    propensities: Floats
+    since: Floats
+    rewards: Floats
+    learned: Booleans
+
+    @classmethod
+    def of(cls, decisions: Sequence[Pending], dimension: int, objectives: int) -> Self:
+        """Return stored decisions by columns."""
+        columns: Any = zip(*decisions, strict=True) if decisions else ((),) * len(cls._fields)
+        ids, arms, points, masks, propensities, since, rewards, learned = columns
+        return cls(
+            ids,
+            np.array(arms, np.int64),
+            np.frombuffer(b"".join(points)).reshape(len(ids), dimension),
+            masks,
+            np.array(propensities, np.float64),
+            np.array(since, np.float64),
+            np.array(rewards, np.float64).reshape(len(ids), objectives),
+            np.array(learned, np.bool_),
+        )
+
+    def part(self, first: int, last: int) -> Self:
+        """Return the decisions from `first` on, up to the one before `last`."""
+        columns: list[Any] = [column[first:last] for column in self]
+        return type(self)(*columns)
+
+    def rows(self, rows: Integers) -> Self:
+        """Return some of the decisions, in this order."""
+        numbers = rows.tolist()
+        columns: list[Any] = [
+            column[rows] if isinstance(column, np.ndarray) else [column[n] for n in numbers]
+            for column in self
+        ]
+        return type(self)(*columns)
+
+    def then(self, others: Self) -> Self:
+        """Return these decisions and others after them; all arrays are new ones."""
+        both: Iterator[tuple[Any, Any]] = zip(self, others, strict=True)
+        columns: list[Any] = [
+            np.concatenate([a, b]) if isinstance(a, np.ndarray) else [*a, *b] for a, b in both
+        ]
+        return type(self)(*columns)
+
+    def stored(self, nothing: tuple[float | None, ...]) -> list[Pending]:
+        """Return the decisions as they are stored; `nothing` stands for no rewards."""
+        rewards: list[Any] = [nothing] * len(self.ids)
+        missing = np.isnan(self.rewards)
+        some = np.flatnonzero(~missing.all(axis=1))
+        for n, row in zip(
+            some.tolist(), zip(*self.rewards[some].T.tolist(), strict=True), strict=True
+        ):
+            rewards[n] = row
+        for n in some[missing[some].any(axis=1)].tolist():
+            rewards[n] = tuple([None if math.isnan(value) else value for value in rewards[n]])
+        fields = zip(
+            self.ids,
+            self.arms.tolist(),
+            self.points,
+            self.masks,
+            self.propensities.tolist(),
+            self.since.tolist(),
+            rewards,
+            self.learned.tolist(),
+            strict=True,
+        )
+        return list(map(_tuple, repeat(Pending), fields))
+
+
+class Leaving(NamedTuple):
+    """Decisions that leave: their time is over, or there is no room for them.
+
+    events      before which event each leaves
+    expired     whether its time is over
+    decisions   with the rewards that came
     """
 
-    event: int
-    decision: Pending
-    expired: bool
-    defaults: Mapping[str, float]
+    events: Integers
+    expired: Booleans
+    decisions: Sequence[Pending]
+
+    def over(self) -> tuple[Integers, list[Pending]]:
+        """Return the decisions whose time is over, and before which event each leaves."""
+        return self.events[self.expired], list(compress(self.decisions, self.expired))
 
 
 class Learned(NamedTuple):
@@ -77,20 +156,21 @@ class Learned(NamedTuple):
     values      in the objectives' own units, float[n, D]; NaN: none
     """
 
-    events: Sequence[int]
-    decisions: Sequence[Pending]
+    events: Integers
+    decisions: DecisionColumns
     values: Floats
 
 
 class Stretch(NamedTuple):
     """What the events from `start` to `end` of a block do.
 
-    rows       the first and the last but one of their rows of decisions
-    made       these decisions, with the rewards that came
-    changed    earlier decisions to which rewards came
-    leaving    the decisions that leave, in order: the oldest of all
-    learned    what the policy learns
-    others     rows of rewards of decisions that do not wait for any at that time
+    rows        the first and the last but one of their rows of decisions
+    made        these decisions, with the rewards that came
+    changed     earlier decisions to which rewards came, as they are now
+    leaving     the decisions that leave, in order: the oldest of all
+    learned     what the policy learns
+    defaulted   how many values of it are defaults
+    others      rows of rewards of decisions that do not wait for any at that time
     """
 
     start: int
@@ -98,8 +178,9 @@ class Stretch(NamedTuple):
     rows: tuple[int, int]
     made: list[Pending]
     changed: dict[str, Pending]
-    leaving: list[LeavingDecision]
+    leaving: Leaving
     learned: Learned
+    defaulted: int
     others: list[int]
 
 
@@ -115,11 +196,7 @@ class LogBlock:
     """
 
     def __init__(
-        self,
-        chooser: Chooser,
-        times: Sequence[float],
-        decisions: LoggedDecisions,
-        rewards: LoggedRewards,
+        self, chooser: Chooser, times: Floats, decisions: LoggedDecisions, rewards: LoggedRewards
     ) -> None:
         self._lock = chooser._lock
         self._ledger: Ledger = chooser._ledger
@@ -127,70 +204,57 @@ class LogBlock:
         self._arms = chooser._arms
         self.arms = self._arms.names
         self._objectives = chooser.objectives
-        self._defaults = {o.name: o.default for o in self._objectives if o.default is not None}
-        self._times = np.array(times)
+        defaults = [one.default for one in self._objectives]
+        self._defaults: Floats = np.array(defaults, np.float64)  # NaN: it has none
+        self._times = times
         self._masks: dict[tuple[str, ...] | int, Booleans | None] = {}
         self._decisions, self._rewards = decisions, rewards
         with self._lock:
-            self._made = self._as_stored([times[event] for event in decisions.events])
-        self._table, self._given = self._as_rewards()
-        self._unusual: list[int] = []  # the events that have rows without a place here
-        for events, ours in ((decisions.events, self._made), (rewards.events, self._given)):
-            if None in ours:
-                self._unusual += [n for n, one in zip(events, ours, strict=True) if one is None]
-        self._unusual.sort()
+            self._made, self._usual = self._encoded()
+        self._table, usual = self._as_rewards()
+        # The events that have rows without a place here.
+        unusual = decisions.events[~self._usual], rewards.events[~usual]
+        self._unusual = np.sort(np.concatenate(unusual))
 
     # Decisions.
 
-    def _as_stored(self, times: Sequence[float]) -> list[Any]:
-        """Return decisions as they are stored, and count missing, unknown and clipped values.
+    def _encoded(self) -> tuple[DecisionColumns, Booleans]:
+        """Return the decisions, and which of them have a place here.
 
-        None for one without a place here, of which nothing is counted.
+        Missing, unknown and clipped values of the contexts of these are counted.
         """
-        _, ids, arms, propensities, contexts, erased, allowed = self._decisions
-        numbers = [self._arms.numbers.get(arm) for arm in arms]
+        events, ids, arms, propensities, contexts, erased, allowed = self._decisions
         chances = np.array(propensities, np.float64)
         usual = np.isnan(chances) | ((chances > 0.0) & (chances <= 1.0))
         usual &= ~np.array(erased, np.bool_)
-        if None in numbers:
-            usual &= [number is not None for number in numbers]
+        numbers = np.array(list(map(self._arms.numbers.get, arms, repeat(-1))), np.int64)
+        usual &= numbers >= 0
+        masks: list[Booleans | None] = [None] * len(ids)
         points = self._points(contexts, len(ids)) if usual.all() else None
-        if points is None:
-            return self._one_by_one(times, usual.tolist())
-        masks: Iterable[Booleans | None] = repeat(None)
-        if self._arms.usual is not None or any(one is not None for one in allowed):
+        if points is not None and (self._arms.usual is not None or allowed.count(None) < len(ids)):
             try:
                 masks = list(map(self._mask, arms, allowed))
             except InvalidInput:
                 self._uncount(range(len(ids)))
-                return self._one_by_one(times, usual.tolist())
-        nothing = repeat(self._ledger.no_rewards)
-        fields = zip(ids, numbers, points, masks, chances.tolist(), times, nothing, repeat(False))
-        return list(map(_tuple, repeat(Pending), fields))
-
-    def _one_by_one(self, times: Sequence[float], usual: Sequence[bool]) -> list[Pending | None]:
-        """Return the decisions that have a place here, found one by one."""
-        found: list[Pending | None] = []
-        _, ids, arms, propensities, _, _, allowed = self._decisions
-        for n, (id, arm, chance) in enumerate(zip(ids, arms, propensities, strict=True)):
-            one = None
-            if usual[n]:
+                points = None
+        if points is None:
+            points = np.zeros((len(ids), self._contexts.dimension))
+            for n in np.flatnonzero(usual).tolist():
                 try:
-                    point, notes = self._contexts.encode(self._context(n))
-                    mask = self._mask(arm, allowed[n])
-                    known = math.nan if chance is None else chance
-                    number, nothing = self._arms.numbers[arm], self._ledger.no_rewards
-                    one = Pending(id, number, point, mask, known, times[n], nothing)
+                    points[n], notes = self._contexts.encode(self._context(n))
+                    masks[n] = self._mask(arms[n], allowed[n])
                     self._contexts.count(notes)
                 except InvalidInput:
-                    one = None
-            found.append(one)
-        return found
+                    usual[n] = False
+        rewards = np.full((len(ids), len(self._objectives)), math.nan)
+        learned = np.zeros(len(ids), np.bool_)
+        since = self._times[events]
+        return DecisionColumns(ids, numbers, points, masks, chances, since, rewards, learned), usual
 
     def _context(self, n: int) -> dict[str, Any]:
         return {name: column[n] for name, column in self._decisions.contexts.items()}
 
-    def _points(self, contexts: Mapping[str, Sequence[Any]], count: int) -> list[Floats] | None:
+    def _points(self, contexts: Mapping[str, Sequence[Any]], count: int) -> Floats | None:
         """Return the points of contexts, and count missing, unknown and clipped values.
 
         None, with nothing counted, if the contexts must be encoded one by one.
@@ -202,13 +266,13 @@ class LogBlock:
         except InvalidInput:
             return None
         self._contexts.count(notes)
-        return list(points)
+        return points
 
     def uncount(self, start: int, end: int) -> None:
         """Take back what was counted of the decisions of events that others record."""
         first, last = self.rows(start, end)
         with self._lock:
-            self._uncount([n for n in range(first, last) if self._made[n] is not None])
+            self._uncount((first + np.flatnonzero(self._usual[first:last])).tolist())
 
     def _uncount(self, rows: Iterable[int]) -> None:
         counts = self._contexts.counts
@@ -220,8 +284,7 @@ class LogBlock:
 
     def rows(self, start: int, end: int) -> tuple[int, int]:
         """Return the first row of decisions of events, and the one after the last."""
-        events = self._decisions.events
-        return bisect_left(events, start), bisect_left(events, end)
+        return _between(self._decisions.events, start, end)
 
     def _mask(self, arm: str, allowed: Sequence[str] | None) -> Booleans | None:
         """Return the mask of a decision; what is not allowed is an `InvalidInput`."""
@@ -236,28 +299,20 @@ class LogBlock:
 
     # Rewards.
 
-    def _as_rewards(self) -> tuple[Floats, list[Any]]:
-        """Return rewards as float[n, D] and as they are stored; None for those without a place."""
+    def _as_rewards(self) -> tuple[Floats, Booleans]:
+        """Return rewards as float[n, D], and which of them have a place here."""
         count = len(self._rewards.ids)
         usual = np.ones(count, np.bool_)
         table = np.empty((count, len(self._objectives)))
-        columns: list[Sequence[Any]] = []
         for i, objective in enumerate(self._objectives):
             column = self._rewards.values[objective.name]
             if set(map(type, column)) - {float}:
                 usual &= [value.__class__ is float for value in column]
                 column = [value if value.__class__ is float else math.nan for value in column]
-            columns.append(column)
             table[:, i] = column
             low, high = objective.range
             usual &= ~((table[:, i] < low) | (table[:, i] > high))
-        given: list[Any] = list(zip(*columns, strict=True))
-        missing = np.isnan(table)
-        for n in np.flatnonzero(missing.any(axis=1)).tolist():
-            given[n] = tuple([None if math.isnan(value) else value for value in given[n]])
-        for n in np.flatnonzero(~usual | missing.all(axis=1)).tolist():
-            given[n] = None
-        return table, given
+        return table, usual & ~np.isnan(table).all(axis=1)
 
     # What a stretch of events does.
 
@@ -267,9 +322,8 @@ class LogBlock:
         `over` are the ids of decisions whose time is over: rewards of these are among `others`. A
         new decision has no place here under one of them, or under one that is `taken`.
         """
-        next_unusual = bisect_left(self._unusual, start)
-        if next_unusual < len(self._unusual):
-            end = min(end, self._unusual[next_unusual])
+        for event in self._unusual[np.searchsorted(self._unusual, start) :][:1].tolist():
+            end = min(end, event)
         while True:
             stretch = self._planned(start, end, over, taken)
             if isinstance(stretch, Stretch):
@@ -279,116 +333,119 @@ class LogBlock:
     def _planned(self, start: int, end: int, over: Ids, taken: Ids) -> Stretch | int:
         """Return what a stretch does; or where it must end since an event has no place here."""
         first, last = self.rows(start, end)
-        ids, owners = self._decisions.ids[first:last], self._decisions.events[first:last]
+        made, owners = self._made.part(first, last), self._decisions.events[first:last]
         pending = self._ledger.pending
-        positions = dict(zip(ids, range(len(ids)), strict=True))
+        places = dict(zip(made.ids, range(last - first), strict=True))
         known = pending.keys(), over, taken
-        if len(positions) < len(ids) or not all(some.isdisjoint(ids) for some in known):
-            return _first_known(ids, owners, known)
-        leaving = self._leaving(start, end, owners)
-        if leaving is None:
+        if len(places) < last - first or not all(some.isdisjoint(made.ids) for some in known):
+            return _first_known(made.ids, owners.tolist(), known)
+        if len(pending) > self._ledger.keep:
             return start
-        gone = {one.id: event for event, one, _ in leaving}
-        made = self._made[first:last]
-        changed: dict[str, Pending] = {}
-        nothing = self._ledger.no_rewards
-        learned: list[Pending] = []
-        rows: list[int] = []
-        others: list[int] = []
-        given = self._rewards.events
-        begin, until = bisect_left(given, start), bisect_left(given, end)
-        for n, id, rewards, event in zip(
-            range(begin, until),
-            self._rewards.ids[begin:until],
-            self._given[begin:until],
-            given[begin:until],
-            strict=True,
-        ):
-            position = positions.get(id)
-            if position is not None:
-                one = made[position] if owners[position] < event else None
-            else:
-                one = changed.get(id) or pending.get(id)
-            if one is None or id in over or (id in gone and gone[id] <= event):
-                others.append(n)
-                continue
-            _, arm, point, mask, propensity, since, before, _ = one
-            now = rewards
-            if before is not nothing:
-                both = list(zip(before, rewards, strict=True))
-                if any(old is not None and new is not None for old, new in both):
-                    return event
-                now = tuple([new if old is None else old for old, new in both])
-            after = _tuple(Pending, (id, arm, point, mask, propensity, since, now, True))
-            if position is None:
-                changed[id] = after
-            else:
-                made[position] = after
-            learned.append(one)
-            rows.append(n)
-        left = []
-        for event, one, expired in leaving:
-            if expired and one.id in over:
-                return event
-            position = positions.get(one.id)
-            final = changed.get(one.id, one) if position is None else made[position]
-            left.append(self._left(event, final, expired))
-        events = [given[n] for n in rows]
-        values = self._table[rows]
-        defaults = [one for one in left if one.defaults]
-        learning = _with_defaults(
-            Learned(events, learned, values), defaults, list(self._ledger.index)
-        )
-        return Stretch(start, end, (first, last), made, changed, left, learning, others)
+        # The rewards, and the places of their decisions: those made here, then earlier ones.
+        begin, until = _between(self._rewards.events, start, end)
+        wanted, events = self._rewards.ids[begin:until], self._rewards.events[begin:until]
+        at = np.array(list(map(places.get, wanted, repeat(-1))), np.int64)
+        earlier: list[Pending] = []
+        for n in np.flatnonzero(at < 0).tolist():
+            one = pending.get(wanted[n])
+            if one is not None:
+                at[n] = place = places.setdefault(one.id, len(places))
+                if place == len(made.ids) + len(earlier):
+                    earlier.append(one)
+        decisions = made.then(self._columns(earlier))
+        # A decision waits for rewards after the event that made it, and until it leaves. Place -1
+        # is of no decision.
+        leaving, expired, oldest = self._leaving(start, end, made.since, owners)
+        left = [places.get(one.id, -1) for one in oldest] + [*range(len(leaving) - len(oldest))]
+        comes = np.concatenate([owners, np.full(len(earlier), -1), [end]])
+        leaves = np.full(len(comes), end)
+        leaves[left] = leaving
+        waits = (comes[at] < events) & (events < leaves[at])
+        if over:
+            waits &= np.array([id not in over for id in wanted], np.bool_)
+        others = (begin + np.flatnonzero(~waits)).tolist()
+        at, events, values = at[waits], events[waits], self._table[begin:until][waits]
+        twice = _given_twice(decisions.rewards, at, values)
+        if twice.any():
+            return int(events[twice][0])
+        amends = decisions.learned[at] | _repeats(at)
+        learned = Learned(events, decisions.rows(at)._replace(learned=amends), values)
+        for i, column in enumerate(values.T):
+            there = ~np.isnan(column)
+            decisions.rewards[at[there], i] = column[there]
+        decisions.learned[at] = True
+        now = decisions.stored(self._ledger.no_rewards)
+        gone = [one if n < 0 else now[n] for n, one in zip(left, chain(oldest, now), strict=False)]
+        changed = dict(zip(decisions.ids[last - first :], now[last - first :], strict=True))
+        departed = Leaving(leaving, expired, gone)
+        if over:
+            for event, one in zip(*departed.over(), strict=True):
+                if one.id in over:
+                    return int(event)
+        learned, defaulted = self._with_defaults(learned, departed)
+        del now[last - first :]
+        rows = first, last
+        return Stretch(start, end, rows, now, changed, departed, learned, defaulted, others)
+
+    def _columns(self, decisions: Sequence[Pending]) -> DecisionColumns:
+        return DecisionColumns.of(decisions, self._contexts.dimension, len(self._objectives))
 
     def _leaving(
-        self, start: int, end: int, owners: Sequence[int]
-    ) -> list[tuple[int, Pending, bool]] | None:
-        """Return which decisions leave, before which event, and whether their time is over.
+        self, start: int, end: int, since: Floats, owners: Integers
+    ) -> tuple[Integers, Booleans, list[Pending]]:
+        """Return before which events decisions leave, and whether because their time is over.
 
-        The oldest leave first. With `keep` of them stored, a decision leaves when another is made.
-        None if more are stored.
+        The oldest leave first: those that are returned, then those that are made here, at times
+        `since` by the events `owners`. With `keep` of them stored, a decision leaves when another
+        is made.
         """
         ledger, pending = self._ledger, self._ledger.pending
-        wait, keep, now = ledger.wait, ledger.keep, float(self._times[end - 1])
-        stored, made = len(pending), len(owners)
-        if stored > keep:
-            return None
-        excess = max(stored + made - keep, 0)
+        wait, room, now = ledger.wait, ledger.keep - len(pending), float(self._times[end - 1])
+        excess = len(owners) - room
         oldest: list[Pending] = []
-        if excess or wait is not None:
+        if excess > 0 or wait is not None:
             for one in pending.oldest():
                 if len(oldest) >= excess and (wait is None or one.since + wait > now):
                     break
                 oldest.append(one)
-        if len(oldest) == stored:  # then new ones may leave too
-            oldest += self._made[slice(*self.rows(start, end))]
-        if not oldest:
-            return []
-        over = [end] * len(oldest)
+        begun = np.array([one.since for one in oldest])
+        if len(oldest) == len(pending):  # then new ones may leave too
+            begun = np.concatenate([begun, since])
+        expires = drops = np.full(len(begun), end)
         if wait is not None:
-            dues = np.array([one.since for one in oldest]) + wait
-            over = (start + np.searchsorted(self._times[start:end], dues)).tolist()
-        free = keep - stored
-        dropped = chain(islice(owners, free, None), repeat(end))
-        left = []
-        for one, expires, drops in zip(oldest, over, dropped, strict=False):
-            event = min(expires, drops)
-            if event >= end:
-                break
-            left.append((event, one, expires <= drops))
-        return left
+            expires = start + np.searchsorted(self._times[start:end], begun + wait)
+        if excess > 0:
+            by = owners[room : room + len(begun)]
+            drops = np.concatenate([by, drops[len(by) :]])
+        events = np.minimum(expires, drops)
+        count = int(np.searchsorted(events, end))
+        return events[:count], (expires <= drops)[:count], oldest[:count]
 
-    def _left(self, event: int, one: Pending, expired: bool) -> LeavingDecision:
-        defaults: Mapping[str, float] = {}
-        if expired and self._defaults:
-            missing = zip(self._ledger.index, one.rewards, strict=True)
-            defaults = {
-                name: self._defaults[name]
-                for name, value in missing
-                if value is None and name in self._defaults
-            }
-        return _tuple(LeavingDecision, (event, one, expired, defaults))
+    def _with_defaults(self, rewards: Learned, leaving: Leaving) -> tuple[Learned, int]:
+        """Return rewards and the defaults of decisions that leave, in the order of their events.
+
+        And how many defaults there are.
+        """
+        if np.isnan(self._defaults).all():
+            return rewards, 0
+        events, over = leaving.over()
+        missing = [n for n, one in enumerate(over) if None in one.rewards]
+        decisions = self._columns([over[n] for n in missing])
+        values = np.where(np.isnan(decisions.rewards), self._defaults, math.nan)
+        some = np.flatnonzero(~np.isnan(values).all(axis=1))
+        if not len(some):
+            return rewards, 0
+        events = events[missing]
+        events = np.concatenate([events[some], rewards.events])
+        values = np.concatenate([values[some], rewards.values])
+        order = np.argsort(
+            events, kind="stable"
+        )  # those that leave come before rewards of an event
+        decisions = decisions.rows(some).then(rewards.decisions).rows(order)
+        defaulted = np.count_nonzero(~np.isnan(values)) - np.count_nonzero(
+            ~np.isnan(rewards.values)
+        )
+        return Learned(events[order], decisions, values[order]), int(defaulted)
 
     def apply(self, stretch: Stretch, *, learn: bool = True) -> None:
         """Do what a stretch does; without `learn`, all but what the policy learns by it."""
@@ -400,20 +457,17 @@ class LogBlock:
     def _apply(self, stretch: Stretch) -> None:
         ledger, pending, leaving = self._ledger, self._ledger.pending, stretch.leaving
         for id, one in stretch.changed.items():
-            pending[id] = one
-        stored = len(pending)
-        for _ in range(min(len(leaving), stored)):
-            pending.pop_oldest()
+            pending.replace(id, one)
+        left, expired = len(leaving.events), int(np.count_nonzero(leaving.expired))
+        gone = max(left - len(pending), 0)
+        pending.drop_oldest(left - gone)
         first, last = stretch.rows
-        gone = max(len(leaving) - stored, 0)
-        ids = self._decisions.ids[first + gone : last]
-        pending.extend(ids, stretch.made[gone:])
+        pending.extend(self._decisions.ids[first + gone : last], stretch.made[gone:])
         ledger.made += last - first
         ledger.recent.extend([(one.point, one.mask) for one in stretch.made[-RECENT:]])
-        expired = sum([one.expired for one in leaving])
         ledger.expired += expired
-        ledger.defaulted += sum([len(one.defaults) for one in leaving])
-        ledger.count_dropped(len(leaving) - expired)
+        ledger.defaulted += stretch.defaulted
+        ledger.count_dropped(left - expired)
 
     @property
     def due(self) -> float | None:
@@ -426,13 +480,10 @@ class LogBlock:
         Meanwhile further stretches may be planned and applied, which need nothing of what is known,
         and nothing else may be done with the chooser.
         """
-        if not learned.decisions:
+        _, (_, arms, points, masks, propensities, _, _, amends), values = learned
+        if not len(arms):
             return
-        ledger, values = self._ledger, learned.values
-        _, numbers, rows, masks, chances, _, _, before = zip(*learned.decisions, strict=True)
-        amends, arms = np.array(before), np.array(numbers, np.int64)
-        propensities = np.array(chances)
-        points = np.frombuffer(b"".join(rows)).reshape(len(rows), -1)
+        ledger = self._ledger
         shares = np.empty_like(values)
         for i, objective in enumerate(self._objectives):
             shares[:, i] = objective.shares(values[:, i])
@@ -442,19 +493,29 @@ class LogBlock:
             ledger.plays[arm] += count
 
 
-def _with_defaults(
-    rewards: Learned, leaving: Sequence[LeavingDecision], names: Sequence[str]
-) -> Learned:
-    """Return rewards and the defaults of decisions that leave, in the order of their events."""
-    if not leaving:
-        return rewards
-    values = [[one.defaults.get(name, math.nan) for name in names] for one in leaving]
-    events = [one.event for one in leaving] + list(rewards.events)
-    decisions = [one.decision for one in leaving] + list(rewards.decisions)
-    order = np.argsort(events, kind="stable")  # those that leave come before rewards of an event
-    table = np.concatenate([np.array(values), rewards.values])[order]
-    positions = order.tolist()
-    return Learned([events[n] for n in positions], [decisions[n] for n in positions], table)
+def _between(events: Integers, start: int, end: int) -> tuple[int, int]:
+    """Return the first row of events, and the one after the last."""
+    first, last = np.searchsorted(events, (start, end)).tolist()
+    return first, last
+
+
+def _repeats(values: Integers) -> Booleans:
+    """Tell of each value whether it came before."""
+    found = np.ones(len(values), np.bool_)
+    found[np.unique(values, return_index=True)[1]] = False
+    return found
+
+
+def _given_twice(before: Floats, at: Integers, values: Floats) -> Booleans:
+    """Tell which rows of values[n, D] have one that the decision at this place has already.
+
+    It has those of `before`, and those of the rows before.
+    """
+    found = np.zeros(len(at), np.bool_)
+    for i, column in enumerate(values.T):
+        there = np.flatnonzero(~np.isnan(column))
+        found[there] |= _repeats(at[there]) | ~np.isnan(before[at[there], i])
+    return found
 
 
 def _first_known(ids: Sequence[str], events: Sequence[int], known: Sequence[Ids]) -> int:
@@ -469,7 +530,7 @@ def _first_known(ids: Sequence[str], events: Sequence[int], known: Sequence[Ids]
 
 def _alike(feature: Feature, column: Sequence[Any]) -> bool:
     """Tell whether a column is encoded as its values are one by one."""
-    classes = {value.__class__ for value in column}
+    classes = set(map(type, column))
     if feature.kind == "vector":
         return classes <= _VECTORS
     return classes <= _PLAIN or classes <= _FLAGS

@@ -6,8 +6,8 @@ are is folded by `Point.fold`, in its place.
 """
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import Counter, deque
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Self
 import msgspec
 import numpy as np
 from msgspec import defstruct
-from msgspec.structs import astuple
 
+from lexbandit.checks import Integers
+from lexbandit.chooser.ledger import Pending
 from lexbandit.chooser.log_blocks import (
     Learned,
-    LeavingDecision,
     LogBlock,
     LoggedDecisions,
     LoggedRewards,
@@ -114,8 +114,9 @@ def fold_many(point: Point, events: Sequence[Event]) -> None:
     With several blocks the policy learns one in another thread while the next is read.
     """
     with _Learning(at_once=len(events) <= _BLOCK) as learning:
-        first = 0
-        for n in [n for n, kind in enumerate(map(_kind, events)) if kind not in _KINDS]:
+        first, kinds = 0, list(map(_kind, events))
+        others = [] if set(kinds) <= _KINDS else [n for n, k in enumerate(kinds) if k not in _KINDS]
+        for n in others:
             _fold_blocks(point, events[first:n], learning)
             learning.finish()
             point.fold(events[n])
@@ -172,27 +173,35 @@ class _Block:
         self._point = point
         self._events = events
         self._learning = learning
-        _, self._times, _, kinds, bodies = zip(*events, strict=True)
+        _, times, _, kinds, bodies = zip(*events, strict=True)
+        self._times = np.array(times)
         definition = point.definition
+        self._names = [objective.name for objective in definition.objectives]
         decode = _decoders(
             tuple(one.name for one in definition.context),
-            tuple(one.name for one in definition.objectives),
+            tuple(self._names),
         )
-        rows, owners, versions = _rows_of(kinds, "decisions", bodies, decode.decisions)
-        ids, arms, chances, contexts, allowed, self._keys = _columns(rows, 6)
-        self._versions = [body.version for body in versions]
+        made = _Rows(kinds, "decisions", bodies, decode.decisions)
+        self._versions = [body.version for body in made.bodies]
+        self._keys = [row.key for row in made.rows]
+        contexts = [row.context for row in made.rows]
         erased = [one is None for one in contexts]
         if True in erased:
             contexts = [decode.erased if one is None else one for one in contexts]
-        values = {name: list(map(get, contexts)) for name, get in decode.features.items()}
-        self._decisions = LoggedDecisions(owners, ids, arms, chances, values, erased, allowed)
-        rows, owners, _ = _rows_of(kinds, "rewards", bodies, decode.rewards)
-        ids, rewards = _columns(rows, 2)
+        self._decisions = LoggedDecisions(
+            made.events,
+            [row.id for row in made.rows],
+            [row.arm for row in made.rows],
+            [row.propensity for row in made.rows],
+            {name: list(map(get, contexts)) for name, get in decode.features.items()},
+            erased,
+            [row.allowed for row in made.rows],
+        )
+        came = _Rows(kinds, "rewards", bodies, decode.rewards)
+        rewards = [row.values for row in came.rows]
         values = {name: list(map(get, rewards)) for name, get in decode.objectives.items()}
-        self._rewards = LoggedRewards(owners, ids, values)
-        # The events that are folded alone: they have no rows, or cannot be decoded.
-        every = frozenset(range(len(events)))
-        self._alone = sorted(every.difference(self._decisions.events, owners))
+        self._rewards = LoggedRewards(came.events, [row.id for row in came.rows], values)
+        self._alone = sorted([*made.alone, *came.alone])
         self._block = LogBlock(point.chooser, self._times, self._decisions, self._rewards)
 
     def fold(self) -> None:
@@ -227,22 +236,22 @@ class _Block:
         block.apply(stretch, learn=self._learning.at_once)
         if not self._learning.at_once:
             self._learning.submit(block.learn, stretch.learned)
-        expired = [one for one in stretch.leaving if one.expired]
-        self._keep_keys(stretch, expired)
+        events, expired = stretch.leaving.over()
+        self._keep_keys(stretch, events, expired)
         self._keep_past(expired, late)
-        self._extend_history(stretch, expired)
+        self._extend_history(stretch, events)
         first, last = stretch.rows
         rewards = int(np.count_nonzero(~np.isnan(stretch.learned.values)))
         for name, count in (
             ("events", stop - start),
             ("decisions", last - first),
-            ("rewards", rewards - sum([len(one.defaults) for one in expired])),
+            ("rewards", rewards - stretch.defaulted),
             ("late", len(stretch.others)),
             ("expired", len(expired)),
         ):
             if count:
                 point.counts[name] += count
-        changes = [*stretch.learned.events[-1:], *[one.event for one in expired[-1:]]]
+        changes = [*stretch.learned.events[-1:], *events[-1:]]
         if changes:
             point.version = self._events[max(changes)].seq
         final = self._events[stop - 1]
@@ -259,14 +268,14 @@ class _Block:
         """
         if not stretch.others:
             return stretch.end, {}
-        point, owners = self._point, self._rewards.events
+        point, owners = self._point, self._rewards.events.tolist()
         past, keep = point.past, point.definition.keep
-        expired = [one for one in stretch.leaving if one.expired]
-        events = [one.event for one in expired]
+        leaving, expired = stretch.leaving.over()
+        events = leaving.tolist()
         # The positions of decisions in `past`: the first ones leave when it is full.
         first = islice(past, max(len(past) + len(expired) - keep, 0))
         positions = {id: n for n, id in enumerate(first)}
-        new = {one.decision.id: n for n, one in enumerate(expired)}
+        new = {one.id: n for n, one in enumerate(expired)}
         late: dict[str, PastDecision] = {}
         for n in stretch.others:
             id, event = self._rewards.ids[n], owners[n]
@@ -293,98 +302,96 @@ class _Block:
             late[id] = after
         return stretch.end, late
 
-    def _past(self, leaving: LeavingDecision) -> PastDecision:
+    def _past(self, pending: Pending) -> PastDecision:
         """Return a decision whose time is over."""
-        id, arm, _, _, propensity, since, rewards, _ = leaving.decision
-        chooser = self._point.chooser
-        came = {
-            objective.name: value
-            for objective, value in zip(chooser.objectives, rewards, strict=True)
-            if value is not None
-        }
-        name = self._block.arms[arm]
-        return _tuple(PastDecision, (id, name, propensity, since, came, {}))
+        id, arm, _, _, propensity, since, rewards, _ = pending
+        came = dict(zip(self._names, rewards, strict=True))
+        if None in rewards:
+            came = {name: value for name, value in came.items() if value is not None}
+        return _tuple(PastDecision, (id, self._block.arms[arm], propensity, since, came, {}))
 
-    def _keep_past(self, expired: Sequence[LeavingDecision], late: dict[str, PastDecision]) -> None:
+    def _keep_past(self, expired: Sequence[Pending], late: dict[str, PastDecision]) -> None:
         """Store decisions whose time is over, and the rewards that came late."""
         past = self._point.past
-        for one in expired:
-            past[one.decision.id] = self._past(one)
+        past.extend([one.id for one in expired], map(self._past, expired))
         for id, after in late.items():
             past[id] = after
         if expired:
             self._point.trim_past()
 
-    def _keep_keys(self, stretch: Stretch, expired: Sequence[LeavingDecision]) -> None:
+    def _keep_keys(self, stretch: Stretch, events: Integers, expired: Sequence[Pending]) -> None:
         """Store what callers' own ids stand for, and forget those of decisions that expired."""
-        keys, (first, last) = self._point.keys, stretch.rows
+        keys, keep, (first, last) = self._point.keys, self._point.definition.keep, stretch.rows
         ids, owners = self._decisions.ids[first:last], self._decisions.events[first:last]
         fields = zip(ids, self._keys[first:last], self._versions[first:last], strict=True)
-        new = map(_tuple, repeat(AnsweredRequest), fields)
-        if not expired:
-            some = [one for one in new if one[1] is not None]
-            keys.extend([one[0] for one in some], some)
-            for _ in range(len(keys) - self._point.definition.keep):
-                keys.pop_oldest()
+        new = [one for one in map(_tuple, repeat(AnsweredRequest), fields) if one[1] is not None]
+        if not expired or len(keys) + len(new) <= keep:  # then the order makes no difference
+            keys.extend([one[0] for one in new], new)
+            for gone in expired:
+                keys.pop(gone.id)
+            keys.drop_oldest(max(len(keys) - keep, 0))
             return
-        left = deque(expired)
-        for event, one in zip(owners, new, strict=True):
-            while left and left[0].event <= event:
-                keys.pop(left.popleft().decision.id)
-            if one[1] is not None:
-                self._point.keep_key(one)
-        for gone in left:
-            keys.pop(gone.decision.id)
+        left = deque(zip(events.tolist(), expired, strict=True))
+        made = dict(zip(ids, owners.tolist(), strict=True))
+        for one in new:
+            while left and left[0][0] <= made[one.id]:
+                keys.pop(left.popleft()[1].id)
+            self._point.keep_key(one)
+        for _, gone in left:
+            keys.pop(gone.id)
 
-    def _extend_history(self, stretch: Stretch, expired: Sequence[LeavingDecision]) -> None:
+    def _extend_history(self, stretch: Stretch, expired: Integers) -> None:
         """Add to the history what happened in a stretch."""
         history, times = self._point.history, self._times
         (first, last), learned = stretch.rows, stretch.learned
-        when = [times[event] for event in learned.events]
-        names = [objective.name for objective in self._point.chooser.objectives]
+        names = self._names
         rewards = {}
         for name, column in zip(names, learned.values.T, strict=True):
-            there = np.flatnonzero(~np.isnan(column))
-            if len(there):
-                some = when if len(there) == len(when) else [when[n] for n in there.tolist()]
-                rewards[name] = some, column[there].tolist()
-        over = Counter([one.event for one in expired])
+            there = ~np.isnan(column)
+            if there.any():
+                rewards[name] = times[learned.events[there]].tolist(), column[there].tolist()
+        over, counts = np.unique(expired, return_counts=True)
         owners = self._decisions.events
         history.extend(
-            ([times[n] for n in owners[first:last]], self._decisions.arms[first:last]),
+            (times[owners[first:last]].tolist(), self._decisions.arms[first:last]),
             rewards,
-            [times[self._rewards.events[n]] for n in stretch.others],
-            [(times[event], count) for event, count in over.items()],
+            times[self._rewards.events[stretch.others]].tolist(),
+            list(zip(times[over].tolist(), counts.tolist(), strict=True)),
         )
         for n in range(max(first, last - RECENT), last):
             event = self._events[owners[n]]
-            row = n - bisect_left(owners, owners[n])
+            row = n - int(np.searchsorted(owners, owners[n]))
             history.keep(event.time, read_body(event)["rows"][row])
-        known = history.recent_ids
-        for n, one in enumerate(learned.decisions):
-            if one.id in known:
-                values = zip(names, learned.values[n].tolist(), strict=True)
-                history.reward_recent(one.id, {k: v for k, v in values if not math.isnan(v)})
+        known, ids = history.recent_ids, learned.decisions.ids
+        for n in [n for n, id in enumerate(ids) if id in known]:
+            values = zip(names, learned.values[n].tolist(), strict=True)
+            history.reward_recent(ids[n], {k: v for k, v in values if not math.isnan(v)})
 
 
-def _rows_of(
-    kinds: Sequence[str], kind: Kind, bodies: Sequence[bytes], decode: Any
-) -> tuple[list[Any], list[int], list[Any]]:
-    """Return the rows of a block's events of a kind, and the event and the body of each row."""
-    ours = list(map(kind.__eq__, kinds))
-    numbers = list(compress(range(len(kinds)), ours))
-    decoded = _decoded(decode, list(compress(bodies, ours)))
-    rows = [() if body is None else body.rows for body in decoded]
-    if set(map(len, rows)) != {1}:  # which is the usual case
-        numbers = [n for n, some in zip(numbers, rows, strict=True) for _ in some]
-        decoded = [body for body, some in zip(decoded, rows, strict=True) for _ in some]
-    return list(chain.from_iterable(rows)), numbers, decoded
+class _Rows:
+    """The rows of a block's events of a kind.
 
+    events   the event of each row
+    bodies   the decoded event of each row
+    alone    the events that are folded alone: they have no rows, or cannot be decoded
+    """
 
-def _columns(rows: Sequence[Any], count: int) -> list[Sequence[Any]]:
-    """Return the values of rows by their fields, of which there are so many."""
-    columns: list[Sequence[Any]] = list(zip(*map(astuple, rows), strict=True))
-    return columns or [()] * count
+    def __init__(self, kinds: Sequence[str], kind: Kind, bodies: Sequence[bytes], decode: Any):
+        ours = list(map(kind.__eq__, kinds))
+        self.events = np.flatnonzero(ours)
+        self.bodies = _decoded(decode, list(compress(bodies, ours)))
+        self.alone: list[int] = []
+        rows = [() if body is None else body.rows for body in self.bodies]
+        counts = list(map(len, rows))
+        if set(counts) != {1}:  # which is the usual case
+            self.alone = [
+                n for n, count in zip(self.events.tolist(), counts, strict=True) if not count
+            ]
+            self.events = np.repeat(self.events, counts)
+            self.bodies = [
+                body for body, n in zip(self.bodies, counts, strict=True) for _ in range(n)
+            ]
+        self.rows = list(chain.from_iterable(rows))
 
 
 def _decoded(decode: Any, bodies: Sequence[bytes]) -> list[Any]:

@@ -9,9 +9,9 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -93,11 +93,7 @@ _SPACE = 2**20
 _TOUCH = ("UPDATE removed SET seq = seq", ())
 
 _COLUMNS = "log.seq, time, point, kind, body, checksum"
-# Each row ends with the last event that was removed: one statement sees one state of the file.
-READ = f"""
-SELECT {_COLUMNS}, (SELECT seq FROM removed) FROM log
-WHERE seq > max(?, (SELECT seq FROM removed)) ORDER BY seq LIMIT ?
-"""
+READ = f"SELECT {_COLUMNS} FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
 READ_POINT = f"SELECT {_COLUMNS} FROM log WHERE point = ? AND seq > ? ORDER BY seq LIMIT ?"
 _FIRST_EVENTS = "SELECT * FROM first_events ORDER BY seq"
 # By the index, from each point to the next.
@@ -386,8 +382,10 @@ class SqliteStorage(Storage):
         def read() -> list[Event]:
             if point is not None:
                 return in_order(_page(self._reader.execute(READ_POINT, (point, seq, limit))))
-            page = _page(self._reader.execute(READ, (seq, limit)))
-            return in_order(page, max(seq, page[0][-1]) if page else None)
+            with _one_state(self._reader):
+                after = max(seq, _removed(self._reader))
+                page = _page(self._reader.execute(READ, (after, limit)))
+            return in_order(page, after)
 
         return await self._read("the log", read)
 
@@ -617,6 +615,16 @@ def _end(connection: sqlite3.Connection, path: Path) -> tuple[int, float]:
             "one written. Restore it from a backup."
         )
     return seq, time
+
+
+@contextmanager
+def _one_state(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let several statements see one state of the file, whatever is written meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.rollback()
 
 
 def _removed(connection: sqlite3.Connection) -> int:

@@ -190,6 +190,7 @@ def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
         return turns, reply.json()
 
     async def run() -> None:
+        nonlocal turns
         async with served(tmp_path, body=4_000_000) as s:
             beating = asyncio.create_task(beat())
             rows = {"decisions": [{"context": CONTEXT}] * 2000}
@@ -212,6 +213,14 @@ def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
             assert "2500" in wrong.json()["detail"]
             assert s.engine.points["router"].counts["decisions"] == 5000
             assert s.engine.points["router"].counts["rewards"] == 4000
+            taken = []
+            for count in (1, 2000):
+                wrong_rows = {"decisions": [*rows["decisions"][1:count], {"surplus": 1}]}
+                turns = 0
+                refused = await s.http.post("/v1/router/decisions:batch", json=wrong_rows)
+                assert refused.status_code == 422
+                taken.append(turns)
+            assert taken[1] >= taken[0] + 2  # parsed, checked and converted, each by itself
             beating.cancel()
 
     asyncio.run(run())

@@ -614,7 +614,7 @@ class Engine:
         bodies = [{"rows": rows[a:b]} for a, b in slices(len(rows), REWARDS)]
         encoded: list[bytes] = []
         for n, body in enumerate(bodies):
-            if n % COLUMNS == COLUMNS - 1:
+            if n % SLICE == SLICE - 1:
                 await self._pause()
             encoded.append(body_of(body))
         appended = [  # at once, so that one transaction has them all

@@ -277,25 +277,25 @@ class RewardsOfOne(NamedTuple):
     """The rewards that a batch has for one decision, and the first row that has any."""
 
     row: int
-    values: dict[str, float]
+    values: Mapping[str, float]
 
 
 def rewards_by_id(
     rows: Sequence[tuple[str, Mapping[str, float]]],
 ) -> dict[str, RewardsOfOne]:
     """Return the rewards of each decision; rows of one decision are taken together."""
-    found = {id: RewardsOfOne(n, dict(values)) for n, (id, values) in enumerate(rows)}
+    found = {id: RewardsOfOne(n, values) for n, (id, values) in enumerate(rows)}
     if len(found) == len(rows):  # the usual case
         return found
     found = {}
     for n, (id, values) in enumerate(rows):
-        before = found.setdefault(id, RewardsOfOne(n, {})).values
+        first, before = found.get(id, RewardsOfOne(n, {}))
         for name, value in values.items():
             if name in before and before[name] != value:
                 raise Contradiction(
                     f"row {n}: {name} of decision {id!r} has another value in an earlier row."
                 )
-            before[name] = value
+        found[id] = RewardsOfOne(first, {**before, **values})
     return found
 
 

@@ -17,7 +17,7 @@ from lexbandit.service import audit
 from lexbandit.service.engine.journal import ENDS
 from lexbandit.service.engine.point import LARGEST_BODY
 from lexbandit.service.http.access import Access, Keys
-from lexbandit.service.http.json_body import LARGE, convert, decode, read, type_for
+from lexbandit.service.http.json_body import LARGE, check, convert, parse, read, type_for
 from lexbandit.service.http.openapi import document
 from lexbandit.service.http.operations import (
     OPERATIONS,
@@ -214,8 +214,10 @@ class App:
         if len(body) <= LARGE:
             return read(body, operation.takes)
         async with self._large:  # one at a time: what is decoded takes many times its size
-            value = decode(body)
+            value = parse(body)
             await asyncio.sleep(0)  # let others be answered
+            check(value, body)
+            await asyncio.sleep(0)
             content = convert(value, type_for(value, operation.takes))
             await asyncio.sleep(0)
             return content

@@ -56,15 +56,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+_NESTED = frozenset((dict, list))
+
+
 def _keys(value: Any) -> int:
     """Return how many keys there are in a decoded value, level by level."""
     count, level = 0, [value]
-    while level:
+    while kinds := _NESTED.intersection(map(type, level)):
         objects = [one for one in level if one.__class__ is dict]
-        lists = [one for one in level if one.__class__ is list]
+        lists = [one for one in level if one.__class__ is list] if list in kinds else []
         count += sum(map(len, objects))
-        inside = chain(chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists))
-        level = [one for one in inside if one.__class__ is dict or one.__class__ is list]
+        inside = chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists)
+        level = [*chain(*inside)]
     return count
 
 
@@ -80,6 +83,7 @@ _LONG = b"0" * _DIGITS
 _LARGEST = 2**1024 - 2**970 - 1  # what is larger would be rounded to infinity
 _AS_ZEROS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else 0 for byte in range(256))
 _decode = msgspec.json.Decoder().decode
+_UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 # Made once: json.loads would make one for every body.
 _SCANNER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number)
 
@@ -93,25 +97,42 @@ def decode(body: bytes) -> Any:
     there may be such the standard library looks for them: every key is followed by a colon, so if
     there are as many keys as colons, none was lost.
     """
+    value = parse(body)
+    check(value, body)
+    return value
+
+
+def parse(body: bytes) -> Any:
+    """Return the value of a JSON text that msgspec can read, to be checked."""
     if len(body) > LARGE:
         _check_parts(body)
     try:
-        value = _decode(body)
+        return _decode(body)
+    except _UNREADABLE as error:
+        raise _malformed(body, error) from None
+
+
+def check(value: Any, body: bytes) -> None:
+    """Refuse what msgspec reads though it is not strictly JSON; see `decode`."""
+    try:
         if _keys(value) != body.count(b":"):
             _SCANNER.raw_decode(body.decode().lstrip())
         if len(body) >= _DIGITS and _LONG in body.translate(_AS_ZEROS) and _too_large([value]):
-            raise Problem(MALFORMED, f"{_why(body, ValueError('a number is too large'))}.")
-    except _Twice as error:
-        raise Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.") from None
-    except RecursionError:
-        raise Problem(MALFORMED, "the JSON is nested too deeply.") from None
-    except UnicodeDecodeError as error:
-        raise Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.") from None
-    except (msgspec.DecodeError, ValueError) as error:
-        if not body.strip():
-            raise Problem(MALFORMED, "the body is empty; it is to be JSON.") from None
-        raise Problem(MALFORMED, f"{_why(body, error)}.") from None
-    return value
+            raise ValueError("a number is too large")
+    except _UNREADABLE as error:
+        raise _malformed(body, error) from None
+
+
+def _malformed(body: bytes, error: Exception) -> Problem:
+    if isinstance(error, _Twice):
+        return Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.")
+    if isinstance(error, RecursionError):
+        return Problem(MALFORMED, "the JSON is nested too deeply.")
+    if isinstance(error, UnicodeDecodeError):
+        return Problem(MALFORMED, f"the body is not UTF-8: {error.reason}.")
+    if not body.strip():
+        return Problem(MALFORMED, "the body is empty; it is to be JSON.")
+    return Problem(MALFORMED, f"{_why(body, error)}.")
 
 
 def read(body: bytes, types: tuple[Any, ...]) -> Any:

@@ -56,7 +56,7 @@ class LoggedRewards(NamedTuple):
     values: Mapping[str, Sequence[Any]]
 
 
-class DecisionColumns(NamedTuple):
+class PendingColumns(NamedTuple):
     """Decisions by columns; see `Pending`. `rewards` are float[n, D], NaN where none came."""
 
     ids: Sequence[str]
@@ -157,7 +157,7 @@ class Learned(NamedTuple):
     """
 
     events: Integers
-    decisions: DecisionColumns
+    decisions: PendingColumns
     values: Floats
 
 
@@ -218,7 +218,7 @@ class LogBlock:
 
     # Decisions.
 
-    def _encoded(self) -> tuple[DecisionColumns, Booleans]:
+    def _encoded(self) -> tuple[PendingColumns, Booleans]:
         """Return the decisions, and which of them have a place here.
 
         Missing, unknown and clipped values of the contexts of these are counted.
@@ -249,7 +249,7 @@ class LogBlock:
         rewards = np.full((len(ids), len(self._objectives)), math.nan)
         learned = np.zeros(len(ids), np.bool_)
         since = self._times[events]
-        return DecisionColumns(ids, numbers, points, masks, chances, since, rewards, learned), usual
+        return PendingColumns(ids, numbers, points, masks, chances, since, rewards, learned), usual
 
     def _context(self, n: int) -> dict[str, Any]:
         return {name: column[n] for name, column in self._decisions.contexts.items()}
@@ -335,28 +335,28 @@ class LogBlock:
         first, last = self.rows(start, end)
         made, owners = self._made.part(first, last), self._decisions.events[first:last]
         pending = self._ledger.pending
-        places = dict(zip(made.ids, range(last - first), strict=True))
+        positions = dict(zip(made.ids, range(last - first), strict=True))
         known = pending.keys(), over, taken
-        if len(places) < last - first or not all(some.isdisjoint(made.ids) for some in known):
+        if len(positions) < last - first or not all(some.isdisjoint(made.ids) for some in known):
             return _first_known(made.ids, owners.tolist(), known)
         if len(pending) > self._ledger.keep:
             return start
-        # The rewards, and the places of their decisions: those made here, then earlier ones.
+        # The rewards, and the positions of their decisions: those made here, then earlier ones.
         begin, until = _between(self._rewards.events, start, end)
         wanted, events = self._rewards.ids[begin:until], self._rewards.events[begin:until]
-        at = np.array(list(map(places.get, wanted, repeat(-1))), np.int64)
+        at = np.array(list(map(positions.get, wanted, repeat(-1))), np.int64)
         earlier: list[Pending] = []
         for n in np.flatnonzero(at < 0).tolist():
             one = pending.get(wanted[n])
             if one is not None:
-                at[n] = place = places.setdefault(one.id, len(places))
-                if place == len(made.ids) + len(earlier):
+                at[n] = position = positions.setdefault(one.id, len(positions))
+                if position == len(made.ids) + len(earlier):
                     earlier.append(one)
         decisions = made.then(self._columns(earlier))
-        # A decision waits for rewards after the event that made it, and until it leaves. Place -1
-        # is of no decision.
+        # A decision waits for rewards after the event that made it, and until it leaves. Position
+        # -1 is of no decision.
         leaving, expired, oldest = self._leaving(start, end, made.since, owners)
-        left = [places.get(one.id, -1) for one in oldest] + [*range(len(leaving) - len(oldest))]
+        left = [positions.get(one.id, -1) for one in oldest] + [*range(len(leaving) - len(oldest))]
         comes = np.concatenate([owners, np.full(len(earlier), -1), [end]])
         leaves = np.full(len(comes), end)
         leaves[left] = leaving
@@ -387,8 +387,8 @@ class LogBlock:
         rows = first, last
         return Stretch(start, end, rows, now, changed, departed, learned, defaulted, others)
 
-    def _columns(self, decisions: Sequence[Pending]) -> DecisionColumns:
-        return DecisionColumns.of(decisions, self._contexts.dimension, len(self._objectives))
+    def _columns(self, decisions: Sequence[Pending]) -> PendingColumns:
+        return PendingColumns.of(decisions, self._contexts.dimension, len(self._objectives))
 
     def _leaving(
         self, start: int, end: int, since: Floats, owners: Integers
@@ -400,8 +400,8 @@ class LogBlock:
         is made.
         """
         ledger, pending = self._ledger, self._ledger.pending
-        wait, room, now = ledger.wait, ledger.keep - len(pending), float(self._times[end - 1])
-        excess = len(owners) - room
+        wait, free, now = ledger.wait, ledger.keep - len(pending), float(self._times[end - 1])
+        excess = len(owners) - free
         oldest: list[Pending] = []
         if excess > 0 or wait is not None:
             for one in pending.oldest():
@@ -415,7 +415,7 @@ class LogBlock:
         if wait is not None:
             expires = start + np.searchsorted(self._times[start:end], begun + wait)
         if excess > 0:
-            by = owners[room : room + len(begun)]
+            by = owners[free : free + len(begun)]
             drops = np.concatenate([by, drops[len(by) :]])
         events = np.minimum(expires, drops)
         count = int(np.searchsorted(events, end))

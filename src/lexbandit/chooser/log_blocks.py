@@ -361,7 +361,7 @@ class LogBlock:
         leaves = np.full(len(comes), end)
         leaves[left] = leaving
         waits = (comes[at] < events) & (events < leaves[at])
-        if over:
+        if not over.isdisjoint(wanted):
             waits &= np.array([id not in over for id in wanted], np.bool_)
         others = (begin + np.flatnonzero(~waits)).tolist()
         at, events, values = at[waits], events[waits], self._table[begin:until][waits]
@@ -378,7 +378,7 @@ class LogBlock:
         gone = [one if n < 0 else now[n] for n, one in zip(left, chain(oldest, now), strict=False)]
         changed = dict(zip(decisions.ids[last - first :], now[last - first :], strict=True))
         departed = Leaving(leaving, expired, gone)
-        if over:
+        if not over.isdisjoint([one.id for one in gone]):
             for event, one in zip(*departed.over(), strict=True):
                 if one.id in over:
                     return int(event)

@@ -7,6 +7,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -103,6 +104,9 @@ def _check(feature: Category, value: Any, place: str = "") -> None:
             f"{len(value):,}, which begin with {value[:20]!r}. A category is a short name."
         )
 
+
+# Makes a named tuple in half the time.
+_tuple = tuple.__new__
 
 # Ids of decisions are texts of at most this length.
 LONGEST_ID = 128
@@ -284,7 +288,8 @@ def rewards_by_id(
     rows: Sequence[tuple[str, Mapping[str, float]]],
 ) -> dict[str, RewardsOfOne]:
     """Return the rewards of each decision; rows of one decision are taken together."""
-    found = {id: RewardsOfOne(n, values) for n, (id, values) in enumerate(rows)}
+    several = map(_tuple, repeat(RewardsOfOne), enumerate([values for _, values in rows]))
+    found: dict[str, RewardsOfOne] = dict(zip([id for id, _ in rows], several, strict=True))
     if len(found) == len(rows):  # the usual case
         return found
     found = {}

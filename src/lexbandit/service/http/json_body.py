@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -56,18 +55,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_NESTED = frozenset((dict, list))
-
-
 def _keys(value: Any) -> int:
     """Return how many keys there are in a decoded value, level by level."""
     count, level = 0, [value]
-    while kinds := _NESTED.intersection(map(type, level)):
-        objects = [one for one in level if one.__class__ is dict]
-        lists = [one for one in level if one.__class__ is list] if list in kinds else []
-        count += sum(map(len, objects))
-        inside = chain.from_iterable(map(dict.values, objects)), chain.from_iterable(lists)
-        level = [*chain(*inside)]
+    while level:
+        inside: list[Any] = []
+        for one in level:
+            if one.__class__ is dict:
+                count += len(one)
+                inside += one.values()
+            elif one.__class__ is list:
+                inside += one
+        level = inside
     return count
 
 

@@ -1,5 +1,6 @@
 """Settings for the whole suite."""
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -28,8 +29,8 @@ _OF_EVERY_POLICY = (
     "tests/contracts/test_policies_in_bulk.py",
 )
 
-# The tests of this folder look at one service with one browser.
-_OF_ONE_BROWSER = "tests/service/dashboard/"
+# The tests of such a folder share what is made once: a service and a browser, or a report.
+_OF_ONE_FIXTURE = ("tests/service/dashboard/", "tests/report/")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -45,8 +46,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFileAndPolicy(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
-            if file.startswith(_OF_ONE_BROWSER):
-                return _OF_ONE_BROWSER
+            if file.startswith(_OF_ONE_FIXTURE):
+                return file.rpartition("/")[0]
             return policy_in(test) or file if file in _OF_EVERY_POLICY else file
 
     return ByFileAndPolicy(config, log)
@@ -62,6 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[variable]
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         config.addinivalue_line("filterwarnings", "ignore:overflow encountered:RuntimeWarning")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what the imports made: it stays to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

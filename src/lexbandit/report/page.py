@@ -4,6 +4,7 @@ import functools
 import json
 import math
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +29,7 @@ from lexbandit.report.results import (
 )
 from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.style import bytes_text, looks_of, number_text, policy_name, table, time_text
+from lexbandit.service.dashboard.bundle import BUNDLE, Script
 
 
 def write_report(directory: Path) -> Path:
@@ -40,6 +42,7 @@ def write_report(directory: Path) -> Path:
     pictures = results.directory / "figures"
     report = results.directory / "report.html"
     page = ReportPage(results)
+    script = _script()
     try:
         pictures.mkdir(exist_ok=True)
         for name, series in results.series.items():
@@ -52,7 +55,7 @@ def write_report(directory: Path) -> Path:
             page.add(study, figures)
             for figure in figures:
                 _draw(figure, f"{full_title(study)} – {figure.title}", pictures)
-        report.write_text(page.text(), encoding="utf-8")
+        report.write_text(page.text(script.result().plain.decode()), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"cannot write the report to {directory}: {error.strerror}.") from error
     return report
@@ -123,8 +126,8 @@ class ReportPage:
             f"data-chart={len(self._specs) - 1}></div></div>"
         )
 
-    def text(self) -> str:
-        """Return the whole page."""
+    def text(self, script: str) -> str:
+        """Return the whole page; with `script`, which draws its charts, it needs no network."""
         results = self.results
         links = [
             (f"series-{name}", series_title(name, series))
@@ -158,7 +161,7 @@ class ReportPage:
             f"{claims}{''.join(self._joint)}{''.join(self._sections)}"
             f"<section id=versions><h2>Versions</h2>{versions_table(results)}</section></main>"
             f"<script type='application/json' id=specs>{_inline(self._specs)}</script>"
-            f"<script>{javascript()}</script><script>{_part('page.js')}</script></body></html>\n"
+            f"<script>{script}</script><script>{_part('page.js')}</script></body></html>\n"
         )
 
 
@@ -297,10 +300,9 @@ def to_png(svg: str) -> bytes:
 
 
 @functools.cache
-def javascript() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, so that the page needs no network."""
-    # The type stub asks for a snippet; without one the bundle sets window.vegaEmbed.
-    return str(vl_convert.javascript_bundle(vl_version=VEGA_LITE))  # type: ignore[call-arg]
+def _script() -> Future[Script]:
+    """Begin to make, or to read, Vega, Vega-Lite and Vega-Embed as one script."""
+    return BUNDLE.begin()
 
 
 def claims_table(results: Results) -> str:

@@ -66,9 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what the imports made: it stays to the end."""
+    """Let the garbage collector pass over what the imports made, and pass less often.
+
+    With the compiler and its kernels there is much to look through, and nothing of it goes.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -258,9 +258,9 @@ def _check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) ->
 def allowed_arms(value: Any, shape: Sequence[int | None]) -> Booleans:
     """Return masks allowed[..., K] that allow at least one arm each."""
     allowed = booleans("allowed", value, shape)
-    empty = np.argwhere(~np.atleast_2d(allowed).any(axis=1))
-    if len(empty):
-        place = f"[{int(empty[0, 0])}]" if allowed.ndim > 1 else ""
+    some = allowed.any(axis=-1)
+    if not some.all():
+        place = f"[{int(some.argmin())}]" if allowed.ndim > 1 else ""
         raise InvalidInput(f"allowed{place} allows no arm; at least one is needed.")
     return allowed
 

@@ -51,7 +51,7 @@ class Bands:
 
     def below(self, i: int, arms: list[int], z: np.ndarray, origin: float) -> np.ndarray:
         """P(no draw of these arms is above origin + z)."""
-        product = np.ones(len(z))
+        product = np.ones(z.shape)
         for a in arms:
             shifted = z - (self.m[i][a] - origin)
             if self.s[i][a] == 0:
@@ -80,14 +80,22 @@ class Bands:
         ends = sorted(cut for cut in cuts if math.isfinite(cut))
         for h in smooth:
             mean, spread = self.m[i][h] - origin, self.s[i][h]
-            for start, stop in itertools.pairwise(ends):
-                if abs(start + stop - 2 * mean) >= 18 * spread:
-                    continue
-                z = start + 0.5 * (stop - start) * (1 + NODES)
-                density = np.exp(-0.5 * ((z - mean) / spread) ** 2) / math.sqrt(2 * math.pi)
-                f = density * self.below(i, [b for b in C if b != h], z, origin)
-                mass = float(((stop - start) / spread / 2 * FACTORS * f).sum())
-                found.append((h, origin + 0.5 * (start + stop), mass))
+            near = [
+                (start, stop)
+                for start, stop in itertools.pairwise(ends)
+                if abs(start + stop - 2 * mean) < 18 * spread
+            ]
+            if not near:
+                continue
+            starts, stops = (np.array(side)[:, None] for side in zip(*near, strict=True))
+            z = starts + 0.5 * (stops - starts) * (1 + NODES)
+            density = np.exp(-0.5 * ((z - mean) / spread) ** 2) / math.sqrt(2 * math.pi)
+            f = density * self.below(i, [b for b in C if b != h], z, origin)
+            masses = ((stops - starts) / spread / 2 * FACTORS * f).sum(axis=1).tolist()
+            found += [
+                (h, origin + 0.5 * (start + stop), mass)
+                for (start, stop), mass in zip(near, masses, strict=True)
+            ]
         return found
 
     def given(self, i: int, C: frozenset[int]) -> list[float]:

@@ -9,6 +9,7 @@ import numpy as np
 import lexbandit
 from lexbandit.checks import Floats
 from lexbandit.kernels.cells import Cells, new_work
+from lexbandit.kernels.jit import F, kernel
 from lexbandit.policies import REGISTRY, Policy
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.rounds import Rounds
@@ -44,6 +45,11 @@ def estimates(stats: Floats, indices: Floats) -> Cells:
     plays, totals = np.zeros((1, arms)), np.zeros((1, 1 + channels))
     unused = np.zeros((1, 1)), np.zeros(0)
     return Cells(plays, totals, stats, indices, *unused, new_work(indices))
+
+
+def cached(part: F) -> F:
+    """Return a part of kernels as a kernel of its own: those are cached on disk, parts are not."""
+    return kernel(getattr(part, "py_func", part))
 
 
 def policy_in(test: str) -> str | None:

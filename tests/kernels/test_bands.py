@@ -13,8 +13,10 @@ from lexbandit.kernels import bands
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from naive import Dice
+from support import cached
 from twins.bands import Bands
 
+CHANCES, NORMAL_AT = cached(bands.chances), cached(bands.normal_at)
 EXACT = 1e-9
 # 1 − 10⁻⁵ quantiles of chi-square by degrees of freedom
 QUANTILES = [0.0, 19.5, 23.0, 25.9, 28.5, 30.9]
@@ -42,7 +44,7 @@ def sight(at: Posterior) -> np.ndarray:
 
 def chances(at: Posterior) -> np.ndarray:
     out = np.full(at.means.shape[1], math.nan)
-    bands.chances(np.empty(0), sight(at), at.bands, ceilings_of(at.allowed[None]), 0, out)
+    CHANCES(np.empty(0), sight(at), at.bands, ceilings_of(at.allowed[None]), 0, out)
     return out
 
 
@@ -196,6 +198,6 @@ def test_chances_are_how_often_arms_are_drawn(D: int, points: bool) -> None:
 
 @given(st.floats(-40, 40))
 def test_the_normal_table_is_exact(z: float) -> None:
-    density, share = bands.normal_at(z)
+    density, share = NORMAL_AT(z)
     assert abs(density - math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)) < 1e-12
     assert abs(share - 0.5 * math.erfc(-z * math.sqrt(0.5))) < 1e-12

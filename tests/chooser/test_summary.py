@@ -13,9 +13,10 @@ from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.reward_sums import ArmDifference, average_interval
 from lexbandit.chooser.summary import Mean, Summary, numbers
 from lexbandit.kernels import comparison as kernel
-from support import says
+from support import cached, says
 
 Make = Callable[..., RecordingChooser]
+RECEIVE = cached(kernel.receive)
 
 
 def told(value: float, low: float, high: float, **settings: Any) -> ArmDifference:
@@ -27,7 +28,7 @@ def received(values: list[float]) -> list[float]:
     """Return the kernel's sums of these rewards."""
     sums = np.zeros((1, kernel.RECEIVED))
     for value in values:
-        kernel.receive(sums, 0, value)
+        RECEIVE(sums, 0, value)
     return [float(number) for number in sums[0]]
 
 

@@ -20,6 +20,8 @@ Layout = tuple[tuple[str, int], ...]
 Law = Callable[[Floats, Floats], Floats]
 
 _NUMBER = ("number", 1)
+# What a `Chooser` without features has: a category of one value, whose coordinate is always 0.
+_NO_CONTEXT: Layout = (("category", 1),)
 
 
 @dataclass(frozen=True)
@@ -61,22 +63,22 @@ class Tolerance(Environment):
         self.layout = truth.layout
         self.tolerances = truth.tolerances
         self.arms, self.objectives = truth.table.shape[-2:]
-        self.dimension = max(1, sum(size for _, size in truth.layout))
+        self.dimension = sum(size for _, size in truth.layout)
         self._frequencies = [
             np.cumsum(random.dirichlet(np.full(size, 3.0)))[:-1]
             for name, size in truth.layout
-            if name == "category"
+            if name == "category" and size > 1
         ]
 
     def _contexts(self, n: int, random: Random) -> Floats:
         contexts = np.zeros((n, self.dimension))
-        uniform = random.random((n, max(1, len(self.layout))))
+        uniform = random.random((n, len(self.layout)))
         frequencies = iter(self._frequencies)
         at = 0
         for feature, (name, size) in enumerate(self.layout):
             if name == "number":
                 contexts[:, at] = uniform[:, feature]
-            else:
+            elif size > 1:
                 value = np.searchsorted(next(frequencies), uniform[:, feature], side="right")
                 contexts[np.arange(n), at + value] = 1.0
             at += size
@@ -434,9 +436,8 @@ def _no_context(random: Random) -> ToleranceWorld:
     """No context; the first objective is Bernoulli in half of the worlds."""
     arms, tolerance = _number_of_arms(random), _tolerance(random)
     law = _bernoulli if random.random() < 0.5 else _noise(random, arms)
-    return ToleranceWorld(
-        (), _two(random, arms, tolerance), (law, _cost_noise(random)), (tolerance, 0.0)
-    )
+    table = _two(random, arms, tolerance)[np.newaxis]
+    return ToleranceWorld(_NO_CONTEXT, table, (law, _cost_noise(random)), (tolerance, 0.0))
 
 
 def _steps(random: Random) -> ToleranceWorld:
@@ -507,12 +508,11 @@ def _clicks(random: Random) -> ToleranceWorld:
     best = float(random.uniform(0.01, 0.05))
     share = random.uniform(0.4, 1.0, arms)
     share[random.integers(arms)] = 1.0
-    shape = () if size == 1 else (size,)
-    rates = best * share * random.uniform(0.7, 1.0, (*shape, 1))
+    rates = best * share * random.uniform(0.7, 1.0, (size, 1))
     rates *= best / rates.max()
     thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), rates.shape)
     return ToleranceWorld(
-        layout=() if size == 1 else (("category", size),),
+        layout=(("category", size),),
         table=np.stack([rates, thrift], axis=-1),
         laws=(_bernoulli, _cost_noise(random)),
         tolerances=(0.1 * best, 0.0),
@@ -545,12 +545,11 @@ def _revenue(random: Random) -> ToleranceWorld:
     best = amount * random.uniform(0.02, 0.1)
     share = random.uniform(0.4, 1.0, arms)
     share[random.integers(arms)] = 1.0
-    shape = () if size == 1 else (size,)
-    means = best * share * random.uniform(0.7, 1.0, (*shape, 1))
+    means = best * share * random.uniform(0.7, 1.0, (size, 1))
     means *= best / means.max()
     thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), means.shape)
     return ToleranceWorld(
-        layout=() if size == 1 else (("category", size),),
+        layout=(("category", size),),
         table=np.stack([means, thrift], axis=-1),
         laws=(_purchases(amount, random.uniform(0.3, 0.8)), _cost_noise(random)),
         tolerances=(0.1 * best, 0.0),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -106,6 +107,7 @@ OTHERS = st.sampled_from(
     [
         ("tick", {}),
         ("erase", {"ids": ["1", "2"]}),
+        ("erase", {"ids": ["1", "1"]}),  # an id whose first decision left, and that came again
         ("arm", {"arm": "huge", "change": "add"}),
         ("arm", {"arm": "small", "change": "retire"}),
         ("arm", {"arm": "small", "change": "add"}),
@@ -158,3 +160,28 @@ def test_blocks_lead_where_single_events_lead(
         fold_many(point, events[:cut])
         fold_many(point, events[cut:])
     assert state(point) == state(expected)
+
+
+def test_points_of_open_decisions_hold_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rewards that come in parts and late do not multiply the memory of the points."""
+    monkeypatch.setattr(blocks, "_BLOCK", 200)
+    context = {"tokens": 5.0, "task": "code", "new": True}
+    row = {"arm": "small", "propensity": 0.5, "context": context}
+    steps: list[tuple[float, tuple[Kind, dict[str, Any]]]] = []
+    for n in range(1200):
+        made = {"by": "x", "version": 3, "rows": [{"id": str(n), **row}]}
+        steps.append((0.0, ("decisions", made)))
+        for ago, name in ((150, "quality"), (350, "cost")):
+            if n >= ago and n % 10:
+                rewards = {"rows": [{"id": str(n - ago), "values": {name: 0.01}}]}
+                steps.append((0.0, ("rewards", rewards)))
+    point = Point(definition(wait=None, keep=10_000))
+    fold_many(point, log_of(steps))
+    held, needed = {}, 0
+    for pending in point.chooser._ledger.pending.values():
+        array = pending.point
+        needed += array.nbytes
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        held[id(array)] = array.nbytes
+    assert sum(held.values()) <= 1.1 * needed

@@ -15,14 +15,15 @@ from lexbandit.cli.main import status_of
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
+from lexbandit.service.engine.point import DecisionRequest
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import StorageFailed, make_storage
-from lexbandit.service.storage.sqlite import READ, READ_POINT
+from lexbandit.service.storage.sqlite import READ, READ_POINT, SqliteStorage
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
-from service.world import CONTEXT, definition
+from service.world import CONTEXT, Hands, definition
 
 POINTS = {name: definition(name=name) for name in ("router", "quiet")}
 
@@ -329,6 +330,26 @@ async def test_erased_decisions_leave_what_they_taught(home: Home) -> None:
         counts = engine.points["router"].counts
         assert (counts["decisions"], counts["untaken"]) == (45, 0)
         assert engine.points["router"].unfit == 0
+
+
+@in_loop
+async def test_an_id_that_stood_for_two_decisions_is_erased(tmp_path: Path) -> None:
+    """A caller used it again after the time of its first decision was over."""
+    hands, points = Hands(), {"router": definition(wait=60.0)}
+
+    async def started() -> Engine:
+        return await Engine.start(points, SqliteStorage(tmp_path / "log.db", clock=hands.clock()))
+
+    engine = await started()
+    for id in ("order-1", "another", "order-1"):
+        hands.pass_by(100.0)
+        await engine.decide_many("router", [DecisionRequest(CONTEXT, None, id)])
+    assert await erase(engine, "router", of_ids(["order-1"])) == 2
+    before = digests(engine)
+    await engine.stop()
+    engine = await started()
+    assert digests(engine) == before
+    await engine.stop()
 
 
 @in_loop

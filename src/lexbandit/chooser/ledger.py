@@ -71,7 +71,7 @@ class OldestFirst(dict[str, _V]):
 
     An `OrderedDict` is that too, but to grow from 700,000 ids on takes it five times as long as a
     dict, all at once. A dict alone passes by all that was removed when it looks for its first id.
-    Ids come by `[]` and `extend`, and go by `del`, `pop` and `pop_oldest`, never otherwise.
+    Ids come by `[]` and `extend`, and go by `del`, `pop`, `pop_oldest` and `drop_oldest` only.
     """
 
     __slots__ = ("_order", "_removed")
@@ -122,7 +122,7 @@ class OldestFirst(dict[str, _V]):
         return super().pop(self._order.popleft())
 
     def drop_oldest(self, count: int) -> None:
-        """Remove the oldest ids, so many."""
+        """Remove the `count` oldest ids."""
         for _ in range(count):
             if self._removed:
                 self._skip_removed()

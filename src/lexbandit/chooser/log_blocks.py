@@ -3,6 +3,10 @@
 Decisions and rewards of a block are checked and encoded by columns. `plan` works out what a stretch
 of its events does, up to the first that has no place here, and changes nothing; `apply` does it,
 and lets the policy and the sums learn the rewards in compiled loops.
+
+An event has no place here if it needs more than columns: an erased context, an unknown arm, a
+value that is not a number of its range, an id that is known already, a reward that was given
+before. The caller replays such an event alone, and plans the next stretch after it.
 """
 
 import math
@@ -106,8 +110,11 @@ class PendingColumns(NamedTuple):
         ]
         return type(self)(*columns)
 
-    def stored(self, nothing: tuple[float | None, ...]) -> list[Pending]:
-        """Return the decisions as they are stored; `nothing` stands for no rewards."""
+    def stored(self, nothing: tuple[float | None, ...], points: Sequence[Floats]) -> list[Pending]:
+        """Return the decisions as they are stored; `nothing` stands for no rewards.
+
+        `points` are given, as a row of `self.points` would hold the points of all decisions.
+        """
         rewards: list[Any] = [nothing] * len(self.ids)
         missing = np.isnan(self.rewards)
         some = np.flatnonzero(~missing.all(axis=1))
@@ -120,7 +127,7 @@ class PendingColumns(NamedTuple):
         fields = zip(
             self.ids,
             self.arms.tolist(),
-            self.points,
+            points,
             self.masks,
             self.propensities.tolist(),
             self.since.tolist(),
@@ -164,7 +171,7 @@ class Learned(NamedTuple):
 class Stretch(NamedTuple):
     """What the events from `start` to `end` of a block do.
 
-    rows        the first and the last but one of their rows of decisions
+    rows        the first of their rows of decisions, and the one after the last
     made        these decisions, with the rewards that came
     changed     earlier decisions to which rewards came, as they are now
     leaving     the decisions that leave, in order: the oldest of all
@@ -374,7 +381,8 @@ class LogBlock:
             there = ~np.isnan(column)
             decisions.rewards[at[there], i] = column[there]
         decisions.learned[at] = True
-        now = decisions.stored(self._ledger.no_rewards)
+        points = [*made.points, *(one.point for one in earlier)]
+        now = decisions.stored(self._ledger.no_rewards, points)
         gone = [one if n < 0 else now[n] for n, one in zip(left, chain(oldest, now), strict=False)]
         changed = dict(zip(decisions.ids[last - first :], now[last - first :], strict=True))
         departed = Leaving(leaving, expired, gone)
@@ -393,11 +401,11 @@ class LogBlock:
     def _leaving(
         self, start: int, end: int, since: Floats, owners: Integers
     ) -> tuple[Integers, Booleans, list[Pending]]:
-        """Return before which events decisions leave, and whether because their time is over.
+        """Return before which events decisions leave, whether by time, and those stored before.
 
-        The oldest leave first: those that are returned, then those that are made here, at times
-        `since` by the events `owners`. With `keep` of them stored, a decision leaves when another
-        is made.
+        The oldest leave first: those that were stored before this stretch, then those that it
+        makes, at times `since` by the events `owners`. A decision leaves when its time is over, or
+        when another is made while `keep` of them are stored.
         """
         ledger, pending = self._ledger, self._ledger.pending
         wait, free, now = ledger.wait, ledger.keep - len(pending), float(self._times[end - 1])
@@ -477,8 +485,8 @@ class LogBlock:
     def learn(self, learned: Learned) -> None:
         """Let the policy and the sums learn the rewards of a stretch, in the stretches' order.
 
-        Meanwhile further stretches may be planned and applied, which need nothing of what is known,
-        and nothing else may be done with the chooser.
+        Meanwhile further stretches may be planned and applied, which need nothing of what the
+        policy knows, and nothing else may be done with the chooser.
         """
         _, (_, arms, points, masks, propensities, _, _, amends), values = learned
         if not len(arms):

@@ -207,7 +207,7 @@ class RecordingChooser(Chooser):
         """
         with self._lock:
             ledger = self._ledger
-            gone = [ledger.pending[id] for id in ids if id in ledger.pending]
+            gone = [ledger.pending[id] for id in dict.fromkeys(ids) if id in ledger.pending]
             listed = list(map(self._pending, gone))
             for pending in gone:
                 ledger.forget(pending)

@@ -262,9 +262,10 @@ class _Block:
         return stop
 
     def _late(self, stretch: Stretch) -> tuple[int, dict[str, PastDecision]]:
-        """Return the decisions whose time is over with the rewards that came late for them.
+        """Return up to which event it holds, and past decisions with the late rewards they got.
 
-        And the event up to which they came: the first that must be folded alone, if there is one.
+        That event is the first that must be folded alone, or else the end of the stretch. The time
+        of these decisions was over before their rewards came.
         """
         if not stretch.others:
             return stretch.end, {}

@@ -292,16 +292,16 @@ def rewards_by_id(
     found: dict[str, RewardsOfOne] = dict(zip([id for id, _ in rows], several, strict=True))
     if len(found) == len(rows):  # the usual case
         return found
-    found = {}
+    together: dict[str, tuple[int, dict[str, float]]] = {}
     for n, (id, values) in enumerate(rows):
-        first, before = found.get(id, RewardsOfOne(n, {}))
+        _, before = together.setdefault(id, (n, {}))
         for name, value in values.items():
             if name in before and before[name] != value:
                 raise Contradiction(
                     f"row {n}: {name} of decision {id!r} has another value in an earlier row."
                 )
-        found[id] = RewardsOfOne(first, {**before, **values})
-    return found
+        before.update(values)
+    return {id: RewardsOfOne(*one) for id, one in together.items()}
 
 
 # What became of one row of an event: an answer, or the error that its sender gets.

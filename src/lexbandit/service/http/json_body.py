@@ -102,7 +102,11 @@ def decode(body: bytes) -> Any:
 
 
 def parse(body: bytes) -> Any:
-    """Return the value of a JSON text that msgspec can read, to be checked."""
+    """Return the value of a JSON text, which `check` must look at before anything uses it.
+
+    Equal keys and numbers that are too large get through here; a large body of too many parts is
+    refused.
+    """
     if len(body) > LARGE:
         _check_parts(body)
     try:
@@ -123,6 +127,7 @@ def check(value: Any, body: bytes) -> None:
 
 
 def _malformed(body: bytes, error: Exception) -> Problem:
+    """Return what a caller is told of a body that is not strict JSON."""
     if isinstance(error, _Twice):
         return Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.")
     if isinstance(error, RecursionError):

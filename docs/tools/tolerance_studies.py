@@ -39,7 +39,7 @@ grid = {{ caution = ["1/4", "1/2", "1", "2", "4"] }}
 [[policies]]
 name = "lex-thompson"
 label = "lex-thompson (draw_width)"
-grid = {{ draw_width = ["0.3", "0.6", "1"] }}
+grid = {{ draw_width = ["0.25", "0.5", "1"] }}
 
 [[policies]]
 name = "cs-etc"

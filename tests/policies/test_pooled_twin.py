@@ -26,9 +26,15 @@ CONSTANTS = Constants(
     least_penalty=pooled._LEAST_PENALTY,
     least_scale=pooled._LEAST_SCALE,
     learn_from=pooled._LEARN_FROM,
-    settled=pooled._SETTLED,
+    constant_weights=pooled._CONSTANT_WEIGHTS,
+    constant_scale=pooled._CONSTANT_SCALE,
+    block_weights=pooled._BLOCK_WEIGHTS,
+    block_scale=pooled._BLOCK_SCALE,
+    steps=pooled._STEPS,
+    steps_anew=pooled._STEPS_ANEW,
     growth=pooled._GROWTH,
     most_apart=pooled._MOST_APART,
+    surprise=pooled._SURPRISE,
 )
 
 LAYOUTS: dict[str, list[tuple[str, int]]] = {
@@ -64,6 +70,7 @@ def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, Le
         draws=rule[pooled_rules.DRAWS],
         floor=rule[pooled_rules.FLOOR],
         steady=rule[pooled_rules.STEADY],
+        ties=rule[pooled_rules.EXACT],
         neglect=rule[pooled_rules.NEGLECT],
         tolerances=policy.tolerances,
         seed=settings.get("seed", 0),

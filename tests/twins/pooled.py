@@ -33,9 +33,15 @@ class Constants(NamedTuple):
     least_penalty: float
     least_scale: float
     learn_from: float
-    settled: float
+    constant_weights: float
+    constant_scale: float
+    block_weights: float
+    block_scale: float
+    steps: int
+    steps_anew: int
     growth: float
     most_apart: float
+    surprise: float
 
 
 class Prior(NamedTuple):
@@ -87,7 +93,7 @@ class Objective:
         self.scales = self.penalties = np.ones(self.size)
         for _ in range(K):
             self.add_arm()
-        self.refresh(1)
+        self.refresh()
 
     def add_arm(self) -> Arm:
         arm = Arm(np.zeros((self.size, self.size)), np.zeros(self.size))
@@ -142,12 +148,14 @@ class Objective:
         arm.solve(self.penalties)
         arm.residual += error**2 / (1 + leverage)
         self.seen += 1
+        if error**2 / (1 + leverage) > self.constants.surprise * self.noise:
+            self.due = self.seen + (self.due - self.seen) // 2
         self.other += reward not in (0.0, 1.0)
         if self.seen >= self.due:
-            self.refresh(1)
+            self.refresh()
 
-    def refresh(self, steps: int) -> None:
-        """Noise, scales and penalties anew; several steps begin from the sums alone."""
+    def refresh(self, *, anew: bool = False) -> None:
+        """Steps of scales, posteriors and noise; `anew` they begin from the sums alone."""
         c = self.constants
         total = sum(arm.total - arm.weight * arm.mean for arm in self.arms)
         square = sum(arm.square - arm.weight * arm.mean**2 for arm in self.arms)
@@ -156,46 +164,45 @@ class Objective:
         centred = max(square - total**2 / max(self.seen, 1), 0.0)
         S = math.sqrt((pseudo * c.first_noise + centred) / (pseudo + self.seen))
         V = max(min(0.2, 0.8 * S), 0.4 * S) ** 2
-        if steps > 1:
+        if anew:
             self.scales, self.noise = np.ones(self.size), c.first_noise
-        for step in range(steps):
-            if self.seen >= c.learn_from and (step > 0 or steps == 1):
+        for step in range(c.steps_anew if anew else c.steps):
+            if self.seen >= c.learn_from and (step > 0 or not anew):
                 self.learn_scales(V)
-            for _ in range(2):
-                before = max(self.noise, c.least_noise * V)
-                self.penalties = before / (V * self.prior.variance * self.scales)
-                self.penalties = np.maximum(self.penalties, c.least_penalty * self.seen)
-                for arm in self.arms:
-                    arm.solve(self.penalties)
-                self.solve_common()
-                for arm in self.arms:
-                    arm.residual = self.unexplained(arm)
-                fading = c.first_noise * min(1.0, c.fading / max(self.seen, 1))
-                rest = sum(arm.residual for arm in self.arms)
-                self.noise = max(
-                    (pseudo * fading + rest) / (pseudo + self.seen),
-                    c.rounding * square / max(self.seen, 1),
-                    c.least_noise * V,
-                )
-                if abs(self.noise - before) <= c.settled * before:
-                    break
+            before = max(self.noise, c.least_noise * V)
+            self.penalties = before / (V * self.prior.variance * self.scales)
+            self.penalties = np.maximum(self.penalties, c.least_penalty * self.seen)
+            for arm in self.arms:
+                arm.solve(self.penalties)
+            self.solve_common()
+            for arm in self.arms:
+                arm.residual = self.unexplained(arm)
+            fading = c.first_noise * min(1.0, c.fading / max(self.seen, 1))
+            rest = sum(arm.residual for arm in self.arms)
+            self.noise = max(
+                (pseudo * fading + rest) / (pseudo + self.seen),
+                c.rounding * square / max(self.seen, 1),
+                c.least_noise * V,
+            )
         self.due = self.seen + min(math.floor(c.growth * self.seen) + 1, c.most_apart)
 
     def learn_scales(self, V: float) -> None:
-        """x of each block: the mean of ((θ_a − θ_0)² + σ²B_a,ff)/(V v_f) and one value of 1."""
+        """x of each block: Σ(θ_a − θ_0)²/(V v_f) over Σ(1 − Λ_f B_a,ff), with pseudo weights."""
         played = [arm for arm in self.arms if arm.count > 0]
-        ratios = np.array(
-            [
-                ((self.weights(arm) - self.common) ** 2 + self.noise * np.diag(arm.inverse))
-                / (V * self.prior.variance)
-                for arm in played
-            ]
+        squares = sum(
+            ((self.weights(arm) - self.common) ** 2 for arm in played), np.zeros(self.size)
+        ) / (V * self.prior.variance)
+        known = sum(
+            (1 - self.penalties * np.diag(arm.inverse) for arm in played), np.zeros(self.size)
         )
-        scales = np.empty(self.size)
+        c, scales = self.constants, np.empty(self.size)
         for block in set(self.prior.block):
             inside = self.prior.block == block
-            values = np.append(ratios[:, inside].ravel(), 1.0)
-            scales[inside] = max(values.mean(), self.constants.least_scale)
+            weights, size = c.block_weights, c.block_scale
+            if self.prior.constant[inside].any():
+                weights, size = c.constant_weights, c.constant_scale
+            found = (weights * size + squares[inside].sum()) / (weights + known[inside].sum())
+            scales[inside] = max(found, c.least_scale)
         self.scales = scales
 
     def unexplained(self, arm: Arm) -> float:
@@ -226,6 +233,7 @@ class LexThompson:
         draws: float,
         floor: float,
         steady: float,
+        ties: float,
         neglect: float,
         tolerances: Any,
         seed: int = 0,
@@ -234,7 +242,7 @@ class LexThompson:
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
         self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
         self.binary, self.few, self.tolerances = binary, few, tolerances
-        self.steady = steady
+        self.steady, self.ties = steady, ties
         self.rounds = 0
         self.dice = Dice(seed)
 
@@ -255,7 +263,7 @@ class LexThompson:
         return objective.centre * (1 - objective.centre)
 
     def known(self, i: int, phi: Array) -> list[tuple[float, float]]:
-        """Means and deviations of draws of all arms: s · sqrt(1 + few/(n + 1)), more if exact."""
+        """Means and deviations of draws: s · sqrt(1 + few/(n + 1)), times ties · w if exact."""
         objective, v = self.objectives[i], self.binary_variance(i)
         worth = 1.0 if v is None else 4 * v
         found = []
@@ -263,7 +271,7 @@ class LexThompson:
             m, s = objective.estimate(arm, phi)
             if i < self.D - 1 and (objective.seen > 0 or self.rounds == 0):
                 s *= math.sqrt(1 + self.few / (worth * arm.count + 1))
-            found.append((m, self.draws * s * (wider if self.exact(i) else 1.0)))
+            found.append((m, self.draws * s * (self.ties * wider if self.exact(i) else 1.0)))
         return found
 
     def reaches(self, i: int, phi: Array) -> list[float]:
@@ -330,7 +338,7 @@ class LexThompson:
             arm.weight, arm.mean = weight, mean if weight else 0.0
             arm.add(first, second, mean, weight)
             if weight:
-                objective.refresh(1)
+                objective.refresh()
 
     def merge(self, other: "LexThompson") -> None:
         """Add what another one saw; neither has priors."""
@@ -344,4 +352,4 @@ class LexThompson:
                 arm.count += more.count
                 arm.total += more.total
                 arm.square += more.square
-            mine.refresh(12)
+            mine.refresh(anew=True)

@@ -23,17 +23,23 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              the mean of all rewards by two pseudo rewards, and to ½ by one (Jeffreys' prior): an
              arm of a few plays without a success is not sure to have none.
     c        c_f = V v_f x_f. V is the square of min(0.2, 0.8 S), at least 0.4 S, with S the
-             deviation of all rewards. v are the relative variances of the feature map. x is shared
-             by the features of a block, and learned by the EM algorithm, a step at each refresh:
-             the mean of ((θ_a − θ_0)_f² + σ²B_a,ff)/(V v_f) over the features of the block and the
-             arms that were observed, with one pseudo value of 1.
+             deviation of all rewards. v are the relative variances of the feature map. The scale x
+             is shared by the features of a block, and is the fixed point at which the evidence is
+             largest (MacKay 1992, "Bayesian interpolation", Neural Computation 4): the sum of
+             (θ_a − θ_0)_f²/(V v_f) over that of γ_af = 1 − Λ_f B_a,ff, how much of a weight the
+             rewards determine, both over the features of the block and the arms that were
+             observed. Pseudo weights with γ = 1 draw it to 1 for the constant (three), and to 0.15
+             for the other blocks (one): what depends on the context is alike for all arms until
+             rewards tell otherwise.
 
-A refresh computes everything anew from the sums, at counts that grow by a quarter each time. In
-between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
+A refresh computes everything anew from the sums, in three steps of scales, posterior and noise. It
+is due at counts that grow by a quarter each time. A reward that is off by more than four deviations,
+e² > 16σ²(1 + φᵀBφ) with e the error of the prediction, halves the time until the next one: the
+model does not expect what it sees.
+In between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
 that was played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by
-e²/(1 + φᵀBφ), with e the error of the prediction. When a refresh happens depends on counts alone,
-so a replay and single steps agree to the last bit. It is rare, so NumPy does it: nothing of it has
-to be compiled.
+e²/(1 + φᵀBφ). When a refresh happens depends on the rewards alone, so a replay and single steps
+agree to the last bit. It is rare, so NumPy does it: nothing of it has to be compiled.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
@@ -86,11 +92,18 @@ _LEAST_RAISED = 1e-12
 # The learned scale of a block stays above this, and is learned once so many rewards are seen.
 _LEAST_SCALE = 0.0025
 _LEARN_FROM = 8.0
-# A refresh solves twice if the noise moved by more than this share.
-_SETTLED = 0.2
-# The counts of two refreshes differ by a quarter, and by no more than this.
+# The pseudo weights that scales are drawn to, as many and of this size: those of the constant, and
+# those of every other block.
+_CONSTANT_WEIGHTS, _CONSTANT_SCALE = 3.0, 1.0
+_BLOCK_WEIGHTS, _BLOCK_SCALE = 1.0, 0.15
+# The steps of a refresh that goes on from the present scales, and of one from the sums alone.
+_STEPS = 3
+_STEPS_ANEW = 12
+# The counts of two refreshes differ by a quarter, and by no more than this; a reward whose squared
+# error is so many times what is expected of it halves the rest.
 _GROWTH = 0.25
 _MOST_APART = 16_384.0
+_SURPRISE = 16.0
 
 
 class Model(NamedTuple):
@@ -244,14 +257,18 @@ def prior_variance(seen: float, total: float, square: float) -> float:
 
 
 def learn_scales(model: Model, i: int, arms: Keys, variance: float) -> None:
-    """Set the scale x of every block by one step of the EM algorithm from the present posterior."""
+    """Set the scale x of every block by one step to the largest evidence."""
     shared, inverses = model.shared[i], model.matrices[arms, i, INVERSE]
     differences = model.vectors[arms, i, OWN] + inverses @ shared[PULL] - shared[COMMON]
-    variances = model.facts[i, NOISE] * np.diagonal(inverses, axis1=1, axis2=2)
-    squares = (differences**2 + variances).sum(axis=0) / (variance * model.prior[VARIANCE])
+    squares = (differences**2).sum(axis=0) / (variance * model.prior[VARIANCE])
+    known = 1.0 - np.diagonal(inverses, axis1=1, axis2=2) * shared[PENALTY]
     block = model.prior[BLOCK].astype(np.int64)
-    found, sizes = 1.0 + np.bincount(block, squares), 1.0 + len(arms) * np.bincount(block)
-    shared[SCALE] = np.maximum(found / sizes, _LEAST_SCALE)[block]
+    constant = np.bincount(block, model.prior[CONSTANT]) > 0.0
+    weights = np.where(constant, _CONSTANT_WEIGHTS, _BLOCK_WEIGHTS)
+    found = weights * np.where(constant, _CONSTANT_SCALE, _BLOCK_SCALE)
+    found += np.bincount(block, squares)
+    weights += np.bincount(block, np.clip(known, 0.0, 1.0).sum(axis=0))
+    shared[SCALE] = np.maximum(found / weights, _LEAST_SCALE)[block]
 
 
 def solve(model: Model, i: int, arms: Keys) -> None:
@@ -288,11 +305,11 @@ def solve(model: Model, i: int, arms: Keys) -> None:
     facts[i, UNEXPLAINED] = tallies[:, i, RESIDUAL].sum()
 
 
-def refresh_one(model: Model, i: int, steps: int) -> None:
-    """Compute all that follows from the sums of objective i; `steps` of EM for the scales.
+def refresh_one(model: Model, i: int, *, anew: bool) -> None:
+    """Compute all that follows from the sums of objective i, in steps from the present scales.
 
-    `steps` 1 goes on from the present scales; more begin anew from 1, so that the outcome depends
-    on the sums alone, as a merge needs.
+    `anew` begins from scales of 1 instead, and takes more steps: then the outcome depends on the
+    sums alone, as a merge needs.
     """
     shared, facts = model.shared[i], model.facts[i]
     counts, totals, squares, _, weights, means = model.tallies[:, i].T.copy()
@@ -304,28 +321,25 @@ def refresh_one(model: Model, i: int, steps: int) -> None:
     facts[CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
     variance = prior_variance(seen, total, square)
     arms = np.flatnonzero(counts)
-    if steps > 1:
+    if anew:
         shared[SCALE] = 1.0
         facts[NOISE] = FIRST_NOISE
-    for step in range(steps):
-        if seen >= _LEARN_FROM and (step > 0 or steps == 1):
+    for step in range(_STEPS_ANEW if anew else _STEPS):
+        if seen >= _LEARN_FROM and not (anew and step == 0):
             learn_scales(model, i, arms, variance)
-        for _ in range(2):
-            noise = max(float(facts[NOISE]), _LEAST_NOISE * variance)
-            scales = variance * model.prior[VARIANCE] * shared[SCALE]
-            shared[PENALTY] = np.maximum(noise / scales, _LEAST_PENALTY * seen)
-            solve(model, i, arms)
-            facts[NOISE] = noise_now(seen, float(facts[UNEXPLAINED]), square, variance)
-            if abs(facts[NOISE] - noise) <= _SETTLED * noise:
-                break
+        noise = max(float(facts[NOISE]), _LEAST_NOISE * variance)
+        scales = variance * model.prior[VARIANCE] * shared[SCALE]
+        shared[PENALTY] = np.maximum(noise / scales, _LEAST_PENALTY * seen)
+        solve(model, i, arms)
+        facts[NOISE] = noise_now(seen, float(facts[UNEXPLAINED]), square, variance)
     facts[DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
 
 
-def refresh(model: Model, steps: int = 1, *, only_due: bool = False) -> None:
+def refresh(model: Model, *, anew: bool = False, only_due: bool = False) -> None:
     """Compute all that follows from the sums, for every objective or those where it is due."""
     for i in range(len(model.facts)):
         if not only_due or model.facts[i, SEEN] >= model.facts[i, DUE]:
-            refresh_one(model, i, steps)
+            refresh_one(model, i, anew=anew)
 
 
 @leaf
@@ -352,6 +366,8 @@ def learn(
     tallies[arm, i, RESIDUAL] += error * error * share
     facts[i, SEEN] += 1.0
     facts[i, OTHER] += reward not in (0.0, 1.0)
+    if error * error * share > _SURPRISE * facts[i, NOISE]:
+        facts[i, DUE] = facts[i, SEEN] + math.floor(0.5 * (facts[i, DUE] - facts[i, SEEN]))
     for j in range(size):
         feature = features[t, j]
         part = work[j]

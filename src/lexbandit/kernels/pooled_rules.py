@@ -44,8 +44,8 @@ TABLES = 4
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 
 # The settings of lex-thompson, in one array.
-BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR, STEADY = 0, 1, 2, 3, 4, 5, 6
-SETTINGS = 7
+BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6, 7
+SETTINGS = 8
 
 # κ grows with this power of ln t.
 _GROWTH = 1.25
@@ -69,7 +69,7 @@ def prepare_draws(
     a reward when others had. Of an objective whose rewards were all 0 or 1, with variance v =
     p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
-    t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by w too.
+    t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by exact · w too.
     """
     means, deviations = sight[MEANS], sight[DEVIATIONS]
     spreads, reaches = sight[SPREADS], sight[REACHES]
@@ -90,7 +90,7 @@ def prepare_draws(
             wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
             few = 1.0 + settings[FEW] / (worth * count + 1.0) if observed else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
-            spreads[i, arm] = spread * wider if exact else spread
+            spreads[i, arm] = settings[EXACT] * spread * wider if exact else spread
             reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]
         widths[i] = tolerances[i]
         if exact:

@@ -24,9 +24,12 @@ _PSEUDO = 2.0
 # where most rewards are 0, an arm that had few others seems both worse and quieter than it is.
 _DRAWN = 30.0
 
-# What the features cannot represent shows as noise, so its variance is at most this share of the
-# noise, more by _FEW/near where few rewards show it. By measured coverage, as `left_out` is.
-_MISFIT, _FEW = 4.0, 25.0
+# The learned variances draw arms together, so the truth varies by more than they say: so many times
+# as much is expected of what the features cannot represent. It shows as noise, so its variance is
+# at most _MISFIT times the noise, more by _FEW/near where few rewards show it. By measured coverage,
+# as `left_out` is.
+_MORE = 3.0
+_MISFIT, _FEW = 6.0, 25.0
 
 # The points of `chances_within`: quantiles of one arm in the middle of equal shares, and grid
 # between which the distribution of the best arm is interpolated, in deviations of each arm. Where
@@ -88,10 +91,10 @@ class Known(NamedTuple):
 def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Floats) -> Known:
     """Return what is known at features φ, given the posterior means there.
 
-    With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + (1 − near/n)Σ_f w_f c_f. The last
+    With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + (1 − near/n)Σ_f 3w_f c_f. The last
     term is for what the features cannot represent, with w = `left_out` (`FeatureMap.left_out`), as
     far as the n rewards of the arm came elsewhere; if all came in this very context, that does not
-    matter. The sum is at most 4σ²(1 + 25/near), or it would have shown as noise.
+    matter. The sum is at most 6σ²(1 + 25/near), or it would have shown as noise.
 
     For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
     noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those
@@ -114,7 +117,7 @@ def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Flo
     seen = (tallies[:, :, pooled.COUNT] - tallies[:, :, pooled.WEIGHT]).T
     elsewhere = 1.0 - np.minimum(near / np.maximum(seen, 1.0), 1.0)
     most = _MISFIT * common * (1.0 + _FEW / np.maximum(near, _TINY))
-    beyond = common / shared[:, pooled.PENALTY] @ left_out[:, np.newaxis]
+    beyond = _MORE * common / shared[:, pooled.PENALTY] @ left_out[:, np.newaxis]
     beyond = np.minimum(beyond, most) * elsewhere
     modelled = pooled.noises_of(model, means, whole)
     residuals = tallies[:, :, pooled.RESIDUAL].T

@@ -17,15 +17,16 @@ from lexbandit.policies.registry import REGISTRY
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
 # posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
 # of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
-BENEFIT = 0.125
+BENEFIT = 0.121
 BINARY = 1.3
 NEGLECT = 0.5
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
 FEW = 8.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
-# benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25.
-FLOOR = 0.7
+# benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25; draws are wider by EXACT.
+FLOOR = 0.85
 STEADY = 1.0
+EXACT = 1.2
 _RULE = kernel.pooled_rule(prepare=kernel.prepare_draws, choose=bands.decide, chances=bands.chances)
 # With more arms than these an outlook has probabilities by draws.
 _MANY = 16
@@ -69,6 +70,7 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.STEADY] = STEADY / self.caution
+        settings[kernel.EXACT] = EXACT
         super().__init__(settings=settings, **parameters)
 
     def _bands(self, looks: Looks) -> Floats:
@@ -126,7 +128,7 @@ def lex_thompson(
     features: Any = "mixed",
     layout: Any = (),
     caution: float = 1.0,
-    draw_width: float = 0.6,
+    draw_width: float = 0.5,
     tolerance: Any = 0.0,
     seed: int = 0,
 ) -> LexThompsonRule:

@@ -30,9 +30,6 @@ from lexbandit.rounds import Rounds
 # Features are computed for so many numbers at a time: 8 MB.
 _CHUNK = 2**20
 
-# Steps of the EM algorithm when everything is computed from the sums alone.
-_STEPS = 12
-
 # How far what was computed may be from what follows from the sums, as a share of the numbers that
 # it was computed from: rounding comes to some 10⁻¹⁴, and more is damage.
 _RESIDUE = 1e-10
@@ -140,7 +137,7 @@ class PooledPolicy(Policy):
         self._space: tuple[Floats, Floats] = np.empty((1, size)), np.empty((1, objectives))
         self._seen, self._chances = self._space_for(1)
         self._played_arm: Integers = np.zeros(1, np.int64)
-        self._refresh(1)
+        self._refresh()
 
     @abstractmethod
     def _reason(
@@ -160,9 +157,9 @@ class PooledPolicy(Policy):
             self._expected,
         )
 
-    def _refresh(self, steps: int) -> None:
-        """Compute all that follows from the sums; with several steps, from them alone."""
-        pooled.refresh(self._model, steps)
+    def _refresh(self, *, anew: bool = False) -> None:
+        """Compute all that follows from the sums; `anew` from them alone."""
+        pooled.refresh(self._model, anew=anew)
 
     def _refresh_due(self) -> None:
         """Compute what follows from the sums of the objectives where that is due."""
@@ -617,7 +614,7 @@ class PooledPolicy(Policy):
         self._seen, self._chances = self._space_for(1)
         if weight > 0:
             self._add_prior(self.arms - 1, weight, means, +1.0)
-            self._refresh(1)
+            self._refresh()
         return self.arms - 1
 
     def _add_prior(self, arm: int, weight: float, means: Floats, sign: float) -> None:
@@ -685,7 +682,7 @@ class PooledPolicy(Policy):
         self._facts[:, pooled.OTHER] += arrays["facts"][:, pooled.OTHER]
         self._plays += arrays["plays"]
         self._clock += arrays["rounds"]
-        self._refresh(_STEPS)
+        self._refresh(anew=True)
 
     @staticmethod
     def _priors(tallies: Floats) -> Floats:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from lexbandit._internal import vega_script
 from lexbandit._internal.caches import cache_root
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import jit
 from lexbandit.logs.r6a import cache_folder
 from lexbandit.logs.r6a_synthetic import prepare_synthetic
-from lexbandit.service.dashboard import bundle
 
 
 def test_a_user_without_a_home_has_no_cache_and_no_folder_called_tilde(
@@ -25,7 +25,7 @@ def test_a_user_without_a_home_has_no_cache_and_no_folder_called_tilde(
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     assert jit._cache_folder() is None
     with pytest.raises(OSError, match="Not a directory"):
-        bundle._keep(cache_root() / "script", b"")
+        vega_script._keep(cache_root() / "script", b"")
     with pytest.raises(InvalidInput, match="cannot make the folder"):
         prepare_synthetic(rows=10, seed=0, cache=cache_folder())
     assert list(tmp_path.iterdir()) == []

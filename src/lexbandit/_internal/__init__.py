@@ -1,1 +1,1 @@
-"""Helpers of several packages: files, caches, TOML, redaction."""
+"""Helpers of several packages: files, caches, TOML, redaction, the script of charts."""

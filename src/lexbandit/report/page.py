@@ -12,6 +12,7 @@ from typing import Any
 
 import vl_convert
 
+from lexbandit._internal.vega_script import BUNDLE, Script
 from lexbandit.bench.summary import AGREEMENTS
 from lexbandit.errors import InvalidInput
 from lexbandit.report.charts import VEGA_LITE, ChartPanel, Figure
@@ -29,7 +30,6 @@ from lexbandit.report.results import (
 )
 from lexbandit.report.series import series_figures, series_table, series_title
 from lexbandit.report.style import bytes_text, looks_of, number_text, policy_name, table, time_text
-from lexbandit.service.dashboard.bundle import BUNDLE, Script
 
 
 def write_report(directory: Path) -> Path:

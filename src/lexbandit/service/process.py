@@ -15,10 +15,10 @@ from dataclasses import fields
 from typing import Any
 
 from lexbandit._internal.redaction import without_password
+from lexbandit._internal.vega_script import BUNDLE
 from lexbandit.errors import InvalidInput
 from lexbandit.service import audit
 from lexbandit.service.config.file import Config
-from lexbandit.service.dashboard.bundle import BUNDLE
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.start import warm_up, without_garbage_collection

@@ -19,11 +19,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Match as RouteMatch
 from starlette.routing import Route
 
+from lexbandit._internal.vega_script import BUNDLE, NAME
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
 from lexbandit.service import audit
 from lexbandit.service.dashboard import maps, views
-from lexbandit.service.dashboard.bundle import BUNDLE, NAME
 from lexbandit.service.dashboard.cache import AnswerCache
 from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form, set_cookie
 from lexbandit.service.http.problems import (

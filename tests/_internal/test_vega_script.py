@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lexbandit.service.dashboard import bundle
-from lexbandit.service.dashboard.bundle import NAME, Bundle, Script
+from lexbandit._internal import vega_script
+from lexbandit._internal.vega_script import NAME, Bundle, Script
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_what_a_process_that_failed_has_made_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(bundle, "_MAKE", "print('half of it', flush=True); 1 / 0")
+    monkeypatch.setattr(vega_script, "_PROGRAM", "print('half of it', flush=True); 1 / 0")
     with pytest.raises(subprocess.CalledProcessError):
         _script()
     assert [*tmp_path.iterdir()] == []

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from lexbandit._internal.caches import cache_root
 from lexbandit._internal.files import written_whole
 
-log = logging.getLogger("lexbandit.service")
+log = logging.getLogger("lexbandit.charts")
 
 # vl-convert needs seconds to put the script together and lets nothing else of its process run
 # meanwhile; so another process does it, which gives way to everybody. The script sets
 # window.vegaEmbed.
-_MAKE = (
+_PROGRAM = (
     "import os, sys; os.nice(10); import vl_convert; "
     "sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 )
@@ -51,7 +51,7 @@ class Bundle:
             self._made = Future()
             # Running, so that a viewer who leaves does not cancel it for the others.
             self._made.set_running_or_notify_cancel()
-            threading.Thread(target=_tell, args=(self._made,), daemon=True).start()
+            threading.Thread(target=_make, args=(self._made,), daemon=True).start()
         return self._made
 
     async def script(self) -> Script:
@@ -63,11 +63,11 @@ BUNDLE = Bundle()
 """The script of this process."""
 
 
-def _tell(made: Future[Script]) -> None:
+def _make(made: Future[Script]) -> None:
     try:
         made.set_result(_script())
     except Exception as error:
-        log.warning("the charts of the dashboard cannot be drawn: %s", error)
+        log.warning("charts cannot be drawn: %s", error)
         made.set_exception(error)
 
 
@@ -79,7 +79,7 @@ def _script() -> Script:
         if plain := gzip.decompress(compressed):
             return Script(plain, compressed)
     done = subprocess.run(
-        [sys.executable, "-c", _MAKE], check=True, capture_output=True, timeout=_PATIENCE
+        [sys.executable, "-c", _PROGRAM], check=True, capture_output=True, timeout=_PATIENCE
     )
     script = Script(done.stdout, gzip.compress(done.stdout, 6, mtime=0))
     with contextlib.suppress(OSError):  # then the next process makes it again

@@ -14,11 +14,12 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.metadata import EntryPoint, distributions
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lexbandit.errors import InvalidInput, unknown_name
 
 T = TypeVar("T")
+B = TypeVar("B", bound=Callable[..., Any])
 
 
 class Registry(Generic[T]):
@@ -30,10 +31,10 @@ class Registry(Generic[T]):
         self._builders: dict[str, Callable[..., T]] = {}
         self._complete = False
 
-    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Enter the decorated builder under `name`."""
+    def register(self, name: str) -> Callable[[B], B]:
+        """Enter the decorated builder, a class or a function, under `name`."""
 
-        def enter(builder: Callable[..., T]) -> Callable[..., T]:
+        def enter(builder: B) -> B:
             ours = getattr(builder, "__module__", "").startswith(f"{self.package}.")
             if name in self._builders or (not ours and self._find(name)):
                 raise ValueError(f"two builders for the {self.kind} {name!r}")

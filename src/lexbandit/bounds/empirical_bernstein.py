@@ -10,16 +10,17 @@ from lexbandit.kernels import cells as kernel
 from lexbandit.kernels.intervals import ZETA
 
 
+@REGISTRY.register("empirical-bernstein")
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalBernsteinBound(UniformBound):
-    """A width that is small where rewards vary little, for rewards in [0, 1], times `scale`.
+    """A width by the rewards' own variance, valid under adaptive play (Howard et al., 2021).
 
-    Howard, Ramdas, McAuliffe and Sekhon (2021, "Time-uniform, nonparametric, nonasymptotic
-    confidence sequences"), Theorem 4: with V the sum of squared errors when each reward is
-    predicted by the mean of the earlier ones (the first by ½), the average of the rewards'
-    conditional means lies within S(V)/N of their mean, for all N at once; see
-    `kernels.intervals.bernstein`. Nothing is assumed of how arms are chosen, and conditional means
-    may differ inside a cell, which costs the margin v as everywhere.
+    Rewards lie in [0, 1]; `scale` multiplies the width. Howard, Ramdas, McAuliffe and Sekhon (2021,
+    "Time-uniform, nonparametric, nonasymptotic confidence sequences"), Theorem 4: with V the sum of
+    squared errors when each reward is predicted by the mean of the earlier ones (the first by ½),
+    the average of the rewards' conditional means lies within S(V)/N of their mean, for all N at
+    once; see `kernels.intervals.bernstein`. Nothing is assumed of how arms are chosen, and
+    conditional means may differ inside a cell, which costs the margin v as everywhere.
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -31,19 +32,3 @@ class EmpiricalBernsteinBound(UniformBound):
             kernel.ROUNDS_CONSTANT: 1.0,
             kernel.COUNT_CONSTANT: math.log(2.0 * ZETA) + self.log_intervals,
         }
-
-
-@REGISTRY.register("empirical-bernstein")
-def empirical_bernstein(
-    *,
-    arms: int,
-    objectives: int = 2,
-    cells: int = 1,
-    horizon: int | None = None,
-    delta: float | None = None,
-    scale: float = 1.0,
-) -> EmpiricalBernsteinBound:
-    """A width by the rewards' own variance, valid under adaptive play (Howard et al., 2021)."""
-    return EmpiricalBernsteinBound(
-        arms=arms, objectives=objectives, cells=cells, horizon=horizon, delta=delta, scale=scale
-    )

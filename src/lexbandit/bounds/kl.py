@@ -14,12 +14,13 @@ from lexbandit.kernels.intervals import ZETA, S
 _RATIO = 1.1
 
 
+@REGISTRY.register("kl-ucb")
 @dataclass(frozen=True, kw_only=True)
 class KLUCBBound(Bound):
-    """The interval {q : N kl(mean, q) ≤ scale² · ln n} of KL-UCB, for rewards in [0, 1].
+    """KL-UCB's interval, N kl(mean, q) ≤ ln n (Garivier and Cappé, 2011); rewards in [0, 1].
 
-    Garivier and Cappé (2011, COLT, Algorithm 1) with their c = 0, as they advise in practice. By
-    Pinsker's inequality the level's square root acts as a width, so `scale` multiplies it.
+    Their Algorithm 1 (COLT) with c = 0, as they advise in practice. By Pinsker's inequality the
+    level's square root acts as a width, so `scale` multiplies it: N kl(mean, q) ≤ scale² · ln n.
     """
 
     rewards: ClassVar[tuple[float, float]] = (0.0, 1.0)
@@ -69,9 +70,12 @@ class KLBound(UniformBound):
         }
 
 
+@REGISTRY.register("anytime-kl")
 @dataclass(frozen=True, kw_only=True)
 class AnytimeKLBound(UniformBound):
-    """The interval {q : N kl(mean, q) ≤ scale² · x_N}, for all N at once, for rewards in [0, 1].
+    """The Chernoff interval for all times at once; rewards in [0, 1].
+
+    It is {q : N kl(mean, q) ≤ scale² · x_N}, for all N at once, with
 
         x_N = η (ln(2 ζ(s) D K m^d / δ) + s ln(1 + log_η N)),    η = 1.1, s = 1.4
 
@@ -95,12 +99,6 @@ class AnytimeKLBound(UniformBound):
         }
 
 
-@REGISTRY.register("kl-ucb")
-def kl_ucb(*, arms: int, scale: float = 1.0) -> KLUCBBound:
-    """KL-UCB's interval, N kl(mean, q) ≤ ln n (Garivier and Cappé, 2011); rewards in [0, 1]."""
-    return KLUCBBound(arms=arms, scale=scale)
-
-
 @REGISTRY.register("kl")
 def kl(
     *,
@@ -113,21 +111,5 @@ def kl(
 ) -> KLBound:
     """The Chernoff interval N kl(mean, q) ≤ ln(2DKm^dT/δ), for T rounds; rewards in [0, 1]."""
     return KLBound(
-        arms=arms, objectives=objectives, cells=cells, horizon=horizon, delta=delta, scale=scale
-    )
-
-
-@REGISTRY.register("anytime-kl")
-def anytime_kl(
-    *,
-    arms: int,
-    objectives: int = 2,
-    cells: int = 1,
-    horizon: int | None = None,
-    delta: float | None = None,
-    scale: float = 1.0,
-) -> AnytimeKLBound:
-    """The Chernoff interval for all times at once; rewards in [0, 1]."""
-    return AnytimeKLBound(
         arms=arms, objectives=objectives, cells=cells, horizon=horizon, delta=delta, scale=scale
     )

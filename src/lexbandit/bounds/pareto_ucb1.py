@@ -8,9 +8,10 @@ from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import whole
 
 
+@REGISTRY.register("pareto-ucb1")
 @dataclass(frozen=True, kw_only=True)
 class ParetoUCB1Bound(CentredBound):
-    """The width sqrt(2 ln(n (D·K)^¼) / N) of Pareto UCB1 (Drugan and Nowé, 2013), times `scale`.
+    """Empirical Pareto UCB1's width sqrt(2 ln(n (D·K)^¼) / N) (Drugan and Nowé, 2013).
 
     "Empirical": the unknown size of the Pareto front is replaced by the number of arms K.
     """
@@ -28,9 +29,3 @@ class ParetoUCB1Bound(CentredBound):
     def decay(self) -> tuple[float, float, float]:
         """Return 1 over N."""
         return 1.0, 0.0, 0.0
-
-
-@REGISTRY.register("pareto-ucb1")
-def pareto_ucb1(*, arms: int, objectives: int = 2, scale: float = 1.0) -> ParetoUCB1Bound:
-    """Empirical Pareto UCB1's width sqrt(2 ln(n (D·K)^¼) / N) (Drugan and Nowé, 2013)."""
-    return ParetoUCB1Bound(arms=arms, objectives=objectives, scale=scale)

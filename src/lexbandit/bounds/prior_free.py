@@ -7,13 +7,14 @@ from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import positive
 
 
+@REGISTRY.register("prior-free")
 @dataclass(frozen=True, kw_only=True)
 class PriorFreeBound(UniformBound, CentredBound):
-    """The width C = R · sqrt((1 + N)/N² · (1 + 2 ln(D K m^d sqrt(1 + N)/δ))), times `scale`.
+    """PF-LEX's width, valid at any time with probability 1 − δ (Hüyük and Tekin, 2021).
 
-    With R = 1 and one cell, the width of PF-LEX (Hüyük and Tekin, 2021), for 1-sub-Gaussian
-    rewards. It is `SubGaussianBound` with a 1 added under the root, so it holds a fortiori: for all
-    N, arms, objectives and cells at once, with probability at least 1 − δ.
+    The width is R · sqrt((1 + N)/N² · (1 + 2 ln(D K m^d sqrt(1 + N)/δ))), times `scale`. With R = 1
+    and one cell it is that of PF-LEX, for 1-sub-Gaussian rewards. It is `SubGaussianBound` with a 1
+    added under the root, so it holds a fortiori: for all N, arms, objectives and cells at once.
     """
 
     R: float = 1.0
@@ -29,26 +30,3 @@ class PriorFreeBound(UniformBound, CentredBound):
     def decay(self) -> tuple[float, float, float]:
         """Return R² (1 + 2 ln(D K m^d/δ) + ln(1 + N)) · (1 + 1/N) over N."""
         return self.R**2 * (1.0 + 2.0 * self.log_intervals), self.R**2, 1.0
-
-
-@REGISTRY.register("prior-free")
-def prior_free(
-    *,
-    arms: int,
-    objectives: int = 2,
-    cells: int = 1,
-    horizon: int | None = None,
-    delta: float | None = None,
-    R: float = 1.0,
-    scale: float = 1.0,
-) -> PriorFreeBound:
-    """PF-LEX's width, valid at any time with probability 1 − δ (Hüyük and Tekin, 2021)."""
-    return PriorFreeBound(
-        arms=arms,
-        objectives=objectives,
-        cells=cells,
-        horizon=horizon,
-        delta=delta,
-        R=R,
-        scale=scale,
-    )

@@ -7,11 +7,13 @@ from lexbandit.bounds.registry import REGISTRY
 from lexbandit.checks import positive
 
 
+@REGISTRY.register("sub-gaussian")
 @dataclass(frozen=True, kw_only=True)
 class SubGaussianBound(UniformBound, CentredBound):
-    """The width R · sqrt((1 + N)/N² · 2 ln(D K m^d sqrt(1 + N)/δ)), times `scale`.
+    """The tight width for R-sub-Gaussian noise, ½ for rewards in [0, 1]; confidence 1 − δ.
 
-    The self-normalised inequality of Abbasi-Yadkori, Pál and Szepesvári (2011, Theorem 1) in one
+    The width is R · sqrt((1 + N)/N² · 2 ln(D K m^d sqrt(1 + N)/δ)), times `scale`. The
+    self-normalised inequality of Abbasi-Yadkori, Pál and Szepesvári (2011, Theorem 1) in one
     dimension holds for all N at once and on both sides together. So |mean − μ(x)| ≤ u + v in every
     cell, arm and objective, at any time, with probability at least 1 − δ. It is the paper's Lemma 1
     without what is lost there: (1 + N)/N² instead of 2/N, no second union bound over the two
@@ -31,29 +33,6 @@ class SubGaussianBound(UniformBound, CentredBound):
     def decay(self) -> tuple[float, float, float]:
         """Return R² (2 ln(D K m^d/δ) + ln(1 + N)) · (1 + 1/N) over N."""
         return 2.0 * self.R**2 * self.log_intervals, self.R**2, 1.0
-
-
-@REGISTRY.register("sub-gaussian")
-def sub_gaussian(
-    *,
-    arms: int,
-    objectives: int = 2,
-    cells: int = 1,
-    horizon: int | None = None,
-    delta: float | None = None,
-    R: float = 0.5,
-    scale: float = 1.0,
-) -> SubGaussianBound:
-    """The tight width for R-sub-Gaussian noise, ½ for rewards in [0, 1]; confidence 1 − δ."""
-    return SubGaussianBound(
-        arms=arms,
-        objectives=objectives,
-        cells=cells,
-        horizon=horizon,
-        delta=delta,
-        R=R,
-        scale=scale,
-    )
 
 
 @REGISTRY.register("anytime")

@@ -8,14 +8,22 @@ from lexbandit.environments.registry import REGISTRY
 from lexbandit.environments.synthetic import Synthetic
 
 
+@REGISTRY.register("concentrated")
 class Concentrated(Synthetic):
-    """The means of `synthetic` in the first two features; further ones, if any, change nothing.
+    """The means of `synthetic`, with contexts in a few small clusters; any dimension from 2.
 
-    Contexts come in `Clusters`, whose centres depend on `plan`.
+    The means depend on the first two features; further ones, if any, change nothing. Contexts come
+    in `Clusters`, whose centres depend on `plan`.
     """
 
     def __init__(
-        self, *, dimension: int, clusters: int, spread: float, strays: float, plan: int
+        self,
+        *,
+        dimension: int = 2,
+        clusters: int = 3,
+        spread: float = 0.03,
+        strays: float = 0.0,
+        plan: int = 0,
     ) -> None:
         self.dimension = whole("dimension", dimension, least=2)
         self.clusters = Clusters(
@@ -31,18 +39,3 @@ class Concentrated(Synthetic):
 
     def _means(self, contexts: Floats) -> Floats:
         return super()._means(contexts[:, :2])
-
-
-@REGISTRY.register("concentrated")
-def concentrated(
-    *,
-    dimension: int = 2,
-    clusters: int = 3,
-    spread: float = 0.03,
-    strays: float = 0.0,
-    plan: int = 0,
-) -> Concentrated:
-    """The means of `synthetic`, with contexts in a few small clusters; any dimension from 2."""
-    return Concentrated(
-        dimension=dimension, clusters=clusters, spread=spread, strays=strays, plan=plan
-    )

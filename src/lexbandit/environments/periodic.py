@@ -14,13 +14,15 @@ _TURN = 2.0 * math.pi
 _SWING = 0.3
 
 
+@REGISTRY.register("periodic")
 class Periodic(Environment):
-    """Bernoulli rewards with means that go round once in a period of T_s rounds.
+    """Means that go round with a period; the time is the last feature; pairs of arms are tied.
 
-    The context is `features` of them, uniform, and then the time s = (t mod T_s)/T_s of the rounds
-    t = 1, 2, …. Arms come in F pairs that have the same mean in objective 1, in the same
-    floating-point number. Pair k = 0, …, F − 1 is at its best around s = k/F, and then its two arms
-    change places in objective 2:
+    Rewards are Bernoulli, and their means go round once in a period of T_s rounds. The context is
+    `features` of them, uniform, and then the time s = (t mod T_s)/T_s of the rounds t = 1, 2, ….
+    Arms come in F pairs that have the same mean in objective 1, in the same floating-point number.
+    Pair k = 0, …, F − 1 is at its best around s = k/F, and then its two arms change places in
+    objective 2:
 
         μ¹ = 0.5 + 0.3 cos θ,   μ² = 0.5 ± 0.3 sin θ,   θ = 2π (s − k/F + f ⟨w, x⟩)
 
@@ -32,7 +34,13 @@ class Periodic(Environment):
     objectives = 2
 
     def __init__(
-        self, *, arms: int, features: int, period: int, frequency: float, plan: int
+        self,
+        *,
+        arms: int = 4,
+        features: int = 1,
+        period: int = 1000,
+        frequency: float = 0.25,
+        plan: int = 0,
     ) -> None:
         self.arms = whole("arms", arms, least=1)
         self.features = whole("features", features, least=1)
@@ -70,11 +78,3 @@ class Periodic(Environment):
 
     def _outcomes(self, contexts: Floats, means: Floats, random: np.random.Generator) -> Floats:
         return np.asarray(random.random(means.shape) < means, np.float64)
-
-
-@REGISTRY.register("periodic")
-def periodic(
-    *, arms: int = 4, features: int = 1, period: int = 1000, frequency: float = 0.25, plan: int = 0
-) -> Periodic:
-    """Means that go round with a period; the time is the last feature; pairs of arms are tied."""
-    return Periodic(arms=arms, features=features, period=period, frequency=frequency, plan=plan)

@@ -10,10 +10,12 @@ from lexbandit.environments.registry import REGISTRY
 _TWICE_VARIANCE = 0.6
 
 
+@REGISTRY.register("synthetic")
 class Synthetic(Environment):
-    """Four arms on [0,1]², Bernoulli rewards, contexts uniform (Section VII-A).
+    """Experiment 1: Gaussian bumps, two arms tied in the dominant objective, Bernoulli rewards.
 
-    Arms 0 and 1 have the same mean in the dominant objective, in the same floating-point number.
+    Four arms on [0,1]², contexts uniform (Section VII-A). Arms 0 and 1 have the same mean in the
+    dominant objective, in the same floating-point number.
     """
 
     arms = 4
@@ -40,9 +42,3 @@ class Synthetic(Environment):
 
     def _outcomes(self, contexts: Floats, means: Floats, random: np.random.Generator) -> Floats:
         return np.asarray(random.random(means.shape) < means, np.float64)
-
-
-@REGISTRY.register("synthetic")
-def synthetic() -> Synthetic:
-    """Experiment 1: Gaussian bumps, two arms tied in the dominant objective, Bernoulli rewards."""
-    return Synthetic()

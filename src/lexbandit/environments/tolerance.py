@@ -46,15 +46,17 @@ class ToleranceWorld:
     swings: Floats | float = 0.0
 
 
+@REGISTRY.register("tolerance")
 class Tolerance(Environment):
-    """World number `world` of a kind: means, noise, arms and tolerances are drawn from the two.
+    """Random worlds of seventeen kinds, as practitioners meet them, with their tolerances.
 
-    Values of a category come with unequal frequencies, numbers are uniform. Rewards are shares of
-    a declared range and most lie in [0, 1]; a cost c of the range (0, C) is the reward 1 − c/C.
+    Means, noise, arms and tolerances are drawn from the `kind` and the number of the `world`.
+    Values of a category come with unequal frequencies, numbers are uniform. Rewards are shares of a
+    declared range and most lie in [0, 1]; a cost c of the range (0, C) is the reward 1 − c/C.
     Rewards of different objectives are independent.
     """
 
-    def __init__(self, *, kind: str, world: int) -> None:
+    def __init__(self, *, kind: str = "smooth", world: int = 0) -> None:
         checks.one_of("kind", kind, list(KINDS))
         self.kind = kind
         self.world = checks.whole("world", world, least=0)
@@ -575,9 +577,3 @@ KINDS: dict[str, Callable[[Random], ToleranceWorld]] = {
     "dear": _dear,
     "revenue": _revenue,
 }
-
-
-@REGISTRY.register("tolerance")
-def tolerance(*, kind: str = "smooth", world: int = 0) -> Tolerance:
-    """Random worlds of seventeen kinds, as practitioners meet them, with their tolerances."""
-    return Tolerance(kind=kind, world=world)

@@ -36,19 +36,22 @@ def default_degree(dimension: int) -> int:
     return max(fitting, default=1)
 
 
+@REGISTRY.register("legendre")
 class Legendre(FeatureMap):
-    """φ(x) = all products Π_j P_{k_j}(2x_j − 1) of total degree Σ k_j ≤ `degree`.
+    """Legendre polynomials, all products up to a total degree (4 for few context features).
 
-    P_k is the Legendre polynomial, P_k(1) = 1: the features lie in [−1, 1] and are orthogonal for
-    contexts uniform on [0,1]^d, so that the Gram matrix of a ridge regression is well conditioned.
-    Those of higher degree are smaller on average, 1/√(2k + 1) each, and a ridge holds them back.
+    φ(x) = all products Π_j P_{k_j}(2x_j − 1) of total degree Σ k_j ≤ `degree`; P_k is the Legendre
+    polynomial, P_k(1) = 1: the features lie in [−1, 1] and are orthogonal for contexts uniform on
+    [0,1]^d, so that the Gram matrix of a ridge regression is well conditioned. Those of higher
+    degree are smaller on average, 1/√(2k + 1) each, and a ridge holds them back.
     """
 
     kind = kernel.LEGENDRE
 
-    def __init__(self, *, dimension: int, degree: int) -> None:
+    def __init__(self, *, dimension: int, degree: int | None = None) -> None:
         self.dimension = dimension
-        self.degree = checks.whole("degree", degree, least=1)
+        chosen = default_degree(dimension) if degree is None else degree
+        self.degree = checks.whole("degree", chosen, least=1)
         self.count = feature_count(dimension, self.degree)
         if self.count > _LIMIT:
             raise InvalidInput(
@@ -85,11 +88,3 @@ class Legendre(FeatureMap):
     def parameters(self) -> tuple[float, ...]:
         """Return the degree."""
         return (float(self.degree),)
-
-
-@REGISTRY.register("legendre")
-def legendre(*, dimension: int, degree: int | None = None) -> Legendre:
-    """Legendre polynomials, all products up to a total degree (4 for few context features)."""
-    return Legendre(
-        dimension=dimension, degree=default_degree(dimension) if degree is None else degree
-    )

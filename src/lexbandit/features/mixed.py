@@ -1,6 +1,5 @@
 """Numbers, categories and vectors with their interactions: what a chooser's contexts are."""
 
-from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -27,22 +26,24 @@ _INDICATOR = kernel.MIXED_FACTORS - 1
 Product = list[tuple[int, int]]
 
 
+@REGISTRY.register("mixed")
 class Mixed(FeatureMap):
-    """φ(x) = a constant, indicators of categories, polynomials of numbers, and interactions.
+    """Numbers, categories and vectors with interactions; all are numbers without a layout.
 
-    `layout` says what the coordinates are, as pairs of a kind and a size: ("number", n) are n
-    numbers, ("category", n) the n indicators of one category, ("vector", n) n numbers that enter
-    linearly, such as an embedding. Always there: the constant, the indicators, P_1 of every number,
-    P_1 of every coordinate of a vector. Then, as blocks while they fit into 48 features: products
-    of two numbers, of a category and a number, of two categories, of three and of four numbers.
-    P_k is the Legendre polynomial of 2x − 1.
+    φ(x) = a constant, indicators of categories, polynomials of numbers, and interactions. `layout`
+    says what the coordinates are, as pairs of a kind and a size: ("number", n) are n numbers,
+    ("category", n) the n indicators of one category, ("vector", n) n numbers that enter linearly,
+    such as an embedding. Always there: the constant, the indicators, P_1 of every number, P_1 of
+    every coordinate of a vector. Then, as blocks while they fit into 48 features: products of two
+    numbers, of a category and a number, of two categories, of three and of four numbers. P_k is the
+    Legendre polynomial of 2x − 1.
     """
 
     kind = kernel.MIXED
 
-    def __init__(self, *, dimension: int, layout: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, *, dimension: int, layout: Any = ()) -> None:
         self.dimension = dimension
-        self.layout = tuple(layout) or (("number", dimension),)
+        self.layout = checks.layout(layout, dimension) or (("number", dimension),)
         blocks = self._blocks()
         products = [product for block, _ in blocks for product in block]
         self.count = len(products)
@@ -182,9 +183,3 @@ def _interactions(
         (powers(3), _MIXED_VARIANCE / 2),
         (powers(4), _MIXED_VARIANCE / 4),
     ]
-
-
-@REGISTRY.register("mixed")
-def mixed(*, dimension: int, layout: Any = ()) -> Mixed:
-    """Numbers, categories and vectors with interactions; all are numbers without a layout."""
-    return Mixed(dimension=dimension, layout=checks.layout(layout, dimension))

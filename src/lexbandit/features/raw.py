@@ -8,8 +8,12 @@ from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
 
 
+@REGISTRY.register("raw")
 class Raw(FeatureMap):
-    """φ(x) = (1, x_1, …, x_d): the means are affine in the context."""
+    """A constant and the context's numbers: d + 1 features.
+
+    φ(x) = (1, x_1, …, x_d): the means are affine in the context.
+    """
 
     kind = kernel.RAW
 
@@ -34,9 +38,3 @@ class Raw(FeatureMap):
     def parameters(self) -> tuple[float, ...]:
         """Return nothing: the dimension says all."""
         return ()
-
-
-@REGISTRY.register("raw")
-def raw(*, dimension: int) -> Raw:
-    """A constant and the context's numbers: d + 1 features."""
-    return Raw(dimension=dimension)

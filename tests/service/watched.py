@@ -13,8 +13,8 @@ import httpx
 import numpy as np
 
 import lexbandit as lb
-from lexbandit.service.config.file import read_config
 from lexbandit._internal.vega_script import NAME
+from lexbandit.service.config.file import read_config
 from lexbandit.service.dashboard.pages import FILES
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.engine import Engine

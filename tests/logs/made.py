@@ -1,5 +1,6 @@
-"""A log of three arms whose truth is known, made by a policy that does not learn."""
+"""A log of three arms whose truth is known, by a policy that does not learn; lines of R6A."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import polars as pl
 
 import lexbandit as lb
 from lexbandit.chooser import RecordingChooser
+from lexbandit.logs.r6a_lines import Visit, features_of
 
 ARMS = ["small", "medium", "large"]
 OBJECTIVES = [
@@ -49,3 +51,12 @@ def chooser(**settings: Any) -> RecordingChooser:
     """Return a chooser of the same definition."""
     given = {"objectives": OBJECTIVES, "arms": ARMS, "context": CONTEXT, **settings}
     return RecordingChooser(**given)
+
+
+def r6a_line(event: Visit, pool: Sequence[tuple[int, Sequence[float]]]) -> str:
+    """Return the line of an R6A event with its pool, (article, features) each."""
+    head = f"{event.timestamp} {event.article} {event.click}"
+    return " ".join(
+        [head, f"|user {features_of(event.user)}"]
+        + [f"|{article} {features_of(features)}" for article, features in pool]
+    )

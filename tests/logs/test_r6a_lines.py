@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lexbandit.logs.r6a_lines import MalformedLine, Visit, check_whole, line_of, parse_line
+from lexbandit.logs.r6a_lines import MalformedLine, Visit, check_whole, parse_line
+from logs.made import r6a_line
 
 SAMPLE = (
     "1241160900 109513 0 |user 2:0.000012 3:0.000000 4:0.000006 5:0.000023 6:0.999958 1:1.000000 "
@@ -37,7 +38,7 @@ def test_a_written_line_is_read_back(
 ) -> None:
     article = data.draw(st.sampled_from(sorted(pool)))
     event = Visit(timestamp, article, click, user, pool[article])
-    line = line_of(event, list(pool.items()))
+    line = r6a_line(event, list(pool.items()))
     check_whole(line)
     assert parse_line(line) == event
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import r6a_reader
-from lexbandit.logs.r6a_lines import Visit, features_of, line_of, parse_line
+from lexbandit.logs.r6a_lines import Visit, features_of, parse_line
 from lexbandit.logs.r6a_reader import SCHEMA, SHOWN, read_events
 from lexbandit.logs.r6a_synthetic import write_synthetic
+from logs.made import r6a_line
 
 POOL = [(109_490 + j, tuple(np.round(np.arange(1, 6) * (j + 1) / 100, 6))) for j in range(6)]
 
@@ -27,7 +28,7 @@ def sample(n: int = 200) -> list[str]:
         for t, user in enumerate(random.random((n, 5)).round(6).tolist())
         for article, features in [POOL[random.integers(len(POOL))]]
     ]
-    return [line_of(event, POOL) for event in events]
+    return [r6a_line(event, POOL) for event in events]
 
 
 def read(path: Path) -> pl.DataFrame:

@@ -246,7 +246,7 @@ def _sum_log(work: _Work, executor: Executor | None, progress: Progress | None) 
     learns = work.candidate.learns or work.baseline.learns
     if learns or work.model is not None:
         for rows in work.part(origin, log.rows):
-            found.add(_sum_and_learn(work, rows))
+            found.add(_sum_rows(work, rows))
             done = rows.start + len(rows)
             tell(done)
             if not learns and (work.model is None or work.model.done):
@@ -263,31 +263,14 @@ def _sum_part(work: _Work, part: tuple[int, int]) -> _Summed:
     """Sum the rows between two edges, with a reward model that learns no more."""
     found = _Summed.none(work)
     for rows in work.part(*part):
-        points, shares = rows.points(work.log.contexts), _shares(work.log, rows.rewards)
-        found.add(_sum_rows(work, rows, shares, _predicted(work, rows, points)))
+        found.add(_sum_rows(work, rows))
     return found
-
-
-def _sum_and_learn(work: _Work, rows: Rows) -> _Summed:
-    """Sum one block, then let the reward model learn it."""
-    points, shares = rows.points(work.log.contexts), _shares(work.log, rows.rewards)
-    found = _sum_rows(work, rows, shares, _predicted(work, rows, points))
-    if work.model is not None:
-        work.model.learn(points, rows.arms, shares)
-    return found
-
-
-def _predicted(work: _Work, rows: Rows, points: Floats) -> Floats:
-    if work.crossed is not None:
-        return work.crossed.predict(points, _folds(rows))
-    assert work.model is not None
-    return work.model.predict(points)
 
 
 def _cross_fit(work: _Work, model: CrossFitted) -> None:
     """Let a model learn from the first rows, before any of them is summed."""
     for rows in work.part(work.origin, work.log.rows):
-        shares = _shares(work.log, rows.rewards)
+        shares = rows.shares(work.log.objectives)
         model.learn(rows.points(work.log.contexts), rows.arms, shares, _folds(rows))
         if model.done:
             return
@@ -298,16 +281,17 @@ def _folds(rows: Rows) -> Integers:
     return np.asarray(bootstrap.groups_of(rows) % FOLDS)
 
 
-def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Summed:
-    """Sum one block, and the segments of it."""
+def _sum_rows(work: _Work, rows: Rows) -> _Summed:
+    """Sum one block and its segments; a model that still learns then learns the block."""
     arms = work.log.arms
+    points, shares = rows.points(work.log.contexts), rows.shares(work.log.objectives)
     arrays: dict[str, Any] = {
         "reward": shares,
         "action": rows.arms,
         "propensity": rows.propensities,
         "candidate": _probabilities(work.candidate, rows, arms),
         "baseline": checked(work.baseline, rows, arms),
-        "predicted": predicted,
+        "predicted": _predicted(work, rows, points),
         "allowed": rows.allowed,
     }
     arrays = work.candidate.rewritten(arrays)
@@ -336,7 +320,16 @@ def _sum_rows(work: _Work, rows: Rows, shares: Floats, predicted: Floats) -> _Su
         groups = bootstrap.groups_of(rows)
         for n in np.unique(groups).tolist():
             found.units[n] = some(groups, n)[1].objectives[0]
+    if work.model is not None:
+        work.model.learn(points, rows.arms, shares)
     return found
+
+
+def _predicted(work: _Work, rows: Rows, points: Floats) -> Floats:
+    if work.crossed is not None:
+        return work.crossed.predict(points, _folds(rows))
+    assert work.model is not None
+    return work.model.predict(points)
 
 
 def _probabilities(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats:
@@ -347,10 +340,6 @@ def _probabilities(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> F
             "the candidate is what was logged: give another one, and against='logged'."
         )
     return shares
-
-
-def _shares(log: Log, rewards: Floats) -> Floats:
-    return np.column_stack([o.shares(rewards[:, i]) for i, o in enumerate(log.objectives)])
 
 
 def _splits(log: Log, origin: int, names: Sequence[str] | None) -> tuple[Split, ...]:

@@ -278,9 +278,7 @@ def _plays(lesson: _Lesson, contexts: Contexts, start: int, stop: int) -> Iterat
     log = lesson.log
     model = log.reward_model()
     for rows in lesson.batches(start, stop):
-        shares = np.column_stack(
-            [o.shares(rows.rewards[:, i]) for i, o in enumerate(log.objectives)]
-        )
+        shares = rows.shares(log.objectives)
         arms, copies = rows.arms, np.ones(len(rows), np.int64)
         rewarded = ~np.isnan(shares).all(axis=1)
         choices = len(log.arms) if rows.allowed is None else rows.allowed.sum(axis=1)

@@ -18,14 +18,21 @@ from lexbandit._internal.caches import cache_root
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique
-from lexbandit.logs.r6a_reader import SCHEMA, SHOWN, USER, VERSION, Progress, read_events
+from lexbandit.logs.r6a_reader import (
+    SCHEMA,
+    SHOWN,
+    USER,
+    VERSION,
+    Progress,
+    is_gzip,
+    read_events,
+)
 from lexbandit.logs.recording import PREPARED, prepared_table
 from lexbandit.logs.tables import pl, read_blocks, row_count, write_blocks
 
 __all__ = ["convert", "prepare"]
 
 _PREPARATION = 1  # version of what is made of the events
-
 
 # Real visits have timestamps of 2009; those of synthetic days lie before this.
 FIRST_REAL = 10**9
@@ -140,9 +147,7 @@ def _synthetic(files: list[Path]) -> bool:
 def _first_timestamp(file: Path) -> int:
     """Return the first number of a file; a real day's if there is none, which the reader tells."""
     try:
-        with file.open("rb") as raw:
-            compressed = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(file) if compressed else file.open("rb") as lines:
+        with gzip.open(file) if is_gzip(file) else file.open("rb") as lines:
             return int(lines.read(32).split()[0])
     except (OSError, EOFError, ValueError, IndexError, zlib.error):
         return FIRST_REAL

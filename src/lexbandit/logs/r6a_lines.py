@@ -71,15 +71,6 @@ def check_whole(line: str) -> None:
     _features(f"'{name}' at its end", features)
 
 
-def line_of(event: Visit, pool: Sequence[tuple[int, Sequence[float]]]) -> str:
-    """Return the line of an event with its pool, (article, features) each."""
-    head = f"{event.timestamp} {event.article} {event.click}"
-    return " ".join(
-        [head, f"|user {features_of(event.user)}"]
-        + [f"|{article} {features_of(features)}" for article, features in pool]
-    )
-
-
 def features_of(values: Sequence[float]) -> str:
     """Return five features and the constant as the files print them."""
     a, b, c, d, e = values
@@ -123,5 +114,5 @@ def _whole(what: str, text: str) -> int:
     return int(text)
 
 
-def _shortened(text: str, most: int = 60) -> str:
-    return repr(text if len(text) <= most else text[:most] + "...")
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:60] + "...")

@@ -39,7 +39,7 @@ def read_events(path: Path, progress: Progress | None = None) -> Iterator[pl.Dat
     size = _size_of(path)
     empty = True
     with path.open("rb") as raw:
-        source = gzip.GzipFile(fileobj=raw) if _is_gzip(raw) else raw
+        source = gzip.GzipFile(fileobj=raw) if is_gzip(path) else raw
         for first, lines, ended in _lines(source, path):
             table = _parse(lines, path, first)
             if not ended:
@@ -52,6 +52,12 @@ def read_events(path: Path, progress: Progress | None = None) -> Iterator[pl.Dat
         raise InvalidInput(
             f"{path} is empty; expected lines such as '1241160900 109513 0 |user ...'."
         )
+
+
+def is_gzip(path: Path) -> bool:
+    """Tell whether the content of a file is gzip, whatever the file is called."""
+    with path.open("rb") as raw:
+        return raw.read(2) == b"\x1f\x8b"
 
 
 def _lines(source: BinaryIO | gzip.GzipFile, path: Path) -> Iterator[tuple[int, list[str], bool]]:
@@ -130,13 +136,6 @@ def _size_of(path: Path) -> int:
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file; expected an R6A file, plain or gzip.")
     return path.stat().st_size
-
-
-def _is_gzip(raw: BinaryIO) -> bool:
-    """Say whether the content is gzip, whatever the file is called."""
-    magic = raw.read(2)
-    raw.seek(0)
-    return magic == b"\x1f\x8b"
 
 
 def _read(source: BinaryIO | gzip.GzipFile, path: Path, first: int) -> bytes:

@@ -24,18 +24,16 @@ What is planted, and why it looks as it does:
 The shape was fixed before any policy was run on it.
 """
 
-import contextlib
 import gzip
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
+from lexbandit._internal.files import written_whole
 from lexbandit.checks import Booleans, Floats, Integers, whole
 from lexbandit.logs.preparation import Moments, Scaler, scaler_of_unique
 from lexbandit.logs.r6a_lines import features_of
@@ -186,14 +184,12 @@ def write_synthetic(
     target = folder / (FILE_NAME + (".gz" if compressed else ""))
     note = folder / f"{FILE_NAME}.about.json"
     note.write_text(json.dumps(day.facts, indent=2) + "\n")
-    with _appearing(target) as raw:
+    with written_whole(target) as unfinished, unfinished.open("wb") as raw:
         if compressed:
             with gzip.GzipFile(FILE_NAME, "wb", compresslevel=1, fileobj=raw, mtime=0) as packed:
-                for lines in _lines(day):
-                    packed.write(lines)
+                packed.writelines(_lines(day))
         else:
-            for lines in _lines(day):
-                raw.write(lines)
+            raw.writelines(_lines(day))
     return target
 
 
@@ -218,18 +214,3 @@ def _lines(day: SyntheticDay) -> Iterator[bytes]:
                 yield "".join(held).encode("ascii")
                 held.clear()
         yield "".join(held).encode("ascii")
-
-
-@contextlib.contextmanager
-def _appearing(target: Path) -> Iterator[IO[bytes]]:
-    """Open a file that gets its name when it is complete, and is removed otherwise."""
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

@@ -49,9 +49,7 @@ class _Learner(Candidate):
         """Return π before each row, while the policy learns from those that it accepts."""
         chooser = self._chooser
         points = rows.points(chooser.contexts)
-        rewards = np.column_stack(
-            [o.shares(rows.rewards[:, i]) for i, o in enumerate(self._objectives)]
-        )
+        rewards = rows.shares(self._objectives)
         observed = np.asarray(~np.isnan(rewards).all(axis=1))
         draws = uniform(np.arange(rows.start, rows.start + len(rows)), _STREAM)
         shares = np.empty((len(rows), len(chooser._arms)))

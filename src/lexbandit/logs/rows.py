@@ -75,6 +75,10 @@ class Rows:
     def __len__(self) -> int:
         return len(self.arms)
 
+    def shares(self, objectives: Sequence[Objective]) -> Floats:
+        """Return the rewards as shares of the objectives' ranges, float[n, D]."""
+        return np.column_stack([o.shares(self.rewards[:, i]) for i, o in enumerate(objectives)])
+
     def points(self, contexts: Contexts) -> Floats:
         """Return the contexts as points of the unit cube, float[n, d]."""
         return self.encoded(contexts)[0]

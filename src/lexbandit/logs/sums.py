@@ -139,10 +139,8 @@ def sum_block(
     arms = np.zeros((1, size, kernel.ARM_FIELDS + count))
     arms[:, :, kernel.LEAST] = math.inf
     weights = np.empty(rows)
-    reward, action, propensity, candidate, baseline, predicted, allowed = given.values()
-    played = reward, action, propensity, candidate, baseline, predicted, allowed
-    found = objectives[0], policies[0], arms[0], weights
-    fine = kernel.sum_rows(*played, settings, np.array(EXPLORES), *found)
+    found = [objectives[0], policies[0], arms[0], weights]
+    fine = kernel.sum_rows(*[*given.values(), settings, np.array(EXPLORES), *found])
     if fine < rows:
         raise _bad_row(fine, given)
     return Sums(np.array([first]), objectives, policies, arms, _largest(weights, tail))
@@ -157,7 +155,7 @@ def _checked(
     predicted: Any,
     allowed: Any,
 ) -> dict[str, Any]:
-    """Return the arrays of a block as the kernel takes them: no rows for what there is none of."""
+    """Return the arrays of a block in the order of the kernel; without rows what is not given."""
     values = checks.floats("reward", reward, (None, None))
     rows, count = values.shape
     probabilities = checks.floats("candidate", candidate, (rows, None))

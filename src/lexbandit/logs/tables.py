@@ -1,11 +1,10 @@
 """Polars, imported in `logs` here only; Parquet files, written whole or not at all."""
 
 import contextlib
-import os
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lexbandit._internal.files import written_whole
 from lexbandit.errors import InvalidInput
 
 try:
@@ -34,7 +33,6 @@ def write_blocks(
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(f"cannot make the folder {path.parent}: {error.strerror}.") from error
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     raised: list[BaseException] = []
 
     def tables(*_: object) -> Iterator[pl.DataFrame]:
@@ -45,20 +43,16 @@ def write_blocks(
             raise
 
     try:
-        register_io_source(tables, schema=schema).sink_parquet(
-            unfinished, row_group_size=ROW_GROUP, metadata=metadata, compression="lz4"
-        )
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        with written_whole(path) as unfinished:
+            register_io_source(tables, schema=schema).sink_parquet(
+                unfinished, row_group_size=ROW_GROUP, metadata=metadata, compression="lz4"
+            )
     except Exception as error:
         if raised and raised[0] is not error:
             raise raised[0] from None
         if isinstance(error, pl.exceptions.PolarsError):
             raise OSError(f"{path} could not be written: {error}") from error
         raise
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def read_blocks(path: Path, columns: list[str]) -> Iterator[pl.DataFrame]:

@@ -3,20 +3,13 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from lexbandit import checks
 from lexbandit._internal.redaction import without_password
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
-from lexbandit.client.retries import (
-    RETRIES,
-    Attempts,
-    key_of,
-    retries_of,
-    url_of,
-)
+from lexbandit.client.retries import RETRIES, Attempts, key_of, url_of
 from lexbandit.client.wire import (
     Answer,
     Call,
@@ -41,19 +34,12 @@ _PAGE = 10_000
 
 
 class _BaseClient:
-    """The settings that both clients share.
-
-    url       the service's address, such as http://127.0.0.1:8080
-    key       an API key of it; None where it runs without
-    timeout   seconds to wait for each answer
-    retries   how often a request is sent again when no answer came, or 429, 502, 503 or 504; as
-              often as it is by default takes 16 seconds at least
-    """
+    """The settings that both clients share; `Client` says what they are."""
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int) -> None:
         self.url = url_of(url)
         self.timeout = checks.positive("timeout", timeout)
-        self.retries = retries_of(retries)
+        self.retries = checks.whole("retries", retries, least=0)
         self._headers = {"accept": "application/json"}
         if key is not None:
             self._headers["authorization"] = f"Bearer {key_of(key)}"
@@ -110,12 +96,7 @@ class Client(_BaseClient):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _send(self, call: Call[T]) -> T:
@@ -241,12 +222,7 @@ class AsyncClient(_BaseClient):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _send(self, call: Call[T]) -> T:

@@ -4,7 +4,6 @@ import atexit
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from lexbandit import checks
@@ -62,12 +61,7 @@ class Outbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __len__(self) -> int:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from time import time
 
-from lexbandit import checks
 from lexbandit._internal.redaction import without_password
 from lexbandit.client.wire import Answer, error_of
 from lexbandit.errors import InvalidInput, ServiceError, counted
@@ -62,11 +61,6 @@ class Attempts:
         self.left -= 1
         self.tried += 1
         return wait * random.uniform(0.75, 1.0)
-
-
-def retries_of(retries: int) -> int:
-    """Return a checked number of retries."""
-    return checks.whole("retries", retries, least=0)
 
 
 def url_of(url: str) -> str:

@@ -261,6 +261,16 @@ def _two(random: Random, arms: int, tolerance: float) -> Floats:
     return np.stack([quality, _thrift(random, quality)], axis=-1)
 
 
+def _rare(random: Random, arms: int, best: float, size: int) -> Floats:
+    """Return means float[size, K, 2] of a rare reward, at most `best`, and of 1 − cost."""
+    share = random.uniform(0.4, 1.0, arms)
+    share[random.integers(arms)] = 1.0
+    means = best * share * random.uniform(0.7, 1.0, (size, 1))
+    means *= best / means.max()
+    thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), means.shape)
+    return np.stack([means, thrift], axis=-1)
+
+
 def _by_category(random: Random, base: Floats, sizes: tuple[int, ...], by: float) -> Floats:
     """Return a table float[sizes…, K, D] around base[K, D].
 
@@ -508,14 +518,9 @@ def _clicks(random: Random) -> ToleranceWorld:
     """Clicks of 1 to 5 % with a tolerance of a tenth of the best rate; cost is independent."""
     arms, size = _number_of_arms(random, 4, 8), int(random.integers(1, 4))
     best = float(random.uniform(0.01, 0.05))
-    share = random.uniform(0.4, 1.0, arms)
-    share[random.integers(arms)] = 1.0
-    rates = best * share * random.uniform(0.7, 1.0, (size, 1))
-    rates *= best / rates.max()
-    thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), rates.shape)
     return ToleranceWorld(
         layout=(("category", size),),
-        table=np.stack([rates, thrift], axis=-1),
+        table=_rare(random, arms, best, size),
         laws=(_bernoulli, _cost_noise(random)),
         tolerances=(0.1 * best, 0.0),
     )
@@ -545,14 +550,9 @@ def _revenue(random: Random) -> ToleranceWorld:
     arms, size = _number_of_arms(random), int(random.integers(1, 4))
     amount = float(random.uniform(0.1, 0.3))
     best = amount * random.uniform(0.02, 0.1)
-    share = random.uniform(0.4, 1.0, arms)
-    share[random.integers(arms)] = 1.0
-    means = best * share * random.uniform(0.7, 1.0, (size, 1))
-    means *= best / means.max()
-    thrift = np.broadcast_to(1.0 - random.uniform(0.05, 0.7, arms), means.shape)
     return ToleranceWorld(
         layout=(("category", size),),
-        table=np.stack([means, thrift], axis=-1),
+        table=_rare(random, arms, best, size),
         laws=(_purchases(amount, random.uniform(0.3, 0.8)), _cost_noise(random)),
         tolerances=(0.1 * best, 0.0),
     )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandit.checks import Floats, positive, whole
+from lexbandit.checks import Floats, at_least_zero, positive, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.smoothness import cells_per_side_for, margin_of, uncertainty_constant
 
@@ -22,13 +22,6 @@ def checked_gaps(gaps: tuple[float, ...] | None, objectives: int) -> tuple[float
             f"largest_gaps must be {objectives} numbers of at least 0, got {gaps!r}."
         )
     return tuple(gaps)
-
-
-def checked_lam(lam: float) -> float:
-    """Return λ, a finite number of at least 0."""
-    if isinstance(lam, bool | str) or not 0.0 <= lam < math.inf:
-        raise InvalidInput(f"lam must be a finite number of at least 0, got {lam!r}.")
-    return float(lam)
 
 
 def checked_rounds(t: ArrayLike, horizon: int) -> Floats:
@@ -74,7 +67,7 @@ class GridTheory(ABC):
         whole("arms", self.arms, least=1)
         whole("objectives", self.objectives, least=1)
         positive("R", self.R)
-        object.__setattr__(self, "lam", checked_lam(self.lam))
+        object.__setattr__(self, "lam", at_least_zero("lam", self.lam))
         gaps = checked_gaps(self.largest_gaps, self.objectives)
         object.__setattr__(self, "largest_gaps", gaps)
         if self.cells_per_side is None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lexbandit.checks import Floats, positive, whole
+from lexbandit.checks import Floats, at_least_zero, positive, whole
 from lexbandit.errors import InvalidInput
 from lexbandit.smoothness import margin_of
-from lexbandit.theory.grid import checked_gaps, checked_lam, lexicographic_blur
+from lexbandit.theory.grid import checked_gaps, lexicographic_blur
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class TreeTheory:
         positive("delta", self.delta, most=1.0)
         for name in ("L", "beta", "R", "split_after", "cover"):
             positive(name, getattr(self, name))
-        checked_lam(self.lam)
+        at_least_zero("lam", self.lam)
         gaps = checked_gaps(self.largest_gaps, self.objectives)
         object.__setattr__(self, "largest_gaps", gaps)
         if self.context_dimension is None:

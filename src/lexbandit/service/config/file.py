@@ -27,7 +27,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,16 +118,12 @@ def _flag(name: str, value: Any) -> bool:
     return flag
 
 
-def _level(name: str, value: Any) -> str:
-    if value not in LEVELS:
-        raise unknown_name(name, value, LEVELS)
-    return str(value)
+def _one_of(known: Sequence[str]) -> Callable[[str, Any], str]:
+    def read(name: str, value: Any) -> str:
+        checks.one_of(name, value, known)
+        return str(value)
 
-
-def _format(name: str, value: Any) -> str:
-    if value not in FORMATS:
-        raise unknown_name(name, value, FORMATS)
-    return str(value)
+    return read
 
 
 def _number(value: Any) -> Any:
@@ -178,8 +174,8 @@ SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "drain": (5.0, _seconds),
     "snapshot_every": (50_000, _whole(100)),
     "poll": (0.2, _positive),
-    "log_level": ("info", _level),
-    "log_format": ("plain", _format),
+    "log_level": ("info", _one_of(LEVELS)),
+    "log_format": ("plain", _one_of(FORMATS)),
     "audit_log": (None, _text),
     "retain": (None, duration),
     "archive": (None, _text),

@@ -29,9 +29,9 @@ from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form
 from lexbandit.service.http.problems import (
     FORBIDDEN,
     FOREIGN,
-    METHOD,
     UNAUTHENTICATED,
     Problem,
+    not_allowed,
     unknown_point,
 )
 from lexbandit.service.http.server import SAFE, Reply, Request
@@ -148,7 +148,8 @@ class _Watch:
             return point.chooser.summary()
 
         cached = await self._summaries.get(point.name, point.seq, summary)
-        tag = f'"{series}-{point.seq}-{cached.seq}-{_hash(engine.trouble or "")}"'
+        trouble = hashlib.sha256((engine.trouble or "").encode()).hexdigest()[:8]
+        tag = f'"{series}-{point.seq}-{cached.seq}-{trouble}"'
         if request.headers.get("if-none-match") == tag:
             return _json(None, tag)
         view = views.standing(engine, point, cached.answer)
@@ -179,10 +180,6 @@ class _Watch:
             found = await asyncio.to_thread(importlib.import_module, module)
             self._what_if = self._what_if or found.WhatIf(self._engine.storage)
         return _json(self._what_if.ask(point))
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _json(content: Any, tag: str | None = None) -> Response:
@@ -219,7 +216,11 @@ class Pages:
 
     async def __call__(self, request: Request) -> Reply:
         """Answer with a page."""
-        return _reply(await self._response(request))
+        response = await self._response(request)
+        headers = dict(response.raw_headers)
+        headers.pop(b"content-length", None)
+        media = headers.pop(b"content-type", b"text/plain")
+        return Reply(response.status_code, bytes(response.body), media, (*headers.items(),))
 
     async def _response(self, request: Request) -> Response:
         scope = _scope(request)
@@ -228,7 +229,8 @@ class Pages:
             return await self._own(path, request)
         if not path.startswith(FILES):
             try:
-                self._access.authorize(request.headers, "read", _point_in(path))
+                point = path.split("/")[2] if path.startswith("/v1/") else None
+                self._access.authorize(request.headers, "read", point)
             except Problem as problem:
                 page = request.method in ("GET", "HEAD") and not path.startswith("/v1/")
                 if not page or problem.kind not in (FORBIDDEN, UNAUTHENTICATED):
@@ -245,14 +247,14 @@ class Pages:
                     raise unknown_point(point, self._points)
                 made: Response = await route.endpoint(PageRequest({**scope, **child}))
                 return made
-        raise _method(scope["method"], "GET")
+        raise not_allowed(scope["method"], "GET")
 
     async def _own(self, path: str, request: Request) -> Response:
         """Answer for the pages to sign in and out."""
         if path == _LOGIN and request.method in ("GET", "HEAD"):
             return _see("/") if self._access.keys is None else login_page()
         if request.method != "POST":
-            raise _method(request.method, "GET, POST" if path == _LOGIN else "POST")
+            raise not_allowed(request.method, "GET, POST" if path == _LOGIN else "POST")
         _same_site(request.headers)
         if path == _LOGOUT:
             return self._logout(request.headers)
@@ -278,11 +280,6 @@ class Pages:
         response = _see(_LOGIN)
         response.raw_headers.append((b"set-cookie", set_cookie("", secure=self._secure)))
         return response
-
-
-def _point_in(path: str) -> str | None:
-    """Return the decision point that a path names; None if it concerns all of them."""
-    return path.split("/")[2] if path.startswith("/v1/") else None
 
 
 def _see(path: str) -> Response:
@@ -319,16 +316,3 @@ def _scope(request: Request) -> dict[str, Any]:
         "query_string": request.query_string,
         "headers": [*request.headers.items()],
     }
-
-
-def _reply(response: Response) -> Reply:
-    """Return an answer of Starlette's as ours."""
-    headers = dict(response.raw_headers)
-    headers.pop(b"content-length", None)
-    media = headers.pop(b"content-type", b"text/plain")
-    return Reply(response.status_code, bytes(response.body), media, (*headers.items(),))
-
-
-def _method(method: str, allow: str) -> Problem:
-    detail = f"{method} is not possible here; {allow} is."
-    return Problem(METHOD, detail, {b"allow": allow.encode()})

@@ -35,6 +35,7 @@ from lexbandit.service.http.problems import (
     MEDIA_TYPE,
     UNKNOWN,
     Problem,
+    not_allowed,
     problem_of,
     unknown_point,
 )
@@ -139,7 +140,7 @@ class App:
                 operation = match.operation(method)
                 if operation is None:
                     self._access.check_host(request.headers)
-                    raise match.not_allowed(method)
+                    raise not_allowed(method, ", ".join(match.methods))
                 route = operation.path
                 reply = await self._do(operation, match, request)
             else:

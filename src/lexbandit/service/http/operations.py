@@ -17,7 +17,6 @@ from lexbandit.service.http.json_body import convert
 from lexbandit.service.http.problems import (
     CONTRADICTION,
     MALFORMED,
-    METHOD,
     UNKNOWN,
     Problem,
     unavailable,
@@ -263,13 +262,6 @@ class Match(NamedTuple):
         """Return the operation of a method; HEAD is answered as GET, without the body."""
         found = self.methods.get(method)
         return self.methods.get("GET") if found is None and method == "HEAD" else found
-
-    def not_allowed(self, method: str) -> Problem:
-        """Return the problem of a method that the path does not have."""
-        allow = ", ".join(self.methods)
-        return Problem(
-            METHOD, f"{method} is not possible here; {allow} is.", {b"allow": allow.encode()}
-        )
 
 
 class Router:

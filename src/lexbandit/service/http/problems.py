@@ -80,6 +80,12 @@ def unknown_point(name: str, known: Iterable[str]) -> Problem:
     return Problem(UNKNOWN, detail)
 
 
+def not_allowed(method: str, allow: str) -> Problem:
+    """Return the problem of a method that a path does not have."""
+    detail = f"{method} is not possible here; {allow} is."
+    return Problem(METHOD, detail, {b"allow": allow.encode()})
+
+
 def unavailable(why: str) -> Problem:
     """Return the problem of a storage that takes nothing now; nobody knows for how long."""
     return Problem(UNAVAILABLE, without_password(why))

@@ -8,30 +8,31 @@ as are the tables of a series that the folder does not have.
 """
 
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+from evidence import fill
+
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "choosing-a-policy.md"
 DEFAULT = "lex-thompson"
 
-Told = dict[str, Any]
+Numbers = dict[str, Any]
 
 
-def both(point: Told | None, *, errors: bool = False) -> str:
+def both(point: Numbers | None, *, errors: bool = False) -> str:
     """Return loss and missed as ratios, with their 95 % intervals if asked for."""
     if point is None:
         return ""
-    told = []
+    ratios = []
     for found in (point["loss"], point["missed"]):
         text = "–" if found is None else f"{found['ratio']:.2f}"
         if errors and found is not None:
             text += f" ({found['low']:.2f}–{found['high']:.2f})"
-        told.append(text)
-    return " / ".join(told)
+        ratios.append(text)
+    return " / ".join(ratios)
 
 
 def named(label: str) -> str:
@@ -45,7 +46,7 @@ def lines(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
 
 
-def overall(series: Told) -> str:
+def overall(series: Numbers) -> str:
     """A row a policy: the geometric means over all kinds, at every horizon."""
     rows = [
         [named(label), *(both(at["overall"][label]) for at in series["horizons"])]
@@ -54,7 +55,7 @@ def overall(series: Told) -> str:
     return lines(["loss / missed", *(f"T = {at['horizon']:,}" for at in series["horizons"])], rows)
 
 
-def by_kind(series: Told, horizons: tuple[int, ...]) -> str:
+def by_kind(series: Numbers, horizons: tuple[int, ...]) -> str:
     """A row a kind: the default with 95 % intervals, and its geometric means."""
     shown = [at for at in series["horizons"] if at["horizon"] in horizons]
     rows = [
@@ -65,7 +66,7 @@ def by_kind(series: Told, horizons: tuple[int, ...]) -> str:
     return lines(["kind: loss / missed", *(f"T = {at['horizon']:,}" for at in shown)], rows)
 
 
-def clicks(long: Told) -> str:
+def clicks(long: Numbers) -> str:
     """Rare clicks after 20,000 rounds: the default and its rivals."""
     at = next(at for at in long["horizons"] if at["horizon"] == 20_000)["situations"]["clicks"]
     rows = [[named(label), both(at[label], errors=True)] for label in long["policies"]]
@@ -83,13 +84,7 @@ def main(folder: Path) -> None:
     if "tolerance-long" in series:
         long = series["tolerance-long"]
         made |= {"long": by_kind(long, (100_000,)), "clicks": clicks(long)}
-    page = PAGE.read_text(encoding="utf-8")
-    for name, text in made.items():
-        block = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        page, found = block.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
-        if found != 1:
-            sys.exit(f"{PAGE.name} has {found} tables named {name}, there should be one.")
-    PAGE.write_text(page, encoding="utf-8")
+    fill(PAGE, made)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from bench.studies import MINE, OWN, SMALL, WORLDS, written
 from lexbandit.cli.commands import COMMANDS, EXTRA_OF
 from lexbandit.cli.main import status_of
-from lexbandit.cli.output import Voice, progress_bar
+from lexbandit.cli.output import Printer, progress_bar
 from support import as_if_real
 
 Captured = pytest.CaptureFixture[str]
@@ -62,7 +62,7 @@ def test_a_study_of_ones_own(tmp_path: Path, capsys: Captured) -> None:
 def test_compiling_is_said_while_a_study_runs(capsys: Captured) -> None:
     log = logging.getLogger("lexbandit.compile")
     for quiet, said in ((False, "Compiling, for a while.\n"), (True, "")):
-        with progress_bar(Voice(quiet=quiet)):
+        with progress_bar(Printer(quiet=quiet)):
             log.info("compiling, for a while")
         assert capsys.readouterr() == ("", said)
 

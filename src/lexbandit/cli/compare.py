@@ -7,7 +7,7 @@ import click
 
 from lexbandit.bench.comparison import compare
 from lexbandit.bench.summary import NOTABLE
-from lexbandit.cli.output import Voice, json_output, print_json
+from lexbandit.cli.output import Printer, json_output, print_json
 
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
@@ -24,13 +24,13 @@ def command(first: Path, second: Path, everything: bool, as_json: bool) -> None:
         print_json(rows)
         return
     shown = [row for row in rows if everything or not row["same"]]
-    voice = Voice()
+    printer = Printer()
     if shown:
         head = ("study", "policy", "measure", "first.", "second.", "difference.", "errors.")
-        voice.table(f"{first} → {second}", head, [_cells(row) for row in shown])
+        printer.table(f"{first} → {second}", head, [_cells(row) for row in shown])
     notable = sum(row["errors"] is not None and abs(row["errors"]) > NOTABLE for row in rows)
     same = sum(row["same"] for row in rows)
-    voice.output.print(
+    printer.output.print(
         f"{len(rows)} numbers: {same} the same, {notable} differ by more than {NOTABLE} standard "
         "errors (of numbers that differ by chance, one in 20 does)."
     )

@@ -8,7 +8,7 @@ import click
 
 from lexbandit.cli.log_options import LogOptions, check_folder, log_options
 from lexbandit.cli.notices import needs
-from lexbandit.cli.output import Voice, json_output, print_json, progress_bar, quiet, stages
+from lexbandit.cli.output import Printer, json_output, print_json, progress_bar, quiet, stages
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.differences import ESTIMATORS, INTERVALS
 from lexbandit.logs.evaluate import evaluate
@@ -109,11 +109,11 @@ def command(
         check_folder("--out", out)
         with needs("bench"):
             from lexbandit.report.evaluation import write_evaluation  # noqa: PLC0415
-    voice = Voice(quiet=quiet, as_json=as_json)
+    printer = Printer(quiet=quiet, as_json=as_json)
     log = source.read(source.chooser(), adaptive=not not_adaptive)
     settings["train_until"] = _share_or_time(settings["train_until"])
     found = []
-    with source.executor() as executor, progress_bar(voice, unit="rows") as bar:
+    with source.executor() as executor, progress_bar(printer, unit="rows") as bar:
         shown = stages(bar)
         for candidate in candidates:
             tell = functools.partial(shown, candidate)
@@ -121,10 +121,10 @@ def command(
                 evaluate(log, candidate, against, executor=executor, progress=tell, **settings)
             )
     for one in found:
-        voice.say(f"{one}\n", through=voice.output)
+        printer.message(f"{one}\n", through=printer.output)
     if as_json:
         print_json({"evaluations": [one.to_dict() for one in found]})
     if out is not None:
         write_evaluation(found, out)
-        voice.say(f"report: {out}")
+        printer.message(f"report: {out}")
     return FAILED if any(one.decision.kind in failing for one in found) else 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lexbandit.cli.log_options import LogOptions, check_folder, log_options
-from lexbandit.cli.output import Voice, json_output, print_json, quiet
+from lexbandit.cli.output import Printer, json_output, print_json, quiet
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
 
@@ -46,6 +46,6 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
     chooser.save(path)
     if as_json:
         print_json({"rows": log.rows, "learned": rows, "path": str(path)})
-    Voice(quiet=quiet, as_json=as_json).say(
+    Printer(quiet=quiet, as_json=as_json).message(
         f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser."
     )

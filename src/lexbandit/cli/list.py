@@ -3,7 +3,7 @@
 import click
 
 from lexbandit.bench.study import component_names, descriptions
-from lexbandit.cli.output import Voice, json_output, print_json
+from lexbandit.cli.output import Printer, json_output, print_json
 
 KINDS = ("policies", "environments", "studies")
 # docs/policies/index.md says when to take which.
@@ -20,14 +20,14 @@ def command(kind: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    voice = Voice()
+    printer = Printer()
     for name, entries in found.items():
         title = name.capitalize()
         if name == "policies":
             used = [(policy, entries.pop(policy)) for policy in FOR_USE]
-            voice.table("Policies for use", ("name", "what it is"), used)
+            printer.table("Policies for use", ("name", "what it is"), used)
             title = "Policies to compare with"
-        voice.table(title, ("name", "what it is"), list(entries.items()))
+        printer.table(title, ("name", "what it is"), list(entries.items()))
 
 
 def _known(kind: str) -> dict[str, str]:

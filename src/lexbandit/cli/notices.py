@@ -1,6 +1,6 @@
-"""What any command may have to say in a line: a package is missing, a storage failed, it compiles.
+"""Messages of several commands: a missing package, a storage that failed, kernels being compiled.
 
-It needs no other package, as it also says which one is missing.
+This file needs no other package, as it also says which one is missing.
 """
 
 import contextlib

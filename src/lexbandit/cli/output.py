@@ -46,7 +46,7 @@ def joined(
     return wrapped
 
 
-class Voice:
+class Printer:
     """Prints messages unless `quiet`; with `as_json`, standard output is for JSON only."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
@@ -54,7 +54,7 @@ class Voice:
         self.output = Console(highlight=False)
         self.errors = Console(stderr=True, highlight=False)
 
-    def say(self, text: str, through: Console | None = None) -> None:
+    def message(self, text: str, through: Console | None = None) -> None:
         """Print a message, unless quiet."""
         if not self.quiet:
             (through or self.errors).print(text, markup=False, soft_wrap=True)
@@ -104,17 +104,17 @@ class Rate(ProgressColumn):
 
 
 @contextmanager
-def progress_bar(voice: Voice, unit: str = "policy-rounds") -> Iterator[Progress]:
+def progress_bar(printer: Printer, unit: str = "policy-rounds") -> Iterator[Progress]:
     """Show progress on standard error if that is a terminal, unless quiet.
 
     That kernels are compiled is printed there too: nothing else happens for a while then.
     """
     columns = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%")]
-    shown = voice.errors.is_terminal and not voice.quiet
-    notices = nullcontext() if voice.quiet else compile_notices(err=True)
+    shown = printer.errors.is_terminal and not printer.quiet
+    notices = nullcontext() if printer.quiet else compile_notices(err=True)
     with (
         Progress(
-            *columns, Rate(unit), TimeLeft(compact=True), console=voice.errors, disable=not shown
+            *columns, Rate(unit), TimeLeft(compact=True), console=printer.errors, disable=not shown
         ) as bar,
         notices,
     ):
@@ -133,7 +133,7 @@ def stages(bar: Progress) -> Callable[[str, int, int], None]:
     return show
 
 
-def show_claims(summary: dict[str, Any], voice: Voice) -> None:
+def show_claims(summary: dict[str, Any], printer: Printer) -> None:
     """Print the paper's claims beside ours."""
     claims = summary["claims"]
     if not claims:
@@ -150,10 +150,10 @@ def show_claims(summary: dict[str, Any], voice: Voice) -> None:
     ]
     held = sum(claim["holds"] for claim in claims)
     title = f"Claims of the paper: {held} of {len(claims)} hold"
-    voice.table(title, ("exp.", "claim", "paper", "ours", "verdict"), rows)
+    printer.table(title, ("exp.", "claim", "paper", "ours", "verdict"), rows)
 
 
-def show_policies(results: dict[str, Any], voice: Voice) -> None:
+def show_policies(results: dict[str, Any], printer: Printer) -> None:
     """Print what every policy reached at the point of the grid where it did best."""
     objectives = results["objectives"]
     known = all(best["by_regret"] is not None for best in results["best_scale"].values())
@@ -170,10 +170,10 @@ def show_policies(results: dict[str, Any], voice: Voice) -> None:
         rows.append([policy, at, *(f"{100 * value / point['horizon']:.3f}" for value in shown)])
     what = "dominant regret" if known else "dominant reward"
     title = f"{results['title']}: per 100 rounds, each policy where its {what} is best"
-    voice.table(title, head, rows)
+    printer.table(title, head, rows)
 
 
-def show_tolerance(results: dict[str, Any], voice: Voice) -> None:
+def show_tolerance(results: dict[str, Any], printer: Printer) -> None:
     """Print what every policy lost beyond tolerance and missed, at every point of the grid."""
     *first, last = results["objectives"]
     rows = [
@@ -188,10 +188,10 @@ def show_tolerance(results: dict[str, Any], voice: Voice) -> None:
     if rows:
         head = ["policy", *(f"lost beyond tolerance: {name}, %" for name in first)]
         title = f"{results['title']}: tolerance regret per 100 rounds"
-        voice.table(title, [*head, f"missed: {last}, %"], rows)
+        printer.table(title, [*head, f"missed: {last}, %"], rows)
 
 
-def show_against(results: dict[str, Any], voice: Voice) -> None:
+def show_against(results: dict[str, Any], printer: Printer) -> None:
     """Print which policies are below the algorithms of the paper in every objective."""
     rows = [
         [
@@ -209,10 +209,10 @@ def show_against(results: dict[str, Any], voice: Voice) -> None:
         title = (
             f"{results['title']}: which algorithms of the paper have more regret in each objective"
         )
-        voice.table(title, [*head, "below"], rows)
+        printer.table(title, [*head, "below"], rows)
 
 
-def show_series(summary: dict[str, Any], voice: Voice) -> None:
+def show_series(summary: dict[str, Any], printer: Printer) -> None:
     """Print exponents of growth series, lowest policies of situations, ratios of frontiers."""
     for name, series in summary.get("series", {}).items():
         if series["kind"] == "growth":
@@ -221,19 +221,19 @@ def show_series(summary: dict[str, Any], voice: Voice) -> None:
                 for label, line in series["lines"].items()
                 for i, objective in enumerate(series["objectives"])
             ]
-            voice.table(f"{name}: exponents", ("policy", "objective", "fitted", "theory"), rows)
+            printer.table(f"{name}: exponents", ("policy", "objective", "fitted", "theory"), rows)
         elif series["kind"] == "frontier":
-            _show_frontier(name, series, voice)
+            _show_frontier(name, series, printer)
         else:
             found = [
                 (place["label"], ", ".join(place["lowest"]), ", ".join(place["unbeaten"]))
                 for place in series["situations"]
             ]
             head = ("situation", "lowest, by objective", "not beaten in every objective")
-            voice.table(f"{name}: which policy when", head, found)
+            printer.table(f"{name}: which policy when", head, found)
 
 
-def _show_frontier(name: str, series: dict[str, Any], voice: Voice) -> None:
+def _show_frontier(name: str, series: dict[str, Any], printer: Printer) -> None:
     """Print each policy's two ratios, overall, at every checkpoint."""
     rows = [
         [
@@ -247,7 +247,7 @@ def _show_frontier(name: str, series: dict[str, Any], voice: Voice) -> None:
     ]
     head = ["policy: loss / missed", *(f"T = {at['horizon']:,}" for at in series["horizons"])]
     title = f"{name}: ratios to {series['baseline']}, geometric mean over {len(series['labels'])}"
-    voice.table(title, head, rows)
+    printer.table(title, head, rows)
 
 
 def _exponent(fit: dict[str, Any] | None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from lexbandit.bench.summary import write_summary
-from lexbandit.cli.output import Voice, json_output, print_json, quiet, show_claims
+from lexbandit.cli.output import Printer, json_output, print_json, quiet, show_claims
 from lexbandit.report import write_report
 
 
@@ -15,10 +15,10 @@ from lexbandit.report import write_report
 @json_output
 def command(directory: Path, quiet: bool, as_json: bool) -> None:
     """Write DIR/summary.json, DIR/report.html and DIR/figures from the runs in DIR."""
-    voice = Voice(quiet=quiet, as_json=as_json)
+    printer = Printer(quiet=quiet, as_json=as_json)
     summary = write_summary(directory)
     page = write_report(directory)
     if as_json:
         print_json(summary)
-    show_claims(summary, voice)
-    voice.say(f"report: {page}")
+    show_claims(summary, printer)
+    printer.message(f"report: {page}")

@@ -15,7 +15,7 @@ from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.cli.output import (
     Command,
-    Voice,
+    Printer,
     amount,
     joined,
     json_output,
@@ -29,7 +29,7 @@ from lexbandit.cli.output import (
     show_tolerance,
 )
 
-_WORK = [
+_OPTIONS = [
     click.option(
         "--runs", type=click.IntRange(min=1), help="Replications, instead of the study's."
     ),
@@ -62,7 +62,7 @@ _WORK = [
 ]
 
 
-class Work(NamedTuple):
+class RunOptions(NamedTuple):
     """How studies are run: at which size, where, and what is printed."""
 
     runs: int | None
@@ -76,15 +76,15 @@ class Work(NamedTuple):
     as_json: bool
 
 
-def work_options(function: Command) -> Command:
-    """Add the options of a command that runs studies; the function is given them as `work`."""
-    return joined([*_WORK, quiet, json_output], Work, "work", function)
+def run_options(function: Command) -> Command:
+    """Add the options of a command that runs studies; the function is given them as `options`."""
+    return joined([*_OPTIONS, quiet, json_output], RunOptions, "options", function)
 
 
 @click.command("run")
 @click.argument("studies", nargs=-1, required=True, metavar="STUDY.toml...")
-@work_options
-def command(studies: tuple[str, ...], work: Work) -> int:
+@run_options
+def command(studies: tuple[str, ...], options: RunOptions) -> int:
     """Run studies: each a TOML file, or a name that `lexbandit list studies` shows.
 
     A name may stand for several: 'growth-*'. All go into one folder with one report.
@@ -96,15 +96,15 @@ def command(studies: tuple[str, ...], work: Work) -> int:
         for path in ([packaged[known] for known in matching(packaged, name)] or [Path(name)])
     ]
     found = [read_study(path) for path in dict.fromkeys(paths)]
-    voice = Voice(quiet=work.quiet, as_json=work.as_json)
-    summary, status = conduct_all(found, work, voice)
+    printer = Printer(quiet=options.quiet, as_json=options.as_json)
+    summary, status = conduct_all(found, options, printer)
     if summary:
         for results in (summary["experiments"] | summary.get("studies", {})).values():
-            show_policies(results, voice)
-            show_tolerance(results, voice)
-            show_against(results, voice)
-        show_series(summary, voice)
-        show_claims(summary, voice)
+            show_policies(results, printer)
+            show_tolerance(results, printer)
+            show_against(results, printer)
+        show_series(summary, printer)
+        show_claims(summary, printer)
     return status
 
 
@@ -119,18 +119,21 @@ def _noting_finished_runs() -> Iterator[None]:
 
 
 @_noting_finished_runs()
-def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dict[str, Any], int]:
+def conduct_all(
+    studies: Sequence[Study], options: RunOptions, printer: Printer
+) -> tuple[dict[str, Any], int]:
     """Run studies, write summary and report; return the summary and the exit status."""
-    executor = make_executor(work.executor, workers=work.workers, cluster=work.cluster)
+    executor = make_executor(options.executor, workers=options.workers, cluster=options.cluster)
     failed = 0
     finished = 0
-    with progress_bar(voice) as bar:
-        for study in (sized(study, runs=work.runs, horizon=work.horizon) for study in studies):
+    with progress_bar(printer) as bar:
+        for planned in studies:
+            study = sized(planned, runs=options.runs, horizon=options.horizon)
             task = bar.add_task(study.title, total=None)
             try:
                 conducted = conduct(
                     study,
-                    work.out,
+                    options.out,
                     executor,
                     started=lambda done, total, task=task: bar.update(  # type: ignore[misc]
                         task, total=total, completed=done
@@ -139,22 +142,22 @@ def conduct_all(studies: Sequence[Study], work: Work, voice: Voice) -> tuple[dic
                 )
             except KeyboardInterrupt:
                 bar.stop()
-                voice.error(
-                    f"stopped. Finished runs are kept in {work.out}; "
+                printer.error(
+                    f"stopped. Finished runs are kept in {options.out}; "
                     "the same command goes on from there."
                 )
                 raise click.exceptions.Exit(130) from None
-            _say_outcome(conducted, bar, voice)
+            _say_outcome(conducted, bar, printer)
             failed += len(conducted.failures)
             finished += conducted.finished
     summary: dict[str, Any] = {}
     if finished:
-        summary = write_summary(work.out)
+        summary = write_summary(options.out)
     else:
-        voice.error("no run was finished; there is nothing to summarize.")
-    if finished and work.report:
-        voice.say(f"report: {_write_report(work.out)}")
-    if work.as_json:
+        printer.error("no run was finished; there is nothing to summarize.")
+    if finished and options.report:
+        printer.message(f"report: {_write_report(options.out)}")
+    if options.as_json:
         print_json(summary)
     return summary, 1 if failed or not finished else 0
 
@@ -166,7 +169,7 @@ def _write_report(directory: Path) -> Path:
     return write_report(directory)
 
 
-def _say_outcome(conducted: Conducted, bar: Progress, voice: Voice) -> None:
+def _say_outcome(conducted: Conducted, bar: Progress, printer: Printer) -> None:
     """Say in a line what became of a study, and in one more for each kind of failure."""
     parts = [f"{conducted.study.title}: {conducted.finished} of {conducted.planned} runs"]
     if conducted.found:
@@ -174,12 +177,12 @@ def _say_outcome(conducted: Conducted, bar: Progress, voice: Voice) -> None:
     if conducted.stored:
         rate = conducted.policy_rounds / conducted.seconds
         parts.append(f"{conducted.seconds:.1f} s, {amount(rate)} policy-rounds/s")
-    voice.say(", ".join(parts), through=bar.console)
+    printer.message(", ".join(parts), through=bar.console)
     kinds: dict[str, list[int]] = {}
     for failure in conducted.failures:
         kinds.setdefault(failure.error, []).append(failure.run.number)
     for error, numbers in kinds.items():
         which = f"run {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} runs"
-        voice.error(f"{conducted.study.name}, {which} failed: {error}")
+        printer.error(f"{conducted.study.name}, {which} failed: {error}")
     if conducted.failures and conducted.failures[0].details:
-        voice.error(conducted.failures[0].details.rstrip())
+        printer.error(conducted.failures[0].details.rstrip())

@@ -6,8 +6,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.evaluation import Evaluation, Segment, between, number
-from lexbandit.objectives import Objective
+from lexbandit.logs.differences import Difference
+from lexbandit.logs.evaluation import Evaluation, between, number
 from lexbandit.report.style import table
 
 _CLASSES = {"better": "yes", "as good": "yes", "worse": "no", "cannot tell": "open"}
@@ -81,7 +81,7 @@ def _verdicts(evaluations: Sequence[Evaluation]) -> str:
         [
             f"<a href='#candidate-{n}'>{escape(one.candidate)}</a>",
             f"<span class={_CLASSES[one.decision.kind]}>{escape(one.verdict)}</span>",
-            *(_difference(one, objective) for objective in objectives),
+            *(_difference(one[objective.name]) for objective in objectives),
             f"{one.diagnostics.effective_rows:,.0f}",
         ]
         for n, one in enumerate(evaluations)
@@ -90,8 +90,7 @@ def _verdicts(evaluations: Sequence[Evaluation]) -> str:
     return table(head, rows)
 
 
-def _difference(one: Evaluation, objective: Objective) -> str:
-    found = one[objective.name]
+def _difference(found: Difference) -> str:
     return f"{number(found.difference, '+')} <small>{between(found)}</small>"
 
 
@@ -101,7 +100,7 @@ def _section(one: Evaluation, place: int) -> str:
             escape(objective.name),
             number(one[objective.name].candidate),
             number(one[objective.name].baseline),
-            _difference(one, objective),
+            _difference(one[objective.name]),
             f"{objective.tolerance:g}",
             f"{one[objective.name].rows:,}",
         ]
@@ -126,15 +125,16 @@ def _segments(one: Evaluation) -> str:
     if not one.segments:
         return ""
 
-    def line(segment: Segment) -> list[str]:
-        cells = [
-            f"{number(segment[o.name].difference, '+')} <small>{between(segment[o.name])}</small>"
-            for o in one.objectives
+    names = [objective.name for objective in one.objectives]
+    rows = [
+        [
+            escape(segment.label),
+            f"{segment.rows:,}",
+            *(_difference(segment[name]) for name in names),
         ]
-        return [escape(segment.label), f"{segment.rows:,}", *cells]
-
-    head = ["segment", "rows", *(objective.name for objective in one.objectives)]
+        for segment in one.segments
+    ]
     return (
         f"<details><summary>Segments</summary><p class=note>{escape(one.about_segments)}</p>"
-        f"{table(head, [line(segment) for segment in one.segments])}</details>"
+        f"{table(['segment', 'rows', *names], rows)}</details>"
     )

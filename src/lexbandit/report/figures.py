@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit.bench.summary import PAPER_NAMES
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.errors import InvalidInput
 from lexbandit.metrics.regret import log_log_fit
@@ -37,7 +38,6 @@ from lexbandit.report.style import (
     looks_of,
     many,
     number_text,
-    of_the_paper,
     percent_text,
     policy_name,
 )
@@ -54,7 +54,7 @@ def figures_of(study: StudyResults) -> Iterator[Figure]:
     """
     makers: list[Callable[[StudyResults], Figure | None]] = [over_time, tolerance_over_time]
     if (study.frozen.get("series") or {}).get("kind") != "frontier":
-        makers += [growth, theorem_bounds, sensitivity, trade_off, _maps]
+        makers += [growth, theorem_bounds, sensitivity, trade_off, arm_maps]
     for make in makers:
         figure = make(study)
         if figure is not None:
@@ -297,11 +297,6 @@ def sensitivity(study: StudyResults) -> Figure | None:
     return Figure("sensitivity", "Sensitivity to the scale factor", caption, panels)
 
 
-def _maps(study: StudyResults) -> Figure | None:
-    made = map_figure(study)
-    return None if made is None else Figure("maps", *made)
-
-
 def _row(x: int | str, measure: Measure, index: int, i: int) -> Row:
     mean, half = float(measure.mean[index, i]), float(measure.half[index, i])
     row: Row = {"x": x, "y": mean}
@@ -324,8 +319,8 @@ def _slope(line: Line, exponent: float) -> Line:
     return Line(f"Theorem t^{exponent:.2f}", _REFERENCE, rows)
 
 
-def map_figure(study: StudyResults) -> tuple[str, str, list[ChartPanel]] | None:
-    """Return title, caption and panels, or None where contexts are not two-dimensional."""
+def arm_maps(study: StudyResults) -> Figure | None:
+    """Return which arm was played where, for contexts of two features."""
     if study.maps is None:
         return None
     arms = [str(arm) for arm in range(study.arms)]
@@ -351,7 +346,7 @@ def map_figure(study: StudyResults) -> tuple[str, str, list[ChartPanel]] | None:
     )
     if findings:
         caption += f" Cells whose most played arm is the optimal one: {', '.join(findings)}."
-    return "Which arm where", caption, panels
+    return Figure("maps", "Which arm where", caption, panels)
 
 
 def agreement(played: Integers, optimal: Integers) -> float:
@@ -449,7 +444,7 @@ def _bent(axis: Axis, values: list[float]) -> Axis:
 
 def _corner(study: StudyResults) -> tuple[float, float] | None:
     """Return the least regrets of the paper's algorithms, each at its best scale factor."""
-    paper = [final(study.best(p).regret) for p in study.policies if of_the_paper(p)]
+    paper = [final(study.best(p).regret) for p in study.policies if p in PAPER_NAMES]
     if not study.has_regret or not paper or len(study.objectives) != 2:
         return None
     return min(float(end[0]) for end in paper), min(float(end[1]) for end in paper)

@@ -21,7 +21,6 @@ from lexbandit.report.results import (
     Measure,
     Results,
     StudyResults,
-    band_text,
     data_text,
     degenerate_text,
     full_title,
@@ -62,9 +61,10 @@ def write_report(directory: Path) -> Path:
 
 
 def _draw(figure: Figure, title: str, pictures: Path) -> None:
-    svg = to_svg(file_spec(title, figure.panels))
+    """Write a figure as SVG, and as PNG at twice the size for sharp print."""
+    svg = vl_convert.vegalite_to_svg(file_spec(title, figure.panels), vl_version=VEGA_LITE)
     (pictures / f"{figure.name}.svg").write_text(svg, encoding="utf-8")
-    (pictures / f"{figure.name}.png").write_bytes(to_png(svg))
+    (pictures / f"{figure.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
 class ReportPage:
@@ -81,11 +81,12 @@ class ReportPage:
         drawn = "".join(self._figure(study.title, figure) for figure in figures)
         # A packaged study describes itself with the paper's sizes, which may have been changed.
         about = None if study.experiment else study.frozen.get("about")
+        runs = "one run" if study.runs == 1 else f"mean of {study.runs} runs"
         leads = [("", about), (" class=warning", data_text(study)), ("", degenerate_text(study))]
         self._sections.append(
             f"<section id='{escape(study.slug)}'><h2>{escape(full_title(study))}</h2>"
             + "".join(f"<p{kind}>{escape(text)}</p>" for kind, text in leads if text)
-            + f"<h3>After {study.horizon:,} rounds, {_runs(study)}</h3>{results_table(study)}"
+            + f"<h3>After {study.horizon:,} rounds, {runs}</h3>{results_table(study)}"
             f"<p class=note>Each policy at its best scale factor for {objective_phrase(study, 0)}. "
             f"{_interval_text(study)}</p>{_against(study)}{drawn}"
             f"<details><summary>Parameters and timing</summary>{parameters_table(study)}"
@@ -147,6 +148,7 @@ class ReportPage:
                 f"{claims_table(results)}</section>"
             )
         nav = "".join(f"<a href='#{escape(to)}'>{escape(name)}</a>" for to, name in links)
+        versions = _pairs((str(name), str(found)) for name, found in results.versions.items())
         title = "Results of a study" if len(results.studies) == 1 else "Results of the studies"
         if any(study.experiment for study in results.studies):
             title = "The paper, reproduced"
@@ -159,7 +161,7 @@ class ReportPage:
             "<noscript><p class=note>The figures here are drawn by a script in this page; the same "
             "ones are beside it in the folder <code>figures</code>.</p></noscript>"
             f"{claims}{''.join(self._joint)}{''.join(self._sections)}"
-            f"<section id=versions><h2>Versions</h2>{versions_table(results)}</section></main>"
+            f"<section id=versions><h2>Versions</h2>{versions}</section></main>"
             f"<script type='application/json' id=specs>{_inline(self._specs)}</script>"
             f"<script>{script}</script><script>{_part('page.js')}</script></body></html>\n"
         )
@@ -188,17 +190,12 @@ def _against(study: StudyResults) -> str:
     )
 
 
-def _runs(study: StudyResults) -> str:
-    return "one run" if study.runs == 1 else f"mean of {study.runs} runs"
-
-
 def _interval_text(study: StudyResults) -> str:
     if study.runs < 2:
         return "One run, so no intervals."
     return (
-        band_text(study)
-        .replace("Bands:", "After ±: half of the")
-        .replace("confidence intervals", "confidence interval")
+        "After ±: half of the 95 % confidence interval of the mean over "
+        f"{study.runs} runs (Student's t)."
     )
 
 
@@ -287,16 +284,6 @@ def _config(ink: str, font: str) -> dict[str, Any]:
         "title": {"color": ink, "fontSize": 13, "fontWeight": 600, "anchor": "start"},
         "view": {"stroke": None},
     }
-
-
-def to_svg(spec: dict[str, Any]) -> str:
-    """Return the picture as SVG."""
-    return str(vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE))
-
-
-def to_png(svg: str) -> bytes:
-    """Return an SVG picture as PNG, at twice the size for sharp print."""
-    return bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
 @functools.cache
@@ -453,11 +440,6 @@ def _tuning(study: StudyResults) -> list[tuple[str, str]]:
             parts[policy_name(policy)] = ", ".join(f"{k} = {v}" for k, v in own.items())
     text = "; ".join(f"{name}: {values}" for name, values in parts.items())
     return [("Policies' own parameters", text)] if text else []
-
-
-def versions_table(results: Results) -> str:
-    """Return the versions of what computed the results."""
-    return _pairs((str(name), str(version)) for name, version in results.versions.items())
 
 
 def _pairs(entries: Iterable[tuple[str, str]]) -> str:

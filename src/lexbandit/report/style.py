@@ -128,11 +128,6 @@ def in_order(policies: list[str]) -> list[str]:
     return [p for p in _PAPER if p in seen] + [p for p in seen if p not in _PAPER]
 
 
-def of_the_paper(policy: str) -> bool:
-    """Tell whether a policy is one of the paper's six."""
-    return policy in PAPER_NAMES
-
-
 def policy_name(policy: str) -> str:
     """Return how a policy is written in text: the paper's, and their variants, as there."""
     name, space, variant = policy.partition(" ")

@@ -11,7 +11,7 @@ import httpx
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.http.access import Access, ApiKey, Keys, Role, Sessions, hash_of
-from lexbandit.service.http.app import App, Limits
+from lexbandit.service.http.app import App
 from lexbandit.service.http.server import Request
 from service.world import engine_on
 
@@ -87,7 +87,7 @@ async def served(
         pages = Pages(
             access, routes(engine, no_auth=access.keys is None), engine.points, secure=False
         )
-        app = App(engine, access, Limits(body), pages)
+        app = App(engine, access, body, pages)
         async with httpx.AsyncClient(transport=_Straight(app), base_url=URL) as http:
             yield Served(engine, app, http)
 

@@ -23,7 +23,7 @@ from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.start import warm_up, without_garbage_collection
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
-from lexbandit.service.http.app import App, Limits
+from lexbandit.service.http.app import App
 from lexbandit.service.http.server import Admission, TlsContext, serving
 from lexbandit.service.log_format import set_up_logging
 from lexbandit.service.storage import Storage, make_storage
@@ -146,7 +146,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     access = Access(keys, sessions, config.rate)
     secure = config.tls_cert is not None or config.behind_tls
     pages = Pages(access, routes(engine, no_auth=no_auth), engine.points, secure=secure)
-    return App(engine, access, Limits(body=config.max_body_bytes), pages)
+    return App(engine, access, config.max_body_bytes, pages)
 
 
 def admission_to(app: App, deadline: float) -> Admission:

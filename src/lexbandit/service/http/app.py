@@ -7,7 +7,6 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
@@ -53,13 +52,6 @@ access_log = logging.getLogger("lexbandit.service.access")
 _REQUEST_ID = re.compile(rb"[0-9A-Za-z._-]{1,64}")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How large a body may be, in bytes."""
-
-    body: int = LARGEST_BODY
-
-
 class Answered(NamedTuple):
     """A request that was answered; `point` is the decision point that it named."""
 
@@ -86,14 +78,14 @@ class App:
     """Answers HTTP requests with what an engine says.
 
     Every error is answered as a problem; an unexpected one is logged, and answered with 500 and
-    without its text.
+    without its text. A body may have `largest_body` bytes.
     """
 
     def __init__(
         self,
         engine: "Engine",
         access: Access,
-        limits: Limits | None = None,
+        largest_body: int = LARGEST_BODY,
         pages: PageHandler | None = None,
     ) -> None:
         self.engine = engine
@@ -104,7 +96,7 @@ class App:
         """Called with every request that was answered, if it is set."""
         self._large = asyncio.Lock()
         self._access = access
-        self._limits = limits or Limits()
+        self._largest_body = largest_body
         self._pages = pages
         own = (
             Operation("GET", "/metrics", "read", self._metrics, {200: "text/plain"}),
@@ -207,7 +199,7 @@ class App:
             _check_plain(kind, headers.get(b"content-encoding", b"identity"))
         self.reading += 1
         try:
-            body = await request.body(self._limits.body)
+            body = await request.body(self._largest_body)
         finally:
             self.reading -= 1
         if not body and operation.optional:

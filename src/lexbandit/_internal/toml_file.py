@@ -18,7 +18,7 @@ _KEY = re.compile(r"^\s*([A-Za-z0-9_.\-\"' ]+?)\s*=")
 
 
 class TomlFile:
-    """A TOML file: what it says, and where it says it."""
+    """A TOML file: its content, and the line of every key."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -33,9 +33,9 @@ class TomlFile:
 
     @contextlib.contextmanager
     def at(self, *place: str | int, table: Mapping[str, Any] | None = None) -> Iterator[None]:
-        """Say the place with whatever is refused inside.
+        """Add the file, the line and the key of a place to errors that are raised inside.
 
-        If that begins with a key of the `table` that stands there, it is the key's place.
+        If the message begins with a key of the `table` at the place, it is that key's line.
         """
         try:
             yield
@@ -50,7 +50,7 @@ class TomlFile:
         return InvalidInput(f"{where}: {error}")
 
     def only(self, place: Place, table: Any, known: Sequence[str]) -> None:
-        """Refuse what is no table, and a key that nobody knows, with the nearest one suggested."""
+        """Refuse what is no table, and an unknown key, with the nearest known one suggested."""
         if not isinstance(table, dict):
             with self.at(*place):
                 raise InvalidInput(f"must be a table, got {table!r}.")

@@ -39,7 +39,7 @@ class Script(NamedTuple):
 
 
 class Bundle:
-    """The script, made once; whoever asks while it is being made waits for the same one."""
+    """Makes the script once; callers that ask meanwhile wait for the same one."""
 
     def __init__(self) -> None:
         self._made: Future[Script] | None = None

@@ -1,4 +1,4 @@
-"""What is sent, as JSON: numbers of numpy are taken, NaN and infinities are refused."""
+"""Encode request bodies as JSON: numbers of NumPy are taken, NaN and infinities are refused."""
 
 import json
 from collections.abc import Iterable

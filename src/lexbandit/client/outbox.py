@@ -1,4 +1,4 @@
-"""Rewards sent from the background, many at a time."""
+"""Send rewards in the background, many at a time."""
 
 import atexit
 import threading

@@ -1,4 +1,4 @@
-"""What goes over the wire: each question as a request, and how its answer is read.
+"""The requests of the HTTP API, and how their answers are read.
 
 Nothing here waits or sends, so the client and its asynchronous twin share all of it.
 """

@@ -1,1 +1,1 @@
-"""Recordings of what happened: readers, and their preparation as contexts and outcomes."""
+"""Logs of past decisions: read them, evaluate other policies on them, learn from them."""

@@ -168,7 +168,7 @@ def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
 
 
 class _Work(NamedTuple):
-    """What every part of the log needs: it is sent to whoever sums one.
+    """What a worker needs to sum a part of the log.
 
     Of `model`, which learns from earlier rows, and `crossed`, which learns from other rows, there
     is one. `by_unit`: keep the sums of groups of units, for a bootstrap.

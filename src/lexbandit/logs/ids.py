@@ -1,4 +1,4 @@
-"""Ids that come twice in a log, found in little memory."""
+"""Find ids that two rows of a log have, in bounded memory."""
 
 import tempfile
 from pathlib import Path

@@ -77,7 +77,7 @@ class Readable(Protocol):
 
 
 class _Lesson(NamedTuple):
-    """What every part of a log needs to be learned: it is sent to whoever learns one."""
+    """What a worker needs to learn a part of a log."""
 
     log: Readable
     start: int
@@ -140,14 +140,14 @@ class _Counts(NamedTuple):
 
 
 class _Learned(NamedTuple):
-    """What the rows of a part lead to: the state of a policy, and counts."""
+    """What was learned from a part of a log: the state of a policy, and counts."""
 
     state: dict[str, np.ndarray]
     counts: _Counts
 
 
 class _Plays(NamedTuple):
-    """What a policy is told of a block."""
+    """What a policy learns of a block, and the counts of its rows."""
 
     points: Floats
     arms: Integers

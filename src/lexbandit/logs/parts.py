@@ -1,4 +1,4 @@
-"""The parts of a log, worked on side by side: by threads, or by what an executor runs on."""
+"""Work on the parts of a log in parallel: on threads, or on what an executor runs on."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a block of means says of every arm: worked out once, used for every policy."""
+"""Regrets and expected rewards of the arms that were played, from the true means."""
 
 import math
 from collections.abc import Sequence

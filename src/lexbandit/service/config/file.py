@@ -198,7 +198,7 @@ def read_points(path: Path) -> dict[str, Definition]:
 
 
 class _Reader:
-    """Puts a configuration together."""
+    """Reads a configuration from the file, the environment and the command line."""
 
     def __init__(
         self, file: TomlFile, environment: Mapping[str, str], flags: Mapping[str, Any]
@@ -282,7 +282,7 @@ def _refuse_folder(name: str, place: Path) -> None:
 
 
 def check_environment(environment: Mapping[str, str], settings: Iterable[str]) -> None:
-    """Refuse a variable that is none of the settings': else a slip would count for nothing."""
+    """Refuse an unknown LEXBANDIT_ variable, since a misspelt one would be ignored silently."""
     known = {PREFIX + name.upper() for name in settings} | {SECRET}
     for variable in sorted(environment):
         if not variable.startswith(PREFIX) or variable in known | {_DATA}:
@@ -338,7 +338,7 @@ def _with_todays_names(file: TomlFile, place: Place, table: Any) -> Any:
 
 
 def _check_keys(file: TomlFile, place: Place, table: Any) -> None:
-    """Refuse keys of a point, and settings of its policy, that there are not."""
+    """Refuse unknown keys of a point, and unknown settings of its policy."""
     policy = (table.get("policy") or DEFAULT) if isinstance(table, dict) else None
     known = isinstance(policy, str) and policy in REGISTRY
     taken = settings_known(str(policy)) if known else set()

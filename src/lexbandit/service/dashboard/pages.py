@@ -100,7 +100,7 @@ def _page(name: str, values: dict[str, str], status: int = 200) -> Response:
 
 
 class _Watch:
-    """What the pages need of the engine."""
+    """Answers the requests of the dashboard from the engine."""
 
     def __init__(self, engine: "Engine", auth: str) -> None:
         self._engine = engine
@@ -194,7 +194,7 @@ def _json(content: Any, tag: str | None = None) -> Response:
 
 
 class Pages:
-    """Serves pages to those who signed in; without keys, to everybody near.
+    """Serves pages to signed-in users; without API keys, to everybody on this machine.
 
     `secure`: cookies are sent back over TLS only.
     """

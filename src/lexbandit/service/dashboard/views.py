@@ -1,4 +1,4 @@
-"""What the dashboard shows, as plain values: a point's standing, history, last decisions."""
+"""The data of the dashboard as plain values: a point's state, history and last decisions."""
 
 import time
 from dataclasses import asdict

@@ -60,7 +60,7 @@ class ApiKey:
 
 
 class Keys:
-    """All keys there are."""
+    """The API keys that are accepted."""
 
     def __init__(self, keys: Iterable[ApiKey]) -> None:
         self.replace(keys)

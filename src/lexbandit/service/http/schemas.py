@@ -1,4 +1,4 @@
-"""What goes over the wire: one class a body. The OpenAPI document is made of these."""
+"""The bodies of requests and replies, one class each. The OpenAPI document is made of these."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Remove a log's oldest events, once snapshots hold what they taught.
+"""Remove a log's oldest events, once snapshots hold what was learned from them.
 
 What is left is a log that begins later. Its points start from their snapshots, as they always do.
 """

@@ -1,4 +1,4 @@
-"""A log copied into another storage: the same events, in the same places, at the same times.
+"""Copy a log into another storage: the same events, with the same numbers and times.
 
 The state of every decision point follows from its events, so it is the same there, bit for bit.
 """

@@ -180,6 +180,13 @@ def test_two_folders_are_compared(tmp_path: Path) -> None:
     assert all(row["same"] and row["errors"] == 0 for row in same)
     other = compare(tmp_path / "a", tmp_path / "c")
     assert not any(row["same"] for row in other)
+    points = [
+        summarize(tmp_path / folder)["studies"]["small"]["policies"][other[0]["policy"]]
+        for folder in ("a", "c")
+    ]
+    errors = [point[other[0]["at"]]["standard_error"]["regret"][0] for point in points]
+    spread = math.sqrt(errors[0] ** 2 + errors[1] ** 2)
+    assert other[0]["errors"] == pytest.approx(other[0]["difference"] / spread)
     assert sum(abs(row["errors"]) > 4 for row in other) == 0
     conduct(sized(small(tmp_path), horizon=10), tmp_path / "d", Threads(1))
     with pytest.raises(

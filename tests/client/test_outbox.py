@@ -45,6 +45,7 @@ def test_the_outbox_sends_in_batches_and_all_by_its_end() -> None:
         outbox.reward("other", Decided("x", "small", 1.0, 0), {"quality": 1})
     assert taker.taken == [*map(str, range(95)), "x"]
     assert len(taker.batches) <= 12
+    assert max(len(ids) for _, ids in taker.batches) <= 10
     assert taker.batches[-1] == ("other", ["x"])
     with pytest.raises(InvalidInput, match="closed"):
         outbox.reward("router", "1", quality=1)

@@ -44,6 +44,25 @@ def test_pareto_k_finds_the_shape(shape: float) -> None:
     assert np.mean(found) == pytest.approx(shape, abs=0.12)
 
 
+def test_pareto_k_of_few_weights_is_that_of_the_papers() -> None:
+    """Zhang and Stephens (2009) by plain loops, with the prior of Vehtari et al. (2024)."""
+    weights = np.sort(np.random.default_rng(5).pareto(1.5, 150))[::-1]
+    size = 30  # a fifth of the rows
+    x = sorted(weight - weights[size] for weight in weights[:size])
+    m, quarter = 30 + int(math.sqrt(size)), x[int(size / 4 + 0.5) - 1]
+    b = [1 / x[-1] + (1 - math.sqrt(m / (j - 0.5))) / (3 * quarter) for j in range(1, m + 1)]
+    k = [sum(math.log1p(-one * value) for value in x) / size for one in b]
+    likelihood = [
+        size * (math.log(-one / shape) - shape - 1) for one, shape in zip(b, k, strict=True)
+    ]
+    shares = [1 / sum(math.exp(other - one) for other in likelihood) for one in likelihood]
+    mean = sum(one * share for one, share in zip(b, shares, strict=True))
+    shape = sum(math.log1p(-mean * value) for value in x) / size
+    tail = np.zeros((1, TAIL))
+    tail[0, :150] = weights
+    assert pareto_k(tail, 150) == pytest.approx((size * shape + 10 * 0.5) / (size + 10))
+
+
 def test_equal_weights_have_no_tail() -> None:
     assert math.isnan(pareto_k(np.full((1, TAIL), 2.0), 5000))
     assert math.isnan(pareto_k(np.zeros((1, TAIL)), 5000))

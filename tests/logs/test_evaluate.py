@@ -215,6 +215,16 @@ def test_rows_in_no_segment_are_told() -> None:
     )
 
 
+def test_the_last_segment_of_a_number_has_no_upper_end() -> None:
+    """Here the upper quartile is the largest number: what lies above it is no segment."""
+    table = frame(2_000).with_columns(tokens=pl.int_range(2_000) % 2 * 800.0)
+    report = lb.evaluate(log_of(table), "always:small", segments=["tokens"])
+    assert {one.label: one.rows for one in report.segments} == {
+        "tokens ≤ 0": 1_000,
+        "tokens > 400": 1_000,
+    }
+
+
 def test_segments_that_begin_after_the_first_rows_are_told() -> None:
     """A group, or another value of a number, that the first 4,096 rows do not have."""
     rows = 6_000

@@ -180,6 +180,10 @@ def test_watching_costs_little_however_many_watch() -> None:
         for n in range(100):
             await ask(1, f"map {n}")
         assert len(fresh._answers) == 16
+        now[0] += 20.0
+        oldest = await ask(2, "map 84")  # asked anew, so it is the newest now
+        await ask(1, "one more")
+        assert await ask(2, "map 84") == oldest
 
     asyncio.run(scene())
 

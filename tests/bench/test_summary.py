@@ -228,6 +228,21 @@ def test_claims_are_judged_by_a_stated_rule() -> None:
     assert agreement(1, "cd-ucb1", -90.0, 1, 0.0) == "word"
 
 
+def test_the_error_of_a_claim_is_that_of_a_ratio() -> None:
+    """The deltas of ours/theirs: (e/b)² + (f a/b²)², runs taken as independent."""
+    points = {"moc-mab": ([3.0, 1.0], [0.3, 0.1]), "cp-ucb1": ([2.0, 1.0], [0.1, 0.1])}
+    study = {
+        "data": "",
+        "policies": {
+            name: {"1": {"regret": None, "reward": means, "standard_error": {"reward": errors}}}
+            for name, (means, errors) in points.items()
+        },
+        "best_scale": {name: {"by_regret": None, "by_reward": "1"} for name in points},
+    }
+    error = 100 * math.sqrt((0.3 / 2) ** 2 + (0.1 * 3 / 2**2) ** 2)
+    assert claims_of(2, study)[0]["error"] == pytest.approx(error)
+
+
 def test_claims_at_one_scale_compare_like_with_like() -> None:
     """Held by own best scales, lost at the common ones: CD-UCB1 lower only where MOC-MAB is not."""
     told = {

@@ -33,6 +33,16 @@ def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+def test_an_arm_that_was_never_played_is_not_predicted() -> None:
+    """The model expects more of it than of the others, and nobody has seen it."""
+    made = LexBanditClassifier(random_state=0)
+    rewards = [[0.02], [0.04]] * 2
+    made.partial_fit([[0.0], [1.0]] * 2, ["a", "b"] * 2, rewards, classes=["a", "b", "c"])
+    means = [arm.mean[0] for arm in made.policy_.explain([0.5]).arms]
+    assert means.index(max(means)) == 2
+    assert made.predict([[0.5]]).tolist() == ["b"]
+
+
 def test_parameters_and_clones() -> None:
     made = LexBanditClassifier("linucb", tolerance=0.1, settings={"scale": 0.5}, random_state=3)
     copy = clone(made)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lexbandit.errors import InvalidInput
-from lexbandit.logs.diagnostics import HEAVY, NEGLIGIBLE, diagnose, pareto_k
+from lexbandit.logs.diagnostics import HEAVY, NEGLIGIBLE, _missing_test, diagnose, pareto_k
 from lexbandit.logs.sums import TAIL
 from logs import worlds
 from logs.test_estimators import some_log, summed
@@ -61,6 +61,12 @@ def test_pareto_k_of_few_weights_is_that_of_the_papers() -> None:
     tail = np.zeros((1, TAIL))
     tail[0, :150] = weights
     assert pareto_k(tail, 150) == pytest.approx((size * shape + 10 * 0.5) / (size + 10))
+
+
+def test_missing_rewards_are_tested_by_pearsons_statistic() -> None:
+    """Three arms lack 10, 20 and 30 of 100 rewards: χ² is 12.5 with two degrees of freedom."""
+    found = _missing_test(np.array([100.0, 100.0, 100.0, 0.0]), np.array([90.0, 80.0, 70.0, 0.0]))
+    assert found == pytest.approx(math.exp(-12.5 / 2), rel=0.15)  # by the cube root
 
 
 def test_equal_weights_have_no_tail() -> None:

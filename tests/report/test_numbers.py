@@ -32,6 +32,8 @@ def test_growth_exponent_recovers_a_power_of_the_last_decade() -> None:
     # Another power before the last decade must not count.
     regret = np.where(t < 10_000, t**0.2, 3.0 * t**0.8)
     assert growth_exponent(t, regret) == pytest.approx(0.8, abs=1e-9)
+    early = np.where(t < 20_000, t**0.2, 3.0 * t**0.8)  # all of the last decade counts
+    assert (growth_exponent(t, early) or 0.0) > 0.85
     assert growth_exponent(t, -regret) is None
     assert growth_exponent(np.array([1, 10]), np.array([1.0, 2.0])) is None
 

@@ -69,27 +69,10 @@ def command(
     with needs("service"):
         from lexbandit.service import process as server  # noqa: PLC0415
         from lexbandit.service.config.file import read_config  # noqa: PLC0415
-        from lexbandit.service.engine.start import warm_up  # noqa: PLC0415
-        from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
-        from lexbandit.service.storage import check_storage  # noqa: PLC0415
     with needs("postgres"), compile_notices(err=True):
         found = read_config(config, flags=flags)
     if check:
-        keyless = not found.keys and is_loopback(found.host)
-        server.check_access(found, no_auth=no_auth or keyless)
-        server.tls_of(found)
-        with compile_notices(err=True):
-            for definition in found.points.values():
-                warm_up(definition)
-        with storage_words():
-            asyncio.run(check_storage(found.storage))
-        click.echo(f"{config} is fine: {_points_text(found)}.")
-        if keyless:
-            click.echo("There are no keys yet: it starts with --no-auth only.")
-        _warn_of_single_arms(found)
-        warning = server.warning_of(found)
-        if warning is not None:
-            click.echo(f"Warning: {warning}", err=True)
+        _check(config, found, no_auth)
         return
     server.check_access(found, no_auth=no_auth)
     _warn_of_single_arms(found)
@@ -103,6 +86,30 @@ def command(
             accept_clock=accept_clock,
         )
         server.run(serving, found)
+
+
+def _check(path: Path, config: "Config", no_auth: bool) -> None:
+    """Do all that a start does except serving, and print what was found."""
+    from lexbandit.service import process as server  # noqa: PLC0415
+    from lexbandit.service.engine.start import warm_up  # noqa: PLC0415
+    from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
+    from lexbandit.service.storage import check_storage  # noqa: PLC0415
+
+    keyless = not config.keys and is_loopback(config.host)
+    server.check_access(config, no_auth=no_auth or keyless)
+    server.tls_of(config)
+    with compile_notices(err=True):
+        for definition in config.points.values():
+            warm_up(definition)
+    with storage_words():
+        asyncio.run(check_storage(config.storage))
+    click.echo(f"{path} is fine: {_points_text(config)}.")
+    if keyless:
+        click.echo("There are no keys yet: it starts with --no-auth only.")
+    _warn_of_single_arms(config)
+    warning = server.warning_of(config)
+    if warning is not None:
+        click.echo(f"Warning: {warning}", err=True)
 
 
 def _warn_of_single_arms(config: "Config") -> None:

@@ -25,6 +25,8 @@ class FeatureMap(ABC):
     name: str = ""
     dimension: int
     count: int
+    has_constant: bool = False
+    """Whether the first feature is 1 in every context."""
     kind: int = kernel.GIVEN
     table: Floats
 
@@ -70,7 +72,7 @@ class FeatureMap(ABC):
     @property
     def constant(self) -> Floats:
         """1 for the feature that is 1 in every context, 0 for the others; all 0 if none is."""
-        return np.zeros(self.count)
+        return np.asarray(self.has_constant * np.eye(1, self.count)[0])
 
     def left_out(self) -> Floats:
         """Return how the learned weights tell what the map cannot represent, float[F].

@@ -46,6 +46,7 @@ class Legendre(FeatureMap):
     degree are smaller on average, 1/√(2k + 1) each, and a ridge holds them back.
     """
 
+    has_constant = True
     kind = kernel.LEGENDRE
 
     def __init__(self, *, dimension: int, degree: int | None = None) -> None:
@@ -79,11 +80,6 @@ class Legendre(FeatureMap):
         mean = np.zeros(self.count)
         mean[0] = 1.0
         return mean, np.diag(1.0 / (2.0 * degrees + 1.0).prod(axis=1))
-
-    @property
-    def constant(self) -> Floats:
-        """The first feature."""
-        return np.asarray(np.eye(1, self.count)[0])
 
     def parameters(self) -> tuple[float, ...]:
         """Return the degree."""

@@ -39,6 +39,7 @@ class Mixed(FeatureMap):
     Legendre polynomial of 2x − 1.
     """
 
+    has_constant = True
     kind = kernel.MIXED
 
     def __init__(self, *, dimension: int, layout: Any = ()) -> None:
@@ -80,11 +81,6 @@ class Mixed(FeatureMap):
             # A uniform vector's share of the variance is as large as that of one number.
             blocks.append(([[(j, 1)] for j in coordinates], 1.0 / len(coordinates)))
         return blocks
-
-    @property
-    def constant(self) -> Floats:
-        """The first feature."""
-        return np.asarray(np.eye(1, self.count)[0])
 
     def prior(self) -> Floats:
         """Return the relative variances, the blocks and the constant."""

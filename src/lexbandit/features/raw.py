@@ -15,6 +15,7 @@ class Raw(FeatureMap):
     φ(x) = (1, x_1, …, x_d): the means are affine in the context.
     """
 
+    has_constant = True
     kind = kernel.RAW
 
     def __init__(self, *, dimension: int) -> None:
@@ -29,11 +30,6 @@ class Raw(FeatureMap):
         second = np.outer(mean, mean)
         second[np.arange(1, self.count), np.arange(1, self.count)] = 1 / 3
         return mean, second
-
-    @property
-    def constant(self) -> Floats:
-        """The first feature."""
-        return np.asarray(np.eye(1, self.count)[0])
 
     def parameters(self) -> tuple[float, ...]:
         """Return nothing: the dimension says all."""

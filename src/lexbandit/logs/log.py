@@ -1,6 +1,6 @@
 """`Log`: decisions that were made, the probabilities they had, and the rewards that came."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -302,8 +302,7 @@ class Log:
     def _named(self, roles: dict[str, str], others: dict[str, str]) -> Columns:
         """Find the columns; one that is named and not there is refused."""
         schema = self.source.schema()
-        objectives = [objective.name for objective in self.objectives]
-        own = (*self.contexts.names, *objectives)
+        own = (*self.contexts.names, *(objective.name for objective in self.objectives))
         for name in [name for name in others if name not in own]:
             if name not in roles:
                 raise unknown_name("name in columns:", name, [*own, *roles])
@@ -317,13 +316,24 @@ class Log:
             return next((c for c in (prefix + name, name) if c in schema), None)
 
         features = {f.name: found(f.name, _CONTEXT) for f in self.contexts.features}
+        self._refuse_missing_features(features)
+        rewards = {one.name: found(one.name, _REWARD) for one in self.objectives}
+        self._refuse_missing_rewards(rewards)
+        columns = _columns_of(roles, schema, {*features.values(), *rewards.values()})
+        for read in (*features.values(), *rewards.values(), *columns.values()):
+            if f"{read}{_REPEATED}" in schema:
+                raise InvalidInput(f"the log has two columns {read!r}: rename or drop one of them.")
+        return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
+
+    def _refuse_missing_features(self, columns: Mapping[str, str | None]) -> None:
+        schema = self.source.schema()
         # An export has no column of a feature that never had a value.
         exported = any(column.startswith(_REWARD) for column in schema)
         for feature in self.contexts.features:
             # A category takes a missing value unasked; the others do where they are declared so.
             optional = feature.missing == "middle"
             declared = optional and (exported or not isinstance(feature, Category))
-            if features[feature.name] is None and not declared:
+            if columns[feature.name] is None and not declared:
                 other = ', or declare it with missing="middle"'
                 raise InvalidInput(
                     f"the log has no column {feature.name!r}, a context feature"
@@ -331,35 +341,42 @@ class Log:
                     "contexts of another definition: name its column in columns=, or leave the "
                     f"feature out of context={'' if isinstance(feature, Category) else other}."
                 )
-        rewards = {name: found(name, _REWARD) for name in objectives}
-        if not any(rewards.values()):
+
+    def _refuse_missing_rewards(self, columns: Mapping[str, str | None]) -> None:
+        schema = self.source.schema()
+        if not any(columns.values()):
             raise InvalidInput(
-                f"the log has no column of any objective ({', '.join(objectives)}); it has "
+                f"the log has no column of any objective ({', '.join(columns)}); it has "
                 f"{', '.join(schema)}. Name them in columns=."
             )
-        for name in objectives:
-            if rewards[name] is None:
+        for name, column in columns.items():
+            if column is None:
                 raise InvalidInput(
                     f"the log has no column {name!r}, an objective{nearest(name, schema)} It has "
                     f"{', '.join(schema)}. Name its column in columns=, or leave the objective out "
                     "of objectives=; where no reward came yet, the column holds null."
                 )
-        taken = {*features.values(), *rewards.values()}
-        columns: dict[str, str | None] = {}
-        for role, column in roles.items():
-            there = column in schema and (column not in taken or column != role)
-            if not there and column == role == "arm":
-                raise InvalidInput(
-                    f"the log has no column 'arm'; it has {', '.join(schema)}. Name the column of "
-                    "the arms: Log(..., arm=...), or --column arm=NAME."
-                )
-            if not there and column != role:
-                raise unknown_name(f"column of the log, for {role}:", column, schema)
-            columns[role] = column if there else None
-        for read in (*features.values(), *rewards.values(), *columns.values()):
-            if f"{read}{_REPEATED}" in schema:
-                raise InvalidInput(f"the log has two columns {read!r}: rename or drop one of them.")
-        return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
+
+
+def _columns_of(
+    roles: Mapping[str, str], schema: pl.Schema, taken: Collection[str | None]
+) -> dict[str, str | None]:
+    """Return the column of each role, such as the arm; None where there is none.
+
+    A role does not get a column of its own name that a feature or an objective has `taken`.
+    """
+    columns: dict[str, str | None] = {}
+    for role, column in roles.items():
+        there = column in schema and (column not in taken or column != role)
+        if not there and column == role == "arm":
+            raise InvalidInput(
+                f"the log has no column 'arm'; it has {', '.join(schema)}. Name the column of "
+                "the arms: Log(..., arm=...), or --column arm=NAME."
+            )
+        if not there and column != role:
+            raise unknown_name(f"column of the log, for {role}:", column, schema)
+        columns[role] = column if there else None
+    return columns
 
 
 class Part(NamedTuple):

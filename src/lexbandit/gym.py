@@ -34,7 +34,7 @@ _SEEDS = 2**31
 
 
 class BanditEnv(gymnasium.Env[Floats, Any]):
-    """An environment of ours as a Gymnasium environment.
+    """A lexbandit environment as a Gymnasium environment.
 
     environment   a registered name, or an `Environment`
     rounds        how many rounds an episode has; with 1 every step ends it
@@ -187,7 +187,7 @@ class BanditVectorEnv(gymnasium.vector.VectorEnv[Floats, Any, Any]):
 
 
 def gym_id(name: str) -> str:
-    """Return the id of an environment of ours: lexbandit/DisplayAdvertising-v1 and the like."""
+    """Return an environment's Gymnasium id, such as lexbandit/DisplayAdvertising-v1."""
     return f"lexbandit/{''.join(part.capitalize() for part in name.split('-'))}-v1"
 
 
@@ -208,7 +208,7 @@ def register_all() -> list[str]:
 
 
 class FromGymnasium(Environment):
-    """A one-step Gymnasium environment with vector rewards as an environment of ours.
+    """A one-step Gymnasium environment with vector rewards as a lexbandit environment.
 
     env         every episode must end with its first step, and depend on the seed of `reset` alone
     objectives  how many rewards there are; read from `env.reward_space` where it has one

@@ -61,9 +61,8 @@ class Objective:
         object.__setattr__(self, "tolerance", tolerance)
         if self.default is not None:
             default = checks.real(self.default)
-            if (
-                not self.range[0] <= default <= self.range[1]
-            ):  # NaN stands for a value that is not a number
+            # What is no number is NaN here, which lies in no range.
+            if not self.range[0] <= default <= self.range[1]:
                 raise InvalidInput(
                     f"default of objective {self.name!r} must lie in its range from "
                     f"{self.range[0]:g} to {self.range[1]:g}, got {self.default!r}"

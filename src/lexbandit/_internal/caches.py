@@ -10,8 +10,7 @@ def cache_root() -> Path:
     For a user without a home it is a path that cannot be created: caches are optional.
     """
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if caches.startswith(
-        "~"
-    ):  # otherwise a folder called ~ would be created in the working directory
+    # Without a home "~" stays as it is: it would name a folder of the working directory.
+    if caches.startswith("~"):
         caches = os.devnull
     return Path(caches) / "lexbandit"

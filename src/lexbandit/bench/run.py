@@ -349,8 +349,7 @@ class _Player:
 
 
 def _new_map(run: Run, environment: Any) -> Integers | None:
-    if (
-        environment.dimension != 2 or run.own_world
-    ):  # maps are summed over runs, so all must have one environment
+    # Maps are summed over runs, so all runs must have the same environment.
+    if environment.dimension != 2 or run.own_world:
         return None
     return np.zeros((MAP_SIDE**2, environment.arms), np.int64)

@@ -39,7 +39,7 @@ _RATE = 80.0
 _AT_ONCE = 20
 # Seconds between messages about the standing.
 _EVERY = 10.0
-# Seconds without an answer until it is said: by Ctrl-C the service ends before the traffic does.
+# Seconds without an answer until a message: on Ctrl-C the service ends before the traffic does.
 _PATIENCE = 5.0
 
 CONFIG = f"""\

@@ -137,7 +137,7 @@ class Client(_BaseClient):
         return self._send(wire.decide_many(point, contexts, allowed, ids))
 
     def decision(self, point: str, decision: Decided | str) -> Found:
-        """Look a decision up: its arm, and the rewards that came."""
+        """Look a decision up: its arm, and its rewards so far."""
         return self._send(wire.decision(point, decision))
 
     def reward(
@@ -181,7 +181,7 @@ class Client(_BaseClient):
         prior: Mapping[str, float] | None = None,
         weight: int | None = None,
     ) -> None:
-        """Add an arm, or take a retired one back; one that is there stays as it is."""
+        """Add an arm, or take a retired one back; an arm in use stays as it is."""
         self._send(wire.add_arm(point, arm, prior, weight))
 
     def retire_arm(self, point: str, arm: str) -> None:

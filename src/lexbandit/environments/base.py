@@ -35,7 +35,7 @@ class Environment(ABC):
     layout: tuple[tuple[str, int], ...] = ()
     """What the coordinates are: ("number", 1) each, ("category", n) a one-hot; () all numbers."""
     tolerances: tuple[float, ...] | None = None
-    """How much less of each objective is as good, 0 for the last; None where nobody says."""
+    """How much less of each objective is as good, 0 for the last; None if not declared."""
 
     def __init_subclass__(cls) -> None:
         """An environment is called as its class is, until `make_environment` names it."""

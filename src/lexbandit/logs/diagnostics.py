@@ -302,7 +302,7 @@ def _calibration_words(calibration: float, doubted: Sequence[ArmShare]) -> str:
         return "Too few plays to test the propensities."
     if not doubted:
         return f"The arms were played as often as their propensities say (p = {calibration:.2g})."
-    # An arm that was played too often leaves no other reading, so it is said first.
+    # An arm that was played too often can mean nothing else, so it comes first.
     worst = min(doubted, key=lambda share: (share.mean_weight <= 1.0, share.p_value))
     beginning = (
         f"Arm {worst.arm} was played in {worst.share:.1%} of the rows that allowed it, but its "

@@ -98,7 +98,7 @@ class _Ends(NamedTuple):
 
 
 def check_interval(interval: str, estimator: str) -> None:
-    """Refuse names that there are none of, and estimators without an interval of this kind."""
+    """Refuse unknown names, and estimators without an interval of this kind."""
     checks.one_of("estimator", estimator, ESTIMATORS)
     checks.one_of("interval", interval, INTERVALS)
     if interval == "anytime" and estimator not in ("dr", "ips"):

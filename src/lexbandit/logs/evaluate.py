@@ -88,7 +88,7 @@ def evaluate(
                  did not learn. The bootstrap, by unit, is for logs declared so: adaptive=False
     segments     names of context features to look at apart; by default all
     executor     runs the parts of the log, such as Dask's Client.get_executor(); by default threads
-    progress     is told rows done, and rows in all
+    progress     is called with the rows done, and the rows in all
     """
     if not isinstance(log, Log):
         raise InvalidInput(f"evaluate takes a Log, got {type(log).__name__}: lb.Log(frame, ...).")

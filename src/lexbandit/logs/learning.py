@@ -331,7 +331,7 @@ def _uniform(rows: Rows, stream: int) -> Floats:
 
 
 def uniform(rows: Integers, stream: int) -> Floats:
-    """Return pseudo-random numbers of rows, the same whoever asks (splitmix64)."""
+    """Return pseudo-random numbers of rows, which depend on nothing else (splitmix64)."""
     z = rows.astype(np.uint64) * np.uint64(2) + np.uint64(stream)
     z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""`Log`: decisions that were made, the probabilities they had, and the rewards that came."""
+"""`Log`: past decisions, the probabilities they had, and their rewards."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy

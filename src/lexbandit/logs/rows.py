@@ -299,7 +299,7 @@ def _allowed(rows: Rows, column: str, arms: Sequence[str]) -> Booleans | None:
 
 
 def _unknown(given: list[str | None], arms: Sequence[str]) -> str:
-    """Return those of the given arms that there are none of, each once."""
+    """Return the unknown ones of the given arms, each once."""
     return ", ".join(repr(arm) for arm in dict.fromkeys(given) if arm not in arms)
 
 

@@ -86,7 +86,7 @@ def _by_values(feature: str, column: str, values: Sequence[str], first: pl.Serie
 
 def _by_quarters(feature: str, column: str, given: pl.Series) -> list[Split]:
     if not (given.dtype.is_numeric() or given.dtype == pl.String):
-        return []  # no numbers: whoever reads the contexts refuses it
+        return []  # no numbers: they are refused where contexts are read
     numbers = given.cast(pl.Float64, strict=False).to_numpy()
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):

@@ -139,7 +139,7 @@ class FileSource:
         return pl.concat(tables, how="diagonal_relaxed")
 
     def _read(self, work: Any) -> Any:
-        """Do what reads the files; what is wrong with one is told in a line."""
+        """Run `work`, which reads the files; turn an error into one line that names them."""
         try:
             return work()
         except (pl.exceptions.PolarsError, OSError) as error:

@@ -19,8 +19,8 @@ class AdaptiveTree(Partition):
 
     The leaves are the cells. With ρ = 3α, a cube stays whole about as long as the paper's grid of
     its edge would suit the number of contexts that came near, so no horizon is needed, and where
-    nobody comes nothing is stored. Finding a leaf takes one look-up a level. Keys have bits for
-    ⌊61/d⌋ levels; the cubes of the last are not split.
+    there are no contexts nothing is stored. Finding a leaf takes one look-up a level. Keys have
+    bits for ⌊61/d⌋ levels; the cubes of the last are not split.
     """
 
     refines = True

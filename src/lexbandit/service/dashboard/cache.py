@@ -1,4 +1,4 @@
-"""Answers of the dashboard that are cached for a while: the longer, the more work they took."""
+"""Cache answers of the dashboard: the more work one took, the longer it stays."""
 
 import time
 from collections import OrderedDict

@@ -63,7 +63,7 @@ _NOT_KEPT = [(name.decode(), value.decode()) for name, value in SAFE]
 
 
 def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
-    """Return the dashboard's routes; `no_auth`: nobody needs a key."""
+    """Return the dashboard's routes; `no_auth`: no key is needed."""
     watch = _Watch(engine, "none" if no_auth else "keys")
     return [
         Route("/", watch.page, name="dashboard"),
@@ -283,7 +283,7 @@ class Pages:
 
 
 def _see(path: str) -> Response:
-    """Return an answer that leads elsewhere; nobody keeps it, with the cookie that it may have."""
+    """Return a redirect that is not cached, since it may set a cookie."""
     return RedirectResponse(path, 303, dict(_NOT_KEPT))
 
 

@@ -119,7 +119,7 @@ def points_of(given: Any) -> frozenset[str]:
 
 
 def check_points(keys: Iterable[ApiKey], known: Iterable[str]) -> None:
-    """Refuse a key for a decision point that there is not."""
+    """Refuse a key for an unknown decision point."""
     known = list(known)
     for key in keys:
         for point in sorted(key.points or ()):
@@ -283,7 +283,7 @@ class Sessions:
 class Access:
     """Decides whether a request may do what it asks for, by its API key or session.
 
-    Without keys every request is let in that came by a loopback name. `rate` is the limit of keys
+    Without keys, requests to a loopback name are let in, and no others. `rate` is the limit of keys
     that have none of their own, in requests a second.
     """
 

@@ -75,7 +75,7 @@ class Problem(Exception):
 
 
 def unknown_point(name: str, known: Iterable[str]) -> Problem:
-    """Return the problem of a path with a decision point that there is not."""
+    """Return the problem of a path with an unknown decision point."""
     detail = f"no decision point is called {name!r}. Known: {', '.join(known)}."
     return Problem(UNKNOWN, detail)
 
@@ -87,7 +87,7 @@ def not_allowed(method: str, allow: str) -> Problem:
 
 
 def unavailable(why: str) -> Problem:
-    """Return the problem of a storage that takes nothing now; nobody knows for how long."""
+    """Return the problem of a storage that cannot be written to now."""
     return Problem(UNAVAILABLE, without_password(why))
 
 

@@ -48,7 +48,7 @@ CLOSE = (b"connection", b"close")
 
 # File descriptors that are left for the storage and everything else.
 _RESERVE = 64
-# A body that nobody reads yet is read from the socket up to this size, in bytes.
+# A body is read from the socket up to this size, in bytes, before the application asks for it.
 _UNREAD_BODY = 65_536
 # Headers of which a second one would make a request ambiguous.
 _ONCE = (b"authorization", b"content-type", b"host")
@@ -86,7 +86,7 @@ class Request:
     point, names   the decision point of the path, and what else it names
     reads          whether a caller that needs no role has the role read nevertheless
     complete       when the last byte came, by the event loop's clock; None before that
-    answered       a reply was sent, or nobody waits for one any more
+    answered       a reply was sent, or the caller is gone
     keep_alive     the connection stays open after the reply
     """
 
@@ -180,7 +180,7 @@ class Request:
         self._wake()
 
     def disconnect(self) -> None:
-        """Say that nobody waits for the reply any more."""
+        """Note that the caller is gone."""
         self.gone = True
         self._wake()
 
@@ -427,7 +427,7 @@ class Connection(HttpToolsProtocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let the application know that nobody waits for replies."""
+        """Let the application know that the caller is gone."""
         self.connections.discard(self)
         self.shared.unread.pop(self, None)
         for request in (self.request, self.running, *self.queued):
@@ -437,7 +437,7 @@ class Connection(HttpToolsProtocol):
         self.parser = None  # type: ignore[assignment]
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Answer requests that came whole: a caller that sends no more may still read."""
+        """Answer complete requests: a caller that has closed its side may still read."""
         waits = self.in_flight and not self.in_body and self.transport.can_write_eof()
         if waits and self.request is not None:
             self.request.keep_alive = False
@@ -449,7 +449,7 @@ class Connection(HttpToolsProtocol):
         return self.running is not None and not self.running.answered
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, unless it is more of a head than there may be."""
+        """Parse received data; refuse a head that is too large."""
         if self.problem is not None or self.transport.is_closing():
             return
         if self.shared.admission.full(len(self.tasks)) and self._is_plain(data):
@@ -655,7 +655,7 @@ class Connection(HttpToolsProtocol):
         self._end_of(request)
 
     def _end_of(self, request: Request) -> None:
-        """Go on with what came after a request that was answered."""
+        """Continue with the next request of the connection, if there is one."""
         request.answered = True
         self.shared.admission.note()
         if not request.keep_alive:

@@ -65,22 +65,10 @@ def over_time(study: StudyResults) -> Figure:
     """Return regret or total reward over time, as in the paper's figures."""
     regret = study.shows_regret
     what = "Regret" if regret else "Total reward"
-    looks = looks_of(study.policies)
-    best = [study.best(policy) for policy in study.policies]
-    named = leading(study.policies)
+    found = [(c, c.measure(regret=regret)) for c in map(study.best, study.policies)]
     panels, findings = [], []
     for i in range(len(study.objectives)):
         objective = objective_phrase(study, i)
-        found = [(c, c.measure(regret=regret)) for c in best]
-        lines = [
-            Line(
-                c.name,
-                looks[c.policy],
-                _rows(c, m, i, logarithmic=False),
-                faint=c.policy not in named,
-            )
-            for c, m in found
-        ]
         ranked = sorted(found, key=lambda pair: float(final(pair[1])[i]), reverse=not regret)
         first, last = ranked[0], ranked[-1]
         word = "lowest" if regret else "highest"
@@ -92,7 +80,7 @@ def over_time(study: StudyResults) -> Figure:
         panels.append(
             line_panel(
                 objective_title(study, i),
-                lines,
+                _over_time(study, found, i),
                 Axis("Rounds"),
                 Axis(what),
                 about=f"{what} over rounds: {findings[-1]}.",
@@ -106,21 +94,30 @@ def over_time(study: StudyResults) -> Figure:
     return Figure("over-time", f"{what} over time", caption, panels)
 
 
+def _over_time(study: StudyResults, found: list[tuple[MeanCurve, Measure]], i: int) -> list[Line]:
+    """Return a line over the rounds for each curve; policies that are not named are faint."""
+    looks, named = looks_of(study.policies), leading(study.policies)
+    return [
+        Line(
+            curve.name,
+            looks[curve.policy],
+            _rows(curve, measure, i, logarithmic=False),
+            faint=curve.policy not in named,
+        )
+        for curve, measure in found
+    ]
+
+
 def tolerance_over_time(study: StudyResults) -> Figure | None:
     """Return tolerance regret over time, where tolerances were given."""
     if not study.has_tolerance_regret:
         return None
-    looks = looks_of(study.policies)
-    named = leading(study.policies)
+    best = [study.best(policy) for policy in study.policies]
+    found = [(c, c.tolerance_regret) for c in best if c.tolerance_regret is not None]
     last = len(study.objectives) - 1
     panels = []
     for i in range(last + 1):
-        lines = []
-        for curve in (study.best(policy) for policy in study.policies):
-            assert curve.tolerance_regret is not None
-            rows = _rows(curve, curve.tolerance_regret, i, logarithmic=False)
-            faint = curve.policy not in named
-            lines.append(Line(curve.name, looks[curve.policy], rows, faint=faint))
+        lines = _over_time(study, found, i)
         what = "Missed" if i == last else "Lost beyond tolerance"
         about = f"{what} over rounds, in {objective_phrase(study, i)}."
         panels.append(

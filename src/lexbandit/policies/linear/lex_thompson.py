@@ -41,7 +41,7 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.125 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
+        κ = 0.121 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
@@ -49,8 +49,8 @@ class LexThompsonRule(PooledPolicy):
     multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
-    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact ties
-    resolve, κ is 1/caution, and draws are wider by w_a too.
+    The band is the objective's tolerance. If that is 0, it is 0.85 σ t^(−1/3), which lets exact ties
+    resolve, κ is 1/caution, and draws are wider by 1.2 w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
+from numba.core.runtime.nrt import rtsys
 
 from lexbandit.kernels import cells, jit
 from lexbandit.policies.cells.moc_mab import LexicographicRule
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.compiled
 
 def test_kernels_release_the_lock_and_are_kept_on_disk() -> None:
     loops: Any = LexicographicRule._rule[0]
-    replay = loops.replay.dispatcher
+    replay = loops.replay
     assert replay.targetoptions["nogil"]
     assert jit._FOLDER is not None
     assert replay._cache.cache_path.startswith(str(jit._FOLDER))
@@ -77,6 +80,51 @@ def test_loops_around_different_rules_have_different_names() -> None:
     for loop in ("select", "select_many", "replay", "shares"):
         names = {getattr(rule.plain, loop).py_func.__qualname__ for rule in rules}
         assert len(names) == 2, loop
+
+
+@jit.kernel
+def _mean_of(values: Any, pair: tuple[Any, Any]) -> tuple[float, int]:
+    space = np.empty(len(values))
+    for n in range(len(values)):
+        space[n] = values[n] + pair[0][n] + pair[1][n]
+    return space.mean(), len(space[1:])
+
+
+@jit.kernel
+def _later(values: Any) -> Any:
+    return values[1:]
+
+
+def _objects_made(call: Callable[[], object]) -> int:
+    """Return how many objects that count references numba makes in a call that is compiled."""
+    call()
+    _nrt_python.memsys_enable_stats()
+    before = rtsys.get_allocation_stats()
+    call()
+    after = rtsys.get_allocation_stats()
+    _nrt_python.memsys_disable_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+    return int(after.mi_alloc - before.mi_alloc)
+
+
+def test_python_calls_a_kernel_without_counting_references_to_its_arrays() -> None:
+    """The only object is that of the array that the kernel makes."""
+    one, two = np.arange(3.0), np.ones(3)
+    assert _mean_of(one, (two, two)) == (3.0, 2)
+    before = sys.getrefcount(one)
+    assert _objects_made(lambda: _mean_of(one, (two, two))) == 1
+    assert sys.getrefcount(one) == before
+
+
+def test_an_array_that_a_kernel_returns_holds_the_one_it_is_part_of() -> None:
+    one = np.arange(3.0)
+    before = sys.getrefcount(one)
+    later = _later(one)
+    assert sys.getrefcount(one) > before
+    one[2] = 7.0
+    assert later.tolist() == [1.0, 7.0]
+    del later
+    assert sys.getrefcount(one) == before
 
 
 @jit.once
@@ -202,11 +250,14 @@ def test_a_deferred_kernel_is_compiled_for_large_arguments_or_once_patience_is_o
     monkeypatch.setattr(jit, "PATIENCE", SimpleNamespace(left=1.0))
     total: Any = _total
     assert total(np.ones(3)) == 3.0
-    assert not total.dispatcher.overloads
+    assert not total.overloads
     assert jit.PATIENCE.left < 1.0
     assert total(np.ones(4)) == 4.0
-    assert len(total.dispatcher.overloads) == 1
+    assert len(total.overloads) == 1
+    assert total(np.ones(3)) == 3.0
+    monkeypatch.setattr(total, "_compile_for_args", None)  # it is not asked again
+    assert total(np.ones(2)) == 2.0
     other: Any = jit.deferred(values=3)(total.py_func)
     jit.PATIENCE.left = 0.0
     assert other(np.ones(3)) == 3.0
-    assert len(other.dispatcher.overloads) == 1
+    assert len(other.overloads) == 1

@@ -24,7 +24,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.runtime.nrt import rtsys
-from numba.core.types import unliteral
+from numba.core.types import Array, Boolean, Number, unliteral
 
 from lexbandit._internal.caches import cache_root
 from lexbandit.kernels.flatten import flatten
@@ -102,11 +102,43 @@ class _KernelCache(FunctionCache):
         return found
 
 
+class _KernelCompiler(Compiler):
+    """Compiles kernels so that Python calls them without counting references to their arrays.
+
+    To count, numba makes an object for each array of a call: half of the time of a call with many.
+    The caller holds the arrays until the kernel ends, so only a kernel that returns an array, which
+    may be part of one it was given, has to count.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)  # type: ignore[no-untyped-call]
+        context = self.state.targetctx
+        counting = context.create_cpython_wrapper
+        without = context.subtarget(enable_nrt=False).create_cpython_wrapper
+
+        def create_wrapper(library: Any, function: Any, *more: Any, **options: Any) -> None:
+            returned = context.data_model_manager[function.restype]
+            counted = returned.contains_nrt_meminfo() or not all(map(_is_plain, function.argtypes))
+            (counting if counted else without)(library, function, *more, **options)
+
+        context.create_cpython_wrapper = create_wrapper
+
+
+def _is_plain(kind: Any) -> bool:
+    """Tell whether a type is that of a number, an array, or a tuple of them."""
+    parts = getattr(kind, "types", (kind,))
+    return all(isinstance(part, Array | Number | Boolean) for part in parts)
+
+
 def _compiled(function: F, **options: Any) -> F:
     njit: Any = numba.njit  # `_nrt` is not in its types
-    compiled: Any = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
-        function
-    )
+    compiled: Any = njit(
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        pipeline_class=_KernelCompiler,
+        **options,
+    )(function)
     source = cast("FunctionType", function).__code__.co_filename
     if compiled is not function and _FOLDER is not None and _contents(source) is not None:
         cache: Any = _KernelCache
@@ -128,52 +160,51 @@ def deferred(**most: int) -> Callable[[F], F]:
     """Compile a kernel, and let Python itself run it at first: a few decisions need not wait.
 
     It does so if the kernel is not in the cache, in calls in which these arrays have at most so
-    many entries, until such calls took a second in all. The answers are the same, bit by bit. Other
-    kernels cannot call it.
+    many entries, until such calls took a second in all. The answers are the same, bit by bit.
     """
 
     def decorate(function: F) -> F:
         plain = cast("FunctionType", getattr(function, "py_func", function))
         compiled: Any = kernel(plain)
-        if compiled is plain:  # the compiler is switched off
-            return cast("F", plain)
-        names = plain.__code__.co_varnames
-        limits = [(names.index(name), most[name]) for name in most]
-        return cast("F", _deferred(compiled, limits))
+        if compiled is not plain:  # else the compiler is switched off
+            names = plain.__code__.co_varnames
+            _defer(compiled, [(names.index(name), most[name]) for name in most])
+        return cast("F", compiled)
 
     return decorate
 
 
-def _deferred(dispatcher: Any, most: list[tuple[int, int]]) -> Any:
-    is_missing, is_ready = _FOLDER is None, False
+def _defer(dispatcher: Any, most: list[tuple[int, int]]) -> None:
+    """Have Python run calls that a dispatcher would have to compile for.
+
+    The dispatcher asks only while it has nothing compiled: other calls take no time for this.
+    """
+    compile_for, is_missing = dispatcher._compile_for_args, _FOLDER is None
     plain = functools.cache(lambda: _as_python(dispatcher.py_func, {}))
 
-    @functools.wraps(dispatcher.py_func)
-    def call(*args: Any) -> Any:
-        nonlocal is_missing, is_ready
-        if is_ready:
-            return dispatcher(*args)
-        is_small = all(args[place].size <= limit for place, limit in most)
-        may_wait = is_small and PATIENCE.left > 0.0 and not dispatcher.overloads
-        if not (may_wait and is_missing):
-            _TRYING.cache = may_wait
-            try:
-                answer = dispatcher(*args)
-                is_ready = True
-                return answer
-            except _NotCached:
-                is_missing = True
-            finally:
-                _TRYING.cache = False
+    def by_python(*args: Any) -> Any:
         begun = time.perf_counter()
         with np.errstate(all="ignore"):
             answer = plain()(*args)
         PATIENCE.left -= time.perf_counter() - begun
         return answer
 
-    made: Any = call
-    made.py_func, made.dispatcher = dispatcher.py_func, dispatcher
-    return made
+    def found_for(*args: Any) -> Any:
+        nonlocal is_missing
+        is_small = all(args[place].size <= limit for place, limit in most)
+        may_wait = is_small and PATIENCE.left > 0.0 and not dispatcher.overloads
+        if may_wait and is_missing:
+            return by_python
+        _TRYING.cache = may_wait
+        try:
+            return compile_for(*args)
+        except _NotCached:
+            is_missing = True
+            return by_python
+        finally:
+            _TRYING.cache = False
+
+    dispatcher._compile_for_args = found_for
 
 
 def _as_python(function: FunctionType, made: dict[FunctionType, FunctionType]) -> FunctionType:
@@ -270,7 +301,8 @@ def _flattened(dispatcher: Any) -> Any:
         function, template = dispatcher.py_func, dispatcher.get_call_template
         dispatcher._compiler._get_implementation = lambda _args, _kws: flatten(function, _PARTS)
         dispatcher.get_call_template = lambda args, kws: template(
-            tuple(map(unliteral, args)), {name: unliteral(one) for name, one in kws.items()}
+            tuple(map(unliteral, args)),
+            {name: unliteral(one) for name, one in kws.items()},
         )
     return dispatcher
 

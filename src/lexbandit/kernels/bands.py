@@ -137,7 +137,7 @@ def normal_at(z: float) -> tuple[float, float]:
     """
     z = z if z > -8.0 else -8.0
     z = z if z < 8.0 else 8.0
-    nearest = math.floor(z * _PER_UNIT + 0.5)
+    nearest = np.floor(z * _PER_UNIT + 0.5)  # math.floor makes an integer of it: no vectors
     k = np.uint32(np.int32(nearest + 8.0 * _PER_UNIT))
     g = nearest * (1.0 / _PER_UNIT)
     d = z - g

@@ -120,14 +120,16 @@ class PooledPolicy(Policy):
         self._plays: Floats = np.zeros(arms)
         self._clock: Integers = np.zeros(1, np.int64)
         size = features.count
-        self._tallies: Floats = np.zeros((arms, objectives, pooled.TALLIES))
-        self._vectors: Floats = np.zeros((arms, objectives, pooled.VECTORS, size))
-        self._matrices: Floats = np.zeros((arms, objectives, pooled.MATRICES, size, size))
-        self._shared: Floats = np.ones((objectives, pooled.SHARED, size))
-        self._common: Floats = np.zeros((objectives, size, size))
-        self._facts: Floats = np.zeros((objectives, pooled.FACTS))
-        self._facts[:, pooled.NOISE] = pooled.FIRST_NOISE
-        self._expected: Floats = features.prior()
+        self._model = pooled.Model(
+            tallies=np.zeros((arms, objectives, pooled.TALLIES)),
+            vectors=np.zeros((arms, objectives, pooled.VECTORS, size)),
+            matrices=np.zeros((arms, objectives, pooled.MATRICES, size, size)),
+            shared=np.ones((objectives, pooled.SHARED, size)),
+            common=np.zeros((objectives, size, size)),
+            facts=np.zeros((objectives, pooled.FACTS)),
+            prior=features.prior(),
+        )
+        self._model.facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._left_out: Floats = features.left_out()
         self._kind = features.kind if features.kind in (MIXED, RAW) else GIVEN
         self._known = self._kind != GIVEN
@@ -144,18 +146,6 @@ class PooledPolicy(Policy):
         self, looks: Looks, allowed: Booleans, shares: Floats
     ) -> tuple[Booleans, tuple[Level, ...], str]:
         """Return the candidates, the levels, and in a sentence why the likely arms are chosen."""
-
-    @property
-    def _model(self) -> pooled.Model:
-        return pooled.Model(
-            self._tallies,
-            self._vectors,
-            self._matrices,
-            self._shared,
-            self._common,
-            self._facts,
-            self._expected,
-        )
 
     def _refresh(self, *, anew: bool = False) -> None:
         """Compute all that follows from the sums; `anew` from them alone."""
@@ -215,13 +205,7 @@ class PooledPolicy(Policy):
             self._clock,
             self._settings,
             self.tolerances,
-            self._tallies,
-            self._vectors,
-            self._matrices,
-            self._shared,
-            self._common,
-            self._facts,
-            self._expected,
+            *self._model,
             random,
             *seen,
         )
@@ -301,13 +285,7 @@ class PooledPolicy(Policy):
             self._kind,
             given,
             self._table,
-            self._tallies,
-            self._vectors,
-            self._matrices,
-            self._shared,
-            self._common,
-            self._facts,
-            self._expected,
+            *self._model,
             self._space[0],
             sight,
         ):
@@ -331,9 +309,9 @@ class PooledPolicy(Policy):
             point if self._known else self._features(point)[0],
             self._table,
             arm,
-            self._vectors,
-            self._matrices,
-            self._shared,
+            self._model.vectors,
+            self._model.matrices,
+            self._model.shared,
             features,
             means[0],
         ):
@@ -443,13 +421,7 @@ class PooledPolicy(Policy):
             amends,
             self._plays,
             self._clock,
-            self._tallies,
-            self._vectors,
-            self._matrices,
-            self._shared,
-            self._common,
-            self._facts,
-            self._expected,
+            *self._model,
             features,
             means,
         )
@@ -525,7 +497,7 @@ class PooledPolicy(Policy):
         shares = self._shares(looks, ceilings)
         candidates, levels, reason = self._reason(looks, ceilings[0] > 0, shares)
         standing, within = credible.standing(known, self._bands(looks), ceilings[0] > 0)
-        seen = self._tallies[:, :, pooled.COUNT] - self._tallies[:, :, pooled.WEIGHT]
+        seen = self._model.tallies[:, :, pooled.COUNT] - self._model.tallies[:, :, pooled.WEIGHT]
         reports = tuple(
             ArmReport(
                 arm=arm,
@@ -537,7 +509,7 @@ class PooledPolicy(Policy):
                 index=tuple(looks.reaches[:, arm].tolist()),
                 candidate=bool(candidates[arm]),
                 propensity=float(shares[arm]),
-                prior=int(self._tallies[arm, 0, pooled.WEIGHT]),
+                prior=int(self._model.tallies[arm, 0, pooled.WEIGHT]),
                 interval=tuple(
                     zip(known.low[:, arm].tolist(), known.high[:, arm].tolist(), strict=True)
                 ),
@@ -597,18 +569,15 @@ class PooledPolicy(Policy):
         over [0,1]^d, that say nothing about the noise.
         """
         means, weight = self._prior(prior)
-        objectives, size = self.objectives, self.features.count
-        for name, shape in (
-            ("_tallies", (objectives, pooled.TALLIES)),
-            ("_vectors", (objectives, pooled.VECTORS, size)),
-            ("_matrices", (objectives, pooled.MATRICES, size, size)),
-        ):
-            grown = np.concatenate([getattr(self, name), np.zeros((1, *shape))])
-            setattr(self, name, np.ascontiguousarray(grown))
+        model, grown = self._model, {}
+        for name in ("tallies", "vectors", "matrices"):
+            array: Floats = getattr(model, name)
+            grown[name] = np.concatenate([array, np.zeros((1, *array.shape[1:]))])
         # What nothing was seen of: B = Λ⁻¹.
-        diagonal = np.arange(size)
-        penalties = self._shared[:, pooled.PENALTY]
-        self._matrices[-1, :, pooled.INVERSE, diagonal, diagonal] = 1.0 / penalties.T
+        diagonal = np.arange(self.features.count)
+        penalties = model.shared[:, pooled.PENALTY]
+        grown["matrices"][-1, :, pooled.INVERSE, diagonal, diagonal] = 1.0 / penalties.T
+        self._model = model._replace(**grown)
         self._plays = np.append(self._plays, 0.0)
         self._set_arms(self.arms + 1)
         self._seen, self._chances = self._space_for(1)
@@ -620,14 +589,14 @@ class PooledPolicy(Policy):
     def _add_prior(self, arm: int, weight: float, means: Floats, sign: float) -> None:
         """Add a prior of an arm to its sums, or take it away again."""
         first, second = self.features.expectations()
-        tallies = self._tallies[arm]
+        tallies = self._model.tallies[arm]
         tallies[:, pooled.WEIGHT] += sign * weight
         tallies[:, pooled.MEAN] += sign * means
         tallies[:, pooled.COUNT] += sign * weight
         tallies[:, pooled.TOTAL] += sign * weight * means
         tallies[:, pooled.SQUARE] += sign * weight * means**2
-        self._vectors[arm, :, pooled.MOMENT] += sign * weight * np.outer(means, first)
-        self._matrices[arm, :, pooled.GRAM] += sign * weight * second
+        self._model.vectors[arm, :, pooled.MOMENT] += sign * weight * np.outer(means, first)
+        self._model.matrices[arm, :, pooled.GRAM] += sign * weight * second
 
     def state(self) -> dict[str, np.ndarray]:
         """Return all that was learned, and the random state, as copies in plain arrays.
@@ -646,7 +615,7 @@ class PooledPolicy(Policy):
         return {
             "plays": self._plays.astype(np.int64),
             "rounds": self._clock.copy(),
-            **{name: getattr(self, f"_{name}").copy() for name in _ARRAYS},
+            **{name: getattr(self._model, name).copy() for name in _ARRAYS},
             "features": self.features.signature(),
             "random": self._random.copy(),
         }
@@ -658,8 +627,7 @@ class PooledPolicy(Policy):
         nothing changes.
         """
         arrays = self._checked(state)
-        for name in _ARRAYS:
-            setattr(self, f"_{name}", arrays[name])
+        self._model = self._model._replace(**{name: arrays[name] for name in _ARRAYS})
         self._plays = arrays["plays"].astype(np.float64)
         self._clock, self._random = arrays["rounds"], arrays["random"]
 
@@ -670,16 +638,16 @@ class PooledPolicy(Policy):
         are computed anew from the sums. The random state stays.
         """
         arrays = self._checked(state)
-        refuse_other_priors(self._priors(self._tallies), self._priors(arrays["tallies"]))
-        for arm, (weight, *means) in enumerate(self._priors(self._tallies)):
+        refuse_other_priors(self._priors(self._model.tallies), self._priors(arrays["tallies"]))
+        for arm, (weight, *means) in enumerate(self._priors(self._model.tallies)):
             if weight > 0:
                 self._add_prior(arm, weight, np.array(means), -1.0)
-                self._tallies[arm, :, [pooled.WEIGHT, pooled.MEAN]] = 0.0
+                self._model.tallies[arm, :, [pooled.WEIGHT, pooled.MEAN]] = 0.0
         sums = [pooled.COUNT, pooled.TOTAL, pooled.SQUARE, pooled.WEIGHT, pooled.MEAN]
-        self._tallies[:, :, sums] += arrays["tallies"][:, :, sums]
-        self._vectors[:, :, pooled.MOMENT] += arrays["vectors"][:, :, pooled.MOMENT]
-        self._matrices[:, :, pooled.GRAM] += arrays["matrices"][:, :, pooled.GRAM]
-        self._facts[:, pooled.OTHER] += arrays["facts"][:, pooled.OTHER]
+        self._model.tallies[:, :, sums] += arrays["tallies"][:, :, sums]
+        self._model.vectors[:, :, pooled.MOMENT] += arrays["vectors"][:, :, pooled.MOMENT]
+        self._model.matrices[:, :, pooled.GRAM] += arrays["matrices"][:, :, pooled.GRAM]
+        self._model.facts[:, pooled.OTHER] += arrays["facts"][:, pooled.OTHER]
         self._plays += arrays["plays"]
         self._clock += arrays["rounds"]
         self._refresh(anew=True)

@@ -89,7 +89,7 @@ class Objective:
         self.size = len(prior.variance)
         self.arms: list[Arm] = []
         self.seen, self.other = 0, 0
-        self.noise = constants.first_noise
+        self.noise, self.due = constants.first_noise, 0.0
         self.scales = self.penalties = np.ones(self.size)
         for _ in range(K):
             self.add_arm()

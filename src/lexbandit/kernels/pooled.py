@@ -33,9 +33,9 @@ JRSS B 34), with its variances replaced by estimates (empirical Bayes):
              rewards tell otherwise.
 
 A refresh computes everything anew from the sums, in three steps of scales, posterior and noise. It
-is due at counts that grow by a quarter each time. A reward that is off by more than four deviations,
-e² > 16σ²(1 + φᵀBφ) with e the error of the prediction, halves the time until the next one: the
-model does not expect what it sees.
+is due at counts that grow by a quarter each time. A reward that is off by more than four
+deviations, e² > 16σ²(1 + φᵀBφ) with e the error of the prediction, halves the time until the next
+one: the model does not expect what it sees.
 In between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
 that was played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by
 e²/(1 + φᵀBφ). When a refresh happens depends on the rewards alone, so a replay and single steps

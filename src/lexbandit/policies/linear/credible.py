@@ -26,8 +26,8 @@ _DRAWN = 30.0
 
 # The learned variances draw arms together, so the truth varies by more than they say: so many times
 # as much is expected of what the features cannot represent. It shows as noise, so its variance is
-# at most _MISFIT times the noise, more by _FEW/near where few rewards show it. By measured coverage,
-# as `left_out` is.
+# at most _MISFIT times the noise, more by _FEW/near where few rewards show it. By measured
+# coverage, as `left_out` is.
 _MORE = 3.0
 _MISFIT, _FEW = 6.0, 25.0
 
@@ -91,8 +91,8 @@ class Known(NamedTuple):
 def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Floats) -> Known:
     """Return what is known at features φ, given the posterior means there.
 
-    With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + (1 − near/n)Σ_f 3w_f c_f. The last
-    term is for what the features cannot represent, with w = `left_out` (`FeatureMap.left_out`), as
+    With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + 3(1 − near/n)Σ_f w_f c_f. The
+    last term is for what the features cannot represent, with w = `left_out` (`FeatureMap.left_out`), as
     far as the n rewards of the arm came elsewhere; if all came in this very context, that does not
     matter. The sum is at most 6σ²(1 + 25/near), or it would have shown as noise.
 

@@ -49,8 +49,8 @@ class LexThompsonRule(PooledPolicy):
     multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
-    The band is the objective's tolerance. If that is 0, it is 0.85 σ t^(−1/3), which lets exact ties
-    resolve, κ is 1/caution, and draws are wider by 1.2 w_a too.
+    The band is the objective's tolerance. If that is 0, it is 0.85 σ t^(−1/3), which lets exact
+    ties resolve, κ is 1/caution, and draws are wider by 1.2 w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha

@@ -92,9 +92,10 @@ def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Flo
     """Return what is known at features φ, given the posterior means there.
 
     With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + 3(1 − near/n)Σ_f w_f c_f. The
-    last term is for what the features cannot represent, with w = `left_out` (`FeatureMap.left_out`), as
-    far as the n rewards of the arm came elsewhere; if all came in this very context, that does not
-    matter. The sum is at most 6σ²(1 + 25/near), or it would have shown as noise.
+    last term is for what the features cannot represent, with w = `left_out`
+    (`FeatureMap.left_out`), as far as the n rewards of the arm came elsewhere; if all came in this
+    very context, that does not matter. The sum is at most 6σ²(1 + 25/near), or it would have shown
+    as noise.
 
     For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
     noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those

@@ -15,7 +15,12 @@ from lexbandit.chooser import RecordingChooser
 from lexbandit.errors import InvalidInput
 from lexbandit.logs import evaluate as evaluating
 from lexbandit.logs import replay
-from lexbandit.logs.candidates import candidate_of, checked, row_until, with_tolerances
+from lexbandit.logs.candidates import (
+    candidate_of,
+    checked_probabilities,
+    row_until,
+    with_tolerances,
+)
 from logs.made import ARMS, COST, QUALITY, SHARES, chooser, frame, log_of
 
 N = 1_200
@@ -32,7 +37,7 @@ def taught(**settings: Any) -> RecordingChooser:
 def shares_of(candidate: Any, log: lb.Log, **settings: Any) -> np.ndarray:
     """The probabilities of a candidate in all rows."""
     made = candidate_of(candidate, log, **settings)
-    parts = [checked(made, rows, log.arms) for rows in log.batches(extra=made.extra)]
+    parts = [checked_probabilities(made, rows, log.arms) for rows in log.batches(extra=made.extra)]
     return np.concatenate([part for part in parts if part is not None])
 
 

@@ -91,7 +91,7 @@ def candidate_of(given: Any, log: Log, train_until: Any = None) -> Candidate:
     )
 
 
-def checked(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats | None:
+def checked_probabilities(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats | None:
     """Return a candidate's probabilities; what is no distribution over allowed arms is refused."""
     shares = candidate.probabilities(rows)
     if shares is None:
@@ -211,7 +211,7 @@ class _Frozen(Candidate):
         masks = None
         if rows.allowed is not None:
             masks = rows.allowed[:, self._columns] & chooser._arms.active
-            masks[rows.allowed.sum(axis=1) == 1] = True  # nothing to decide: see `checked`
+            masks[rows.allowed.sum(axis=1) == 1] = True  # see `checked_probabilities`
             rows.refuse(
                 ~masks.any(axis=1),
                 rows.columns.allowed,
@@ -234,14 +234,14 @@ def frozen(asked: Asked) -> Candidate | None:
     """Read a live chooser, or the path of a saved one."""
     given, log = asked.given, asked.log
     if isinstance(given, Chooser):
-        return _as_it_stands(given, _copy(given), log, repr(given))
+        return _frozen_chooser(given, _copy(given), log, repr(given))
     if isinstance(given, Path) or (isinstance(given, str) and given.endswith(".lexbandit")):
         chooser = Chooser.load(given)
-        return _as_it_stands(chooser, chooser, log, str(given))
+        return _frozen_chooser(chooser, chooser, log, str(given))
     return None
 
 
-def _as_it_stands(chooser: Chooser, copy: Chooser, log: Log, name: str) -> Candidate:
+def _frozen_chooser(chooser: Chooser, copy: Chooser, log: Log, name: str) -> Candidate:
     """Return a copy of a chooser as a candidate; it may have learned from the rows of the log."""
     made = _Frozen(copy, log, name)
     if any(chooser._ledger.plays):
@@ -263,7 +263,7 @@ def tolerant(asked: Asked) -> Candidate | None:
     tolerances = dict(given.get("tolerance", {}))
     made = with_tolerances(chooser, tolerances)
     said = ", ".join(f"{name} {value:g}" for name, value in tolerances.items())
-    return _as_it_stands(chooser, made, log, f"tolerance of {said}")
+    return _frozen_chooser(chooser, made, log, f"tolerance of {said}")
 
 
 def with_tolerances(chooser: Chooser, tolerances: Mapping[str, float]) -> Chooser:

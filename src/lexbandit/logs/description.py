@@ -149,7 +149,7 @@ def _date(seconds: float) -> str:
         return f"{seconds:g}"
 
 
-def described(
+def describe_log(
     batches: Iterable[Rows],
     arms: Sequence[str],
     objectives: Sequence[Objective],

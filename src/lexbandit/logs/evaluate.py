@@ -25,7 +25,7 @@ from lexbandit.logs import (
     bootstrap,
     replay,  # noqa: F401  (it adds kinds of candidates)
 )
-from lexbandit.logs.candidates import Candidate, candidate_of, checked, row_until
+from lexbandit.logs.candidates import Candidate, candidate_of, checked_probabilities, row_until
 from lexbandit.logs.description import outside_of, outside_words
 from lexbandit.logs.diagnostics import Diagnostics, diagnose
 from lexbandit.logs.differences import (
@@ -38,7 +38,7 @@ from lexbandit.logs.differences import (
 )
 from lexbandit.logs.evaluation import Evaluation, Segment
 from lexbandit.logs.log import Log
-from lexbandit.logs.parts import mapped
+from lexbandit.logs.parts import map_parts
 from lexbandit.logs.reward_model import FOLDS, CrossFitted, RewardModel
 from lexbandit.logs.rows import Rows
 from lexbandit.logs.segments import MOST_VALUES, Split, splits
@@ -116,10 +116,10 @@ def evaluate(
         interval == "bootstrap",
     )
     found = _sum_log(work, executor, progress)
-    return _concluded(work, found, alpha=level, estimator=estimator, interval=interval)
+    return _conclude(work, found, alpha=level, estimator=estimator, interval=interval)
 
 
-def _concluded(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
+def _conclude(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     """Return what follows from the sums of a log."""
     log, policy = work.log, work.candidate
     total, total_rows = merge(found.total), work.log.rows - work.origin
@@ -253,7 +253,7 @@ def _sum_log(work: _Work, executor: Executor | None, progress: Progress | None) 
                 break
     size = _BLOCKS * BLOCK
     parts = [(first, min(first + size, log.rows)) for first in range(done, log.rows, size)]
-    for (_, last), part in zip(parts, mapped(_sum_part, work, parts, executor), strict=True):
+    for (_, last), part in zip(parts, map_parts(_sum_part, work, parts, executor), strict=True):
         found.add(part)
         tell(last)
     return found
@@ -290,7 +290,7 @@ def _sum_rows(work: _Work, rows: Rows) -> _Summed:
         "action": rows.arms,
         "propensity": rows.propensities,
         "candidate": _probabilities(work.candidate, rows, arms),
-        "baseline": checked(work.baseline, rows, arms),
+        "baseline": checked_probabilities(work.baseline, rows, arms),
         "predicted": _predicted(work, rows, points),
         "allowed": rows.allowed,
     }
@@ -334,7 +334,7 @@ def _predicted(work: _Work, rows: Rows, points: Floats) -> Floats:
 
 def _probabilities(candidate: Candidate, rows: Rows, arms: tuple[str, ...]) -> Floats:
     """Return a candidate's probabilities; "logged" is what was played, with its propensity."""
-    shares = checked(candidate, rows, arms)
+    shares = checked_probabilities(candidate, rows, arms)
     if shares is None:
         raise InvalidInput(
             "the candidate is what was logged: give another one, and against='logged'."

@@ -10,7 +10,7 @@ from lexbandit.errors import unknown_name
 from lexbandit.logs.description import table
 from lexbandit.logs.diagnostics import Diagnostics
 from lexbandit.logs.differences import Difference
-from lexbandit.logs.evaluation_svg import Panel, Strip, drawn
+from lexbandit.logs.evaluation_svg import Panel, Strip, draw_evaluation
 from lexbandit.logs.verdict import Verdict
 from lexbandit.objectives import Objective
 
@@ -205,7 +205,7 @@ class Evaluation:
             for objective in self.objectives
         ]
         weights = self.diagnostics
-        return drawn(
+        return draw_evaluation(
             self.decision.sentence,
             f"{self.candidate} less {self.against}; right of 0 the candidate is better"
             if heading

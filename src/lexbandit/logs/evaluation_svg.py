@@ -31,7 +31,7 @@ class Panel(NamedTuple):
     strips: Sequence[Strip]
 
 
-def drawn(
+def draw_evaluation(
     sentence: str, about: str, panels: Sequence[Panel], bars: Mapping[str, float], note: str
 ) -> str:
     """Return the picture, as the text of an SVG file; without a heading if `about` is empty.

@@ -19,7 +19,7 @@ from lexbandit.chooser.policy import policy_for
 from lexbandit.contexts import Contexts
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.description import outside_of
-from lexbandit.logs.parts import mapped
+from lexbandit.logs.parts import map_parts
 from lexbandit.logs.reward_model import RewardModel
 from lexbandit.logs.rows import Rows
 from lexbandit.logs.sums import BLOCK
@@ -248,7 +248,7 @@ def _added(lesson: _Lesson, executor: Executor | None) -> _Learned:
         parts = [(start, stop)]
     policy, _ = lesson.policy()
     counts = lesson.no_counts()
-    for state, more in mapped(_learn_part, lesson, parts, executor):
+    for state, more in map_parts(_learn_part, lesson, parts, executor):
         policy.merge(state)
         counts = counts.plus(more)
     return _Learned(policy.state(), counts)

@@ -17,7 +17,7 @@ from lexbandit.contexts import Category, Contexts, Feature
 from lexbandit.errors import InvalidInput, nearest, unknown_name
 from lexbandit.features import features_for
 from lexbandit.logs import learning
-from lexbandit.logs.description import Description, described
+from lexbandit.logs.description import Description, describe_log
 from lexbandit.logs.ids import refuse_duplicates
 from lexbandit.logs.reward_model import CrossFitted, RewardModel
 from lexbandit.logs.rows import Columns, Rows, check_propensities, rows_of, times_of
@@ -150,7 +150,7 @@ class Log:
         """Say what the log holds, and how far it can answer questions about other policies."""
         times = self.span
         batches = self.batches(features=(), propensities=self.columns.propensity is not None)
-        return described(batches, self.arms, self.objectives, times, self.wait)
+        return describe_log(batches, self.arms, self.objectives, times, self.wait)
 
     @cached_property
     def span(self) -> tuple[float, float] | None:

@@ -10,7 +10,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-def mapped(
+def map_parts(
     task: Callable[[Work, Part], Result],
     work: Work,
     parts: Sequence[Part],

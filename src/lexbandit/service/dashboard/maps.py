@@ -20,7 +20,7 @@ _SIDE = 24
 _AT_ONCE = 8
 
 
-def described(feature: Feature) -> dict[str, Any]:
+def describe_feature(feature: Feature) -> dict[str, Any]:
     """Return what a viewer needs to know of a feature."""
     facts: dict[str, Any] = {"name": feature.name, "kind": feature.kind}
     if isinstance(feature, Category):
@@ -34,7 +34,7 @@ def described(feature: Feature) -> dict[str, Any]:
 
 def axis(feature: Feature) -> dict[str, Any]:
     """Return the steps of an axis: `values`, and the `edges` between them for numbers."""
-    facts = described(feature)
+    facts = describe_feature(feature)
     if isinstance(feature, Category):
         return facts
     if isinstance(feature, Flag):
@@ -65,7 +65,7 @@ def typical(feature: Feature, seen: Sequence[Any]) -> Any:
     return median_low(known) if known else values[len(values) // 2]
 
 
-def wanted(text: str | None) -> dict[str, Any]:
+def fixed_values(text: str | None) -> dict[str, Any]:
     """Return the values a viewer set: the query `at`, a JSON object."""
     if not text:
         return {}
@@ -80,7 +80,7 @@ def wanted(text: str | None) -> dict[str, Any]:
     return at
 
 
-async def drawn(
+async def draw_map(
     chooser: Chooser,
     x: str | None,
     y: str | None,

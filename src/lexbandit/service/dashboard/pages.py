@@ -159,13 +159,13 @@ class _Watch:
         query = request.query_params
         point = self._engine.point(request.path_params["point"])
         x, y, text = query.get("x"), query.get("y"), query.get("at")
-        at = maps.wanted(text)
+        at = maps.fixed_values(text)
         contexts = [one.row["context"] for one in point.history.recent()]
         async with self._drawing:  # one after the other: who waited finds it drawn
             cached = await self._maps.get(
                 (point.name, x, y, text),
                 point.version,
-                lambda: maps.drawn(point.chooser, x, y, at, contexts),
+                lambda: maps.draw_map(point.chooser, x, y, at, contexts),
             )
         return _json({"version": cached.seq, **cached.answer})
 

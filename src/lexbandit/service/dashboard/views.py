@@ -54,7 +54,7 @@ def standing(engine: "Engine", point: "Point", summary: Summary) -> dict[str, An
         "wait": point.definition.wait,
         "objectives": [asdict(objective) for objective in chooser.objectives],
         "arms": [{"name": arm, "retired": arm not in in_use} for arm in summary.plays],
-        "context": [maps.described(feature) for feature in chooser.contexts.features],
+        "context": [maps.describe_feature(feature) for feature in chooser.contexts.features],
         "summary": _summary(summary),
     }
 

@@ -1,4 +1,4 @@
-"""The one place where the best arm is found and ties are broken, uniformly at random.
+"""Where rules that rank arms by an index find the best one, and break ties at random.
 
 Arms are compared by index[slot, i, arm], their index in a channel i of a cell. `ceilings[row, arm]`
 says which of them may be played: ∞ for an allowed arm, −∞ for another, and an index counts as no

@@ -175,7 +175,7 @@ def test_what_decides_alone_is_said_plainly(make: Make) -> None:
 def test_what_it_says_of_one_that_is_not_known(make: Make) -> None:
     chooser = taught(make)
     chooser.add_arm("new")
-    assert "new is chosen with probability 0.50; medium" in chooser.explain(CONTEXT).reason
+    assert says(chooser.explain(CONTEXT).reason, "medium", "new, of which nothing is known yet")
     chooser = taught(make, policy="lex-linucb", threshold=0.5)
     chooser.add_arm("new")
     assert "new may be the best and nothing is known of it here yet, so it is tried; cost does" in (

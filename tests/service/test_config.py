@@ -129,6 +129,8 @@ WRONG = [
     (("[points.router]", "[service]\nbehind_tls = 1\n[points.router]"), "must be true or false"),
     (("wait = 60", "wiat = 60"), "line 4, points.router.wiat: unknown key 'wiat'; did you"),
     (("wait = 60", "wait = -1"), "line 4, points.router.wait: wait must be"),
+    (("wait = 60", "wait = 1e-8"), "points.router.wait: wait must be at least 0.001 seconds, or be "
+     "left out to wait for as long as a decision is kept, got 1e-08."),
     (("wait = 60", "keep = 0"), "line 4, points.router.keep: keep must be"),
     (("wait = 60", 'policy = "lex-linucbb"'), "line 4, points.router.policy: unknown policy "
         "'lex-linucbb'; did you mean 'lex-linucb'"),

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.compiled
 
 
 def test_compiling_may_take_longer_than_rewards_are_waited_for() -> None:
-    warm_up(definition(wait=1e-9))
+    warm_up(definition(wait=0.001))
 
 
 def compiled() -> dict[str, int]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lexbandit import checks
 from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.policy import DEFAULT
 from lexbandit.chooser.saving import feature_of, objective_of
@@ -21,6 +22,8 @@ from lexbandit.service.events import point_name
 WHEN_DOWN = ("default-arm", "best-known")
 
 LONGEST_ARM = 200
+# In seconds. The times of the log are exact to some 2e-7: a shorter wait may end before it begins.
+LEAST_WAIT = 0.001
 
 # Control and format characters, and ends of lines: a name that has any is not what it looks like.
 _HIDDEN = (
@@ -73,6 +76,11 @@ class Definition:
         point_name(self.name)
         if self.when_down is not None and self.when_down not in WHEN_DOWN:
             raise unknown_name("when_down", self.when_down, WHEN_DOWN)
+        if self.wait is not None and checks.positive("wait", self.wait) < LEAST_WAIT:
+            raise InvalidInput(
+                f"wait must be at least {LEAST_WAIT:g} seconds, or be left out to wait for as long "
+                f"as a decision is kept, got {self.wait!r}."
+            )
 
     def chooser(self, arms: Sequence[str], clock: Callable[[], float]) -> RecordingChooser:
         """Return a chooser that knows nothing yet."""

@@ -16,7 +16,7 @@ from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.engine.point import DecisionRequest
-from lexbandit.service.events import CorruptLog
+from lexbandit.service.events import CorruptLog, read_body
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
@@ -345,6 +345,8 @@ async def test_an_id_that_stood_for_two_decisions_is_erased(tmp_path: Path) -> N
         hands.pass_by(100.0)
         await engine.decide_many("router", [DecisionRequest(CONTEXT, None, id)])
     assert await erase(engine, "router", of_ids(["order-1"])) == 2
+    (erased,) = [event for event in await whole_log_of(engine) if event.kind == "erase"]
+    assert read_body(erased) == {"ids": ["order-1"]}
     before = digests(engine)
     await engine.stop()
     engine = await started()

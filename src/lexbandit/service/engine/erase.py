@@ -39,7 +39,7 @@ async def erase(
     ids = [row["id"] async for _, rows in _matching(engine, point, match) for row in rows]
     if not ids:
         return 0
-    await engine.append(point, "erase", {"ids": ids})
+    await engine.append(point, "erase", {"ids": list(dict.fromkeys(ids))})
     seq = engine.seq
     await engine.save_snapshots()
     async for event, rows in _matching(engine, point, match):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -268,7 +268,7 @@ def _append(path: Path, n: int) -> None:
 class _Busy(SqliteStorage):
     """A log that has one event more whenever it was read."""
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         page = await super().read_since(seq, limit)
         (last,) = await self.append(numbered(1, 1))
         assert last.seq < 100, "the copy never ends"

@@ -1,6 +1,7 @@
 """An engine that stops and starts again: what its log leads to, and what it refuses to forget."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def test_a_quiet_point_does_not_make_a_start_long(tmp_path: Path) -> None:
     read: list[int] = []
 
     class Counting(SqliteStorage):
-        async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+        async def read_since(
+            self, seq: int, limit: int, point: str | None = None
+        ) -> Sequence[Event]:
             events = await super().read_since(seq, limit)
             read.append(len(events))
             return events

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.engine.point import DecisionRequest
-from lexbandit.service.events import CorruptLog, read_body
+from lexbandit.service.events import CorruptLog, Event, read_body
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
@@ -79,7 +79,7 @@ async def test_state_and_open_decisions_stay_when_events_leave(home: Home) -> No
         assert digests(engine) == before
 
 
-async def whole_log_of(engine: Engine) -> list[Any]:
+async def whole_log_of(engine: Engine) -> Sequence[Event]:
     return await engine.storage.read_since(0, 10_000)
 
 
@@ -367,10 +367,10 @@ async def test_a_feature_is_replaced_and_the_others_stay(home: Home) -> None:
 def test_the_log_is_read_by_its_indexes(tmp_path: Path) -> None:
     home = SqliteHome(tmp_path)
     asyncio.run(_nothing(home))
-    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ_POINT}", "quiet", 0, 10))
+    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ_POINT}", "quiet", 0, 10, 10))
     assert "USING INDEX log_by_point" in plan
-    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ}", 0, 10))
-    assert "SEARCH log USING INTEGER PRIMARY KEY (rowid>?)" in plan
+    plan = str(home.sql(f"EXPLAIN QUERY PLAN {READ}", 0, 10, 10))
+    assert "SEARCH log USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" in plan
     assert "SCAN log" not in plan
     assert "TEMP B-TREE" not in plan
 

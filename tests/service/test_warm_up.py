@@ -6,7 +6,10 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from lexbandit.service.definition import Definition
-from lexbandit.service.engine.start import warm_up
+from lexbandit.service.engine.blocks import fold_many
+from lexbandit.service.engine.point import Point
+from lexbandit.service.engine.start import warm_up, warm_up_replay
+from service.test_restart_times import events_of
 from service.world import CONTEXT, definition
 
 pytestmark = pytest.mark.compiled
@@ -44,5 +47,15 @@ def test_after_it_no_request_has_to_wait_for_the_compiler(policy: str | None) ->
     warm_up(point)
     before = compiled()
     ask_everything(point)
+    after = compiled()
+    assert {name: n for name, n in after.items() if n != before.get(name, 0)} == {}
+
+
+def test_after_it_no_replica_has_to_wait_for_the_compiler() -> None:
+    point = definition()
+    warm_up(point)
+    warm_up_replay(point)
+    before = compiled()
+    fold_many(Point(point), events_of(point, 100))
     after = compiled()
     assert {name: n for name, n in after.items() if n != before.get(name, 0)} == {}

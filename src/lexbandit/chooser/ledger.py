@@ -111,6 +111,19 @@ class OldestFirst(dict[str, _V]):
         self._order.extend(ids)
         self.update(zip(ids, values, strict=True))
 
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove ids, as far as they are there: a third of the time of `pop` for each."""
+        order = self._order
+        for id in ids:
+            if id in self:
+                _remove(self, id)
+                if order[0] == id:
+                    order.popleft()
+                else:
+                    self._removed[id] += 1
+        if len(order) > 2 * len(self) + 1000:
+            self._order, self._removed = deque(self), Counter()
+
     def oldest(self) -> Iterator[_V]:
         """Yield the values, the oldest first; to be done with before any is removed."""
         self._skip_removed()

@@ -4,14 +4,14 @@ Decisions and rewards of a block are checked and encoded by columns. `plan` work
 of its events does, up to the first that has no place here, and changes nothing; `apply` does it,
 and lets the policy and the sums learn the rewards in compiled loops.
 
-An event has no place here if it needs more than columns: an erased context, an unknown arm, a
-value that is not a number of its range, an id that is known already, a reward that was given
-before. The caller replays such an event alone, and plans the next stretch after it.
+An event has no place here if it needs more than columns: an unknown arm, a value outside its range,
+an id that is known already, a reward that was given before. The caller replays such an event alone,
+and plans the next stretch after it.
 """
 
 import math
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
-from itertools import chain, compress, repeat
+from itertools import chain, compress, filterfalse, repeat
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,7 +37,6 @@ class LoggedDecisions(NamedTuple):
     """Decisions as a log has them, and which event of the block each is of.
 
     contexts   by feature, one value a decision; None where a context has none
-    erased     whether a decision's context was erased
     """
 
     events: Integers
@@ -45,19 +44,18 @@ class LoggedDecisions(NamedTuple):
     arms: Sequence[str]
     propensities: Sequence[float | None]
     contexts: Mapping[str, Sequence[Any]]
-    erased: Sequence[bool]
     allowed: Sequence[list[str] | None]
 
 
 class LoggedRewards(NamedTuple):
     """Rewards as a log has them, and which event of the block they are of.
 
-    values   by objective, one value for each decision's rewards; NaN where there is none
+    values   float[n, D], by objective; NaN where there is none
     """
 
     events: Integers
     ids: Sequence[str]
-    values: Mapping[str, Sequence[Any]]
+    values: Floats
 
 
 class PendingColumns(NamedTuple):
@@ -110,20 +108,29 @@ class PendingColumns(NamedTuple):
         ]
         return type(self)(*columns)
 
+    def reward(self, at: Integers, values: Floats) -> Self:
+        """Add rewards values[n, D] of the decisions at these positions; NaN: none.
+
+        Returns the decision of each row as it was before, and `learned` if it is rewarded again.
+        """
+        before = self.rows(at)._replace(learned=self.learned[at] | _repeats(at))
+        for i, column in enumerate(values.T):
+            there = ~np.isnan(column)
+            self.rewards[at[there], i] = column[there]
+        self.learned[at] = True
+        return before
+
     def stored(self, nothing: tuple[float | None, ...], points: Sequence[Floats]) -> list[Pending]:
         """Return the decisions as they are stored; `nothing` stands for no rewards.
 
         `points` are given, as a row of `self.points` would hold the points of all decisions.
         """
-        rewards: list[Any] = [nothing] * len(self.ids)
+        rewards: list[Any] = list(zip(*self.rewards.T.tolist(), strict=True))
         missing = np.isnan(self.rewards)
-        some = np.flatnonzero(~missing.all(axis=1))
-        for n, row in zip(
-            some.tolist(), zip(*self.rewards[some].T.tolist(), strict=True), strict=True
-        ):
-            rewards[n] = row
-        for n in some[missing[some].any(axis=1)].tolist():
+        for n in np.flatnonzero(missing.any(axis=1)).tolist():
             rewards[n] = tuple([None if math.isnan(value) else value for value in rewards[n]])
+        for n in np.flatnonzero(missing.all(axis=1)).tolist():
+            rewards[n] = nothing
         fields = zip(
             self.ids,
             self.arms.tolist(),
@@ -153,6 +160,15 @@ class Leaving(NamedTuple):
     def over(self) -> tuple[Integers, list[Pending]]:
         """Return the decisions whose time is over, and before which event each leaves."""
         return self.events[self.expired], list(compress(self.decisions, self.expired))
+
+    def first_over(self, ids: Ids) -> int | None:
+        """Return before which event the first of these leaves by time; None if none does."""
+        if ids.isdisjoint([one.id for one in self.decisions]):
+            return None
+        events, decisions = self.over()
+        return next(
+            (int(n) for n, one in zip(events, decisions, strict=True) if one.id in ids), None
+        )
 
 
 class Learned(NamedTuple):
@@ -218,7 +234,7 @@ class LogBlock:
         self._decisions, self._rewards = decisions, rewards
         with self._lock:
             self._made, self._usual = self._encoded()
-        self._table, usual = self._as_rewards()
+        usual = self._usual_rewards()
         # The events that have rows without a place here.
         unusual = decisions.events[~self._usual], rewards.events[~usual]
         self._unusual = np.sort(np.concatenate(unusual))
@@ -230,10 +246,9 @@ class LogBlock:
 
         Missing, unknown and clipped values of the contexts of these are counted.
         """
-        events, ids, arms, propensities, contexts, erased, allowed = self._decisions
+        events, ids, arms, propensities, contexts, allowed = self._decisions
         chances = np.array(propensities, np.float64)
         usual = np.isnan(chances) | ((chances > 0.0) & (chances <= 1.0))
-        usual &= ~np.array(erased, np.bool_)
         numbers = np.array(list(map(self._arms.numbers.get, arms, repeat(-1))), np.int64)
         usual &= numbers >= 0
         masks: list[Booleans | None] = [None] * len(ids)
@@ -306,20 +321,12 @@ class LogBlock:
 
     # Rewards.
 
-    def _as_rewards(self) -> tuple[Floats, Booleans]:
-        """Return rewards as float[n, D], and which of them have a place here."""
-        count = len(self._rewards.ids)
-        usual = np.ones(count, np.bool_)
-        table = np.empty((count, len(self._objectives)))
-        for i, objective in enumerate(self._objectives):
-            column = self._rewards.values[objective.name]
-            if set(map(type, column)) - {float}:
-                usual &= [value.__class__ is float for value in column]
-                column = [value if value.__class__ is float else math.nan for value in column]
-            table[:, i] = column
-            low, high = objective.range
-            usual &= ~((table[:, i] < low) | (table[:, i] > high))
-        return table, usual & ~np.isnan(table).all(axis=1)
+    def _usual_rewards(self) -> Booleans:
+        """Return which of the rewards have a place here: there are some, all in their ranges."""
+        values = self._rewards.values
+        ranges = np.array([objective.range for objective in self._objectives])
+        outside = (values < ranges[:, 0]) | (values > ranges[:, 1])
+        return np.asarray(~(outside.any(axis=1) | np.isnan(values).all(axis=1)))
 
     # What a stretch of events does.
 
@@ -342,58 +349,63 @@ class LogBlock:
         first, last = self.rows(start, end)
         made, owners = self._made.part(first, last), self._decisions.events[first:last]
         pending = self._ledger.pending
-        positions = dict(zip(made.ids, range(last - first), strict=True))
-        known = pending.keys(), over, taken
-        if len(positions) < last - first or not all(some.isdisjoint(made.ids) for some in known):
-            return _first_known(made.ids, owners.tolist(), known)
+        known = _first_known(made.ids, owners, (pending.keys(), over, taken))
+        if known is not None:
+            return known
         if len(pending) > self._ledger.keep:
             return start
-        # The rewards, and the positions of their decisions: those made here, then earlier ones.
+        # The rewards, and the decisions they are of.
         begin, until = _between(self._rewards.events, start, end)
         wanted, events = self._rewards.ids[begin:until], self._rewards.events[begin:until]
+        positions, earlier = self._rewarded(made.ids, wanted)
         at = np.array(list(map(positions.get, wanted, repeat(-1))), np.int64)
-        earlier: list[Pending] = []
-        for n in np.flatnonzero(at < 0).tolist():
-            one = pending.get(wanted[n])
-            if one is not None:
-                at[n] = position = positions.setdefault(one.id, len(positions))
-                if position == len(made.ids) + len(earlier):
-                    earlier.append(one)
         decisions = made.then(self._columns(earlier))
-        # A decision waits for rewards after the event that made it, and until it leaves. Position
-        # -1 is of no decision.
+        # Which decisions leave, and which rewards come to a decision that waits for them.
         leaving, expired, oldest = self._leaving(start, end, made.since, owners)
         left = [positions.get(one.id, -1) for one in oldest] + [*range(len(leaving) - len(oldest))]
-        comes = np.concatenate([owners, np.full(len(earlier), -1), [end]])
-        leaves = np.full(len(comes), end)
-        leaves[left] = leaving
-        waits = (comes[at] < events) & (events < leaves[at])
+        comes = np.concatenate([owners, np.full(len(earlier), -1)])
+        waits = _waits_for(at, events, comes, left, leaving, end)
         if not over.isdisjoint(wanted):
             waits &= np.array([id not in over for id in wanted], np.bool_)
-        others = (begin + np.flatnonzero(~waits)).tolist()
-        at, events, values = at[waits], events[waits], self._table[begin:until][waits]
-        twice = _given_twice(decisions.rewards, at, values)
+        # What is learned from these.
+        rewards = self._rewards.values[begin:until][waits]
+        twice = _given_twice(decisions.rewards, at[waits], rewards)
         if twice.any():
-            return int(events[twice][0])
-        amends = decisions.learned[at] | _repeats(at)
-        learned = Learned(events, decisions.rows(at)._replace(learned=amends), values)
-        for i, column in enumerate(values.T):
-            there = ~np.isnan(column)
-            decisions.rewards[at[there], i] = column[there]
-        decisions.learned[at] = True
+            return int(events[waits][twice][0])
+        learned = Learned(events[waits], decisions.reward(at[waits], rewards), rewards)
+        # The decisions as they are then.
         points = [*made.points, *(one.point for one in earlier)]
         now = decisions.stored(self._ledger.no_rewards, points)
         gone = [one if n < 0 else now[n] for n, one in zip(left, chain(oldest, now), strict=False)]
-        changed = dict(zip(decisions.ids[last - first :], now[last - first :], strict=True))
         departed = Leaving(leaving, expired, gone)
-        if not over.isdisjoint([one.id for one in gone]):
-            for event, one in zip(*departed.over(), strict=True):
-                if one.id in over:
-                    return int(event)
-        learned, defaulted = self._with_defaults(learned, departed)
-        del now[last - first :]
-        rows = first, last
-        return Stretch(start, end, rows, now, changed, departed, learned, defaulted, others)
+        again = departed.first_over(over)
+        if again is not None:
+            return again
+        return Stretch(
+            start,
+            end,
+            (first, last),
+            now[: last - first],
+            {one.id: one for one in now[last - first :]},
+            departed,
+            *self._with_defaults(learned, departed),
+            (begin + np.flatnonzero(~waits)).tolist(),
+        )
+
+    def _rewarded(
+        self, made: Sequence[str], wanted: Sequence[str]
+    ) -> tuple[dict[str, int], list[Pending]]:
+        """Return the positions of decisions by their ids, and the earlier ones among them.
+
+        The decisions that are made here come first, then the earlier ones that rewards are of.
+        """
+        positions = dict(zip(made, range(len(made)), strict=True))
+        pending = self._ledger.pending
+        others = dict.fromkeys(filterfalse(positions.__contains__, wanted))
+        earlier = [pending[id] for id in others if id in pending]
+        for one in earlier:
+            positions[one.id] = len(positions)
+        return positions, earlier
 
     def _columns(self, decisions: Sequence[Pending]) -> PendingColumns:
         return PendingColumns.of(decisions, self._contexts.dimension, len(self._objectives))
@@ -443,17 +455,13 @@ class LogBlock:
         some = np.flatnonzero(~np.isnan(values).all(axis=1))
         if not len(some):
             return rewards, 0
-        events = events[missing]
-        events = np.concatenate([events[some], rewards.events])
-        values = np.concatenate([values[some], rewards.values])
-        order = np.argsort(
-            events, kind="stable"
-        )  # those that leave come before rewards of an event
+        # Those that leave before an event come before the rewards of that event.
+        events = np.concatenate([events[missing][some], rewards.events])
+        order = np.argsort(events, kind="stable")
         decisions = decisions.rows(some).then(rewards.decisions).rows(order)
-        defaulted = np.count_nonzero(~np.isnan(values)) - np.count_nonzero(
-            ~np.isnan(rewards.values)
-        )
-        return Learned(events[order], decisions, values[order]), int(defaulted)
+        defaulted = int(np.count_nonzero(~np.isnan(values)))
+        values = np.concatenate([values[some], rewards.values])
+        return Learned(events[order], decisions, values[order]), defaulted
 
     def apply(self, stretch: Stretch, *, learn: bool = True) -> None:
         """Do what a stretch does; without `learn`, all but what the policy learns by it."""
@@ -526,12 +534,29 @@ def _given_twice(before: Floats, at: Integers, values: Floats) -> Booleans:
     return found
 
 
-def _first_known(ids: Sequence[str], events: Sequence[int], known: Sequence[Ids]) -> int:
-    """Return the event of the first decision under an id that is known."""
+def _waits_for(
+    at: Integers, events: Integers, comes: Integers, left: list[int], leaving: Integers, end: int
+) -> Booleans:
+    """Tell of each reward whether its decision waits for it: it was made, and did not leave yet.
+
+    at, events      the position of its decision, -1 if there is none, and its own event
+    comes           by which event each decision is made
+    left, leaving   which decisions leave, -1 for one without rewards, and before which event
+    """
+    made = np.append(comes, end)  # the last one stands for no decision
+    leaves = np.full(len(made), end)
+    leaves[left] = leaving
+    return np.asarray((made[at] < events) & (events < leaves[at]))
+
+
+def _first_known(ids: Sequence[str], events: Integers, known: Sequence[Ids]) -> int | None:
+    """Return the event of the first decision under an id that is known or came before; or None."""
+    if len(set(ids)) == len(ids) and all(some.isdisjoint(ids) for some in known):
+        return None
     seen: set[str] = set()
-    for id, event in zip(ids, events, strict=True):
+    for id, event in zip(ids, events.tolist(), strict=True):
         if id in seen or any(id in some for some in known):
-            return event
+            return int(event)
         seen.add(id)
     raise AssertionError("no id is known")
 

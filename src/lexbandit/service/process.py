@@ -21,7 +21,7 @@ from lexbandit.service import audit
 from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.start import warm_up, without_garbage_collection
+from lexbandit.service.engine.start import warm_up, warm_up_replay, without_garbage_collection
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
 from lexbandit.service.http.app import App
 from lexbandit.service.http.server import Admission, TlsContext, serving
@@ -236,6 +236,8 @@ async def serve(
     try:
         for definition in config.points.values():
             warm_up(definition)
+            if engine.storage.shared:
+                warm_up_replay(definition)
         app = make_app(engine, config, no_auth=no_auth)
         ending, now = _signals()  # before the first answer: who was answered may send one
         async with AsyncExitStack() as ends:

@@ -14,7 +14,7 @@ from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.journal import Journal
 from lexbandit.service.engine.point import Point
 from lexbandit.service.engine.snapshots import packer
-from lexbandit.service.events import CorruptLog, Snapshot
+from lexbandit.service.events import CorruptLog, Snapshot, by_columns
 from lexbandit.service.storage import Storage, StorageFailed
 
 log = logging.getLogger("lexbandit.service")
@@ -93,10 +93,10 @@ class Replay:
     async def _page(self) -> bool:
         """Fold the next events; returns whether there were any."""
         point = self.point
-        events = await self._storage.read_since(point.seq, _PAGE, point.name)
+        page = by_columns(await self._storage.read_since(point.seq, _PAGE, point.name))
         if await self._storage.removed() > point.seq:
             raise CorruptLog("events that were to be learned have left the log. Start again.")
-        events = [event for event in events if event.seq <= self._journal.seq]
+        events = page.until(self._journal.seq)
         folding = asyncio.create_task(asyncio.to_thread(fold_many, point, events))
         try:
             await asyncio.shield(folding)

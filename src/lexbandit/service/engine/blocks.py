@@ -1,38 +1,28 @@
 """Fold many events of a log at once, with the outcome of `Point.fold` for one after the other.
 
-Bodies are decoded to what is needed of them, contexts are encoded by columns, and what the policy
-learns from rewards is worked out by compiled loops, a block at a time. An event that is not as most
-are is folded by `Point.fold`, in its place.
+Bodies are read and contexts are encoded by columns, and what the policy learns from rewards is
+worked out by compiled loops, a block at a time. An event that is not as most are is folded by
+`Point.fold`, in its place.
 """
 
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
-from itertools import chain, compress, islice, repeat
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple, Self
+from itertools import islice, repeat
+from typing import Self
 
-import msgspec
 import numpy as np
-from msgspec import defstruct
 
 from lexbandit.checks import Integers
 from lexbandit.chooser.ledger import Pending
-from lexbandit.chooser.log_blocks import (
-    Learned,
-    LogBlock,
-    LoggedDecisions,
-    LoggedRewards,
-    Stretch,
-    learns_in_blocks,
-)
+from lexbandit.chooser.log_blocks import Learned, LogBlock, Stretch, learns_in_blocks
 from lexbandit.errors import InvalidInput
+from lexbandit.service.engine.bodies import read_decisions, read_rewards
 from lexbandit.service.engine.history import RECENT
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point
-from lexbandit.service.events import Event, Kind, read_body
+from lexbandit.service.events import Event, Events, by_columns, read_body
 
 _KINDS = frozenset(("decisions", "rewards"))
 # So many events are folded together, at most.
@@ -42,70 +32,8 @@ _BLOCK = 10_000
 _ALONE = 20
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
-
-
-_kind = itemgetter(3)
-
-
-class _Decoders(NamedTuple):
-    """Decode bodies of many events at once, to what is needed of them.
-
-    erased                 stands for a context that was erased
-    features, objectives   read a value of a decoded context, and of decoded rewards
-    """
-
-    decisions: Callable[[bytes], list[Any]]
-    rewards: Callable[[bytes], list[Any]]
-    erased: Any
-    features: Mapping[str, Callable[[Any], Any]]
-    objectives: Mapping[str, Callable[[Any], Any]]
-
-
-@lru_cache(64)
-def _decoders(features: tuple[str, ...], objectives: tuple[str, ...]) -> _Decoders:
-    """Return what decodes events with contexts of these features and rewards of these objectives.
-
-    A name that is not among them is refused. A feature that is missing is None, and a reward NaN,
-    which JSON has not.
-    """
-    contexts, in_context = _fields("Context", features, None)
-    values, in_values = _fields("Values", objectives, math.nan)
-    decision = defstruct(
-        "Decision",
-        [
-            ("id", str),
-            ("arm", str),
-            ("propensity", float | None),
-            ("context", contexts | None),
-            ("allowed", list[str] | None, None),
-            ("key", str | None, None),
-        ],
-        gc=False,
-    )
-    reward = defstruct("Reward", [("id", str), ("values", values)], gc=False)
-    several: Any = list[decision]  # type: ignore[valid-type]
-    decisions = defstruct("Decisions", [("version", int), ("rows", several, [])], gc=False)
-    rewards = defstruct("Rewards", [("rows", list[reward])], gc=False)  # type: ignore[valid-type]
-    return _Decoders(
-        msgspec.json.Decoder(list[decisions]).decode,  # type: ignore[valid-type]
-        msgspec.json.Decoder(list[rewards]).decode,  # type: ignore[valid-type]
-        contexts(),
-        in_context,
-        in_values,
-    )
-
-
-def _fields(title: str, names: Sequence[str], missing: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a class with fields of these names, which are any, and what reads each field."""
-    fields = {name: f"f{n}" for n, name in enumerate(names)}
-    made = defstruct(
-        title,
-        [(field, Any, missing) for field in fields.values()],
-        rename={field: name for name, field in fields.items()},
-        forbid_unknown_fields=True,
-        gc=False,
-    )
-    return made, {name: attrgetter(field) for name, field in fields.items()}
+# One for all decisions without late rewards; such a dict is never changed, but replaced.
+_NONE_LATE: dict[str, float] = {}
 
 
 def fold_many(point: Point, events: Sequence[Event]) -> None:
@@ -113,15 +41,16 @@ def fold_many(point: Point, events: Sequence[Event]) -> None:
 
     With several blocks the policy learns one in another thread while the next is read.
     """
-    with _Learning(at_once=len(events) <= _BLOCK) as learning:
-        first, kinds = 0, list(map(_kind, events))
-        others = [] if set(kinds) <= _KINDS else [n for n, k in enumerate(kinds) if k not in _KINDS]
-        for n in others:
-            _fold_blocks(point, events[first:n], learning)
+    page = by_columns(events)
+    with _Learning(at_once=len(page) <= _BLOCK) as learning:
+        first = 0
+        others = np.array([kind not in _KINDS for _, kind in page.names], np.bool_)
+        for n in np.flatnonzero(others[page.labels]).tolist():
+            _fold_blocks(point, page[first:n], learning)
             learning.finish()
-            point.fold(events[n])
+            point.fold(page[n])
             first = n + 1
-        _fold_blocks(point, events[first:], learning)
+        _fold_blocks(point, page[first:], learning)
 
 
 class _Learning:
@@ -156,7 +85,7 @@ class _Learning:
             self._under_way.popleft().result()
 
 
-def _fold_blocks(point: Point, events: Sequence[Event], learning: _Learning) -> None:
+def _fold_blocks(point: Point, events: Events, learning: _Learning) -> None:
     """Fold events of decisions and rewards."""
     if not point.begun or not learns_in_blocks(point.chooser):
         for event in events:
@@ -169,39 +98,18 @@ def _fold_blocks(point: Point, events: Sequence[Event], learning: _Learning) -> 
 class _Block:
     """A block of events of decisions and rewards."""
 
-    def __init__(self, point: Point, events: Sequence[Event], learning: _Learning) -> None:
+    def __init__(self, point: Point, events: Events, learning: _Learning) -> None:
         self._point = point
         self._events = events
+        self._times = events.times
         self._learning = learning
-        _, times, _, kinds, bodies = zip(*events, strict=True)
-        self._times = np.array(times)
         definition = point.definition
         self._names = [objective.name for objective in definition.objectives]
-        decode = _decoders(
-            tuple(one.name for one in definition.context),
-            tuple(self._names),
-        )
-        made = _Rows(kinds, "decisions", bodies, decode.decisions)
-        self._versions = [body.version for body in made.bodies]
-        self._keys = [row.key for row in made.rows]
-        contexts = [row.context for row in made.rows]
-        erased = [one is None for one in contexts]
-        if True in erased:
-            contexts = [decode.erased if one is None else one for one in contexts]
-        self._decisions = LoggedDecisions(
-            made.events,
-            [row.id for row in made.rows],
-            [row.arm for row in made.rows],
-            [row.propensity for row in made.rows],
-            {name: list(map(get, contexts)) for name, get in decode.features.items()},
-            erased,
-            [row.allowed for row in made.rows],
-        )
-        came = _Rows(kinds, "rewards", bodies, decode.rewards)
-        rewards = [row.values for row in came.rows]
-        values = {name: list(map(get, rewards)) for name, get in decode.objectives.items()}
-        self._rewards = LoggedRewards(came.events, [row.id for row in came.rows], values)
-        self._alone = sorted([*made.alone, *came.alone])
+        made = read_decisions(events, [feature.name for feature in definition.context])
+        came = read_rewards(events, self._names)
+        self._decisions, self._keys, self._versions, _ = made
+        self._rewards = came.rewards
+        self._alone = np.sort(np.concatenate([made.alone, came.alone])).tolist()
         self._block = LogBlock(point.chooser, self._times, self._decisions, self._rewards)
 
     def fold(self) -> None:
@@ -283,7 +191,7 @@ class _Block:
             k = new.get(id)
             before = late.get(id) or past.get(id)
             if before is None and k is not None and events[k] <= event:
-                before = self._past(expired[k])
+                (before,) = self._past([expired[k]])
             position = len(past) + k if k is not None else positions.get(id, len(past))
             several = event in (*owners[max(n - 1, 0) : n], *owners[n + 1 : n + 2])
             if (
@@ -293,8 +201,8 @@ class _Block:
             ):
                 return event, late
             try:
-                came = {name: column[n] for name, column in self._rewards.values.items()}
-                came = {name: value for name, value in came.items() if not math.isnan(value)}
+                values = zip(self._names, self._rewards.values[n].tolist(), strict=True)
+                came = {name: value for name, value in values if not math.isnan(value)}
                 after = point.with_late(before, came)
             except InvalidInput:
                 return event, late
@@ -303,18 +211,25 @@ class _Block:
             late[id] = after
         return stretch.end, late
 
-    def _past(self, pending: Pending) -> PastDecision:
-        """Return a decision whose time is over."""
-        id, arm, _, _, propensity, since, rewards, _ = pending
-        came = dict(zip(self._names, rewards, strict=True))
-        if None in rewards:
-            came = {name: value for name, value in came.items() if value is not None}
-        return _tuple(PastDecision, (id, self._block.arms[arm], propensity, since, came, {}))
+    def _past(self, expired: Sequence[Pending]) -> list[PastDecision]:
+        """Return decisions whose time is over."""
+        ids, arms, _, _, propensities, since, rewards, _ = zip(*expired, strict=True)
+        names = self._names
+        came = [
+            {name: value for name, value in zip(names, some, strict=True) if value is not None}
+            if None in some
+            else dict(zip(names, some, strict=True))
+            for some in rewards
+        ]
+        played = map(self._block.arms.__getitem__, arms)
+        fields = zip(ids, played, propensities, since, came, repeat(_NONE_LATE), strict=False)
+        return list(map(_tuple, repeat(PastDecision), fields))
 
     def _keep_past(self, expired: Sequence[Pending], late: dict[str, PastDecision]) -> None:
         """Store decisions whose time is over, and the rewards that came late."""
         past = self._point.past
-        past.extend([one.id for one in expired], map(self._past, expired))
+        if expired:
+            past.extend([one[0] for one in expired], self._past(expired))
         for id, after in late.items():
             past[id] = after
         if expired:
@@ -328,8 +243,7 @@ class _Block:
         new = [one for one in map(_tuple, repeat(AnsweredRequest), fields) if one[1] is not None]
         if not expired or len(keys) + len(new) <= keep:  # then the order makes no difference
             keys.extend([one[0] for one in new], new)
-            for gone in expired:
-                keys.pop(gone.id)
+            keys.remove([one[0] for one in expired])
             keys.drop_oldest(max(len(keys) - keep, 0))
             return
         left = deque(zip(events.tolist(), expired, strict=True))
@@ -350,14 +264,14 @@ class _Block:
         for name, column in zip(names, learned.values.T, strict=True):
             there = ~np.isnan(column)
             if there.any():
-                rewards[name] = times[learned.events[there]].tolist(), column[there].tolist()
+                rewards[name] = times[learned.events[there]], column[there]
         over, counts = np.unique(expired, return_counts=True)
         owners = self._decisions.events
         history.extend(
-            (times[owners[first:last]].tolist(), self._decisions.arms[first:last]),
+            (times[owners[first:last]], self._decisions.arms[first:last]),
             rewards,
-            times[self._rewards.events[stretch.others]].tolist(),
-            list(zip(times[over].tolist(), counts.tolist(), strict=True)),
+            times[self._rewards.events[stretch.others]],
+            (times[over], counts),
         )
         for n in range(max(first, last - RECENT), last):
             event = self._events[owners[n]]
@@ -367,40 +281,3 @@ class _Block:
         for n in [n for n, id in enumerate(ids) if id in known]:
             values = zip(names, learned.values[n].tolist(), strict=True)
             history.reward_recent(ids[n], {k: v for k, v in values if not math.isnan(v)})
-
-
-class _Rows:
-    """The rows of a block's events of a kind.
-
-    events   the event of each row
-    bodies   the decoded event of each row
-    alone    the events that are folded alone: they have no rows, or cannot be decoded
-    """
-
-    def __init__(self, kinds: Sequence[str], kind: Kind, bodies: Sequence[bytes], decode: Any):
-        ours = list(map(kind.__eq__, kinds))
-        self.events = np.flatnonzero(ours)
-        self.bodies = _decoded(decode, list(compress(bodies, ours)))
-        self.alone: list[int] = []
-        rows = [() if body is None else body.rows for body in self.bodies]
-        counts = list(map(len, rows))
-        if set(counts) != {1}:  # which is the usual case
-            self.alone = [
-                n for n, count in zip(self.events.tolist(), counts, strict=True) if not count
-            ]
-            self.events = np.repeat(self.events, counts)
-            self.bodies = [
-                body for body, n in zip(self.bodies, counts, strict=True) for _ in range(n)
-            ]
-        self.rows = list(chain.from_iterable(rows))
-
-
-def _decoded(decode: Any, bodies: Sequence[bytes]) -> list[Any]:
-    """Return bodies of events, decoded at once; None for one that is not as most are."""
-    try:
-        found: list[Any] = decode(b"[%b]" % b",".join(bodies))
-        return found
-    except msgspec.MsgspecError:
-        if len(bodies) == 1:
-            return [None]
-    return [_decoded(decode, [body])[0] for body in bodies]

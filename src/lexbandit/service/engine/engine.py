@@ -7,7 +7,6 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ from lexbandit.service.engine.point import (
     slices,
 )
 from lexbandit.service.engine.snapshots import packer
-from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of
+from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, by_columns
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.storage import Storage, StorageFailed
 
@@ -273,14 +272,11 @@ class Engine:
 
     def _fold_many(self, events: Sequence[Event]) -> None:
         """Fold events that nobody waits for; what points do does not depend on other points."""
-        names = dict.fromkeys(map(itemgetter(2), events))
-        for name in names:
+        page = by_columns(events)
+        for name in page.points():
             point = self.points.get(name)
             if point is not None:
-                after, ours = point.seq, events
-                if len(names) > 1 or events[0].seq <= after:
-                    ours = [one for one in events if one[2] == name and one[0] > after]
-                fold_many(point, ours)
+                fold_many(point, page.of_point(name).after(point.seq))
                 self._snapshots.folded += len(events)
 
     def append(
@@ -668,7 +664,7 @@ class Engine:
         """Say what a point learned so far."""
         return self.point(point).chooser.summary()
 
-    async def read_log(self, point: str, since: int, limit: int) -> list[Event]:
+    async def read_log(self, point: str, since: int, limit: int) -> Sequence[Event]:
         """Return the events of a point after `since`, at most `limit`."""
         self.point(point)
         return await self.storage.read_since(since, limit, point)

@@ -14,6 +14,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from lexbandit.checks import Floats, Integers
+from lexbandit.kernels.welford import add_numbers
+
 MOST_BUCKETS = 240
 """So many buckets a series has at most."""
 RECENT = 50
@@ -34,21 +39,21 @@ def _bounded(value: float) -> float:
     return value if -_MOST < value < _MOST else math.copysign(_MOST, value)
 
 
-def _all_bounded(values: Sequence[float]) -> Sequence[float]:
-    if min(values) > -_MOST and max(values) < _MOST:  # the usual case
-        return values
-    return [_bounded(value) for value in values]
-
-
-def _add(into: Spread, values: Sequence[float]) -> None:
-    """Add rewards one after the other."""
+def _add(into: Spread, value: float) -> None:
+    """Add a reward."""
     count, mean, squares = into
-    for value in values:
-        count += 1
-        apart = value - mean
-        mean += apart / count
-        squares += apart * (value - mean)
-    into[:] = count, mean, squares
+    count += 1
+    apart = value - mean
+    mean += apart / count
+    into[:] = count, mean, squares + apart * (value - mean)
+
+
+def _add_many(into: Spread, values: Floats) -> None:
+    """Add rewards one after the other, as `_add` does."""
+    spread = np.array(into, np.float64)
+    add_numbers(spread, values)
+    count, mean, squares = spread.tolist()
+    into[:] = int(count), mean, squares
 
 
 def _put_together(into: Spread, other: Spread) -> None:
@@ -208,24 +213,26 @@ class History:
         """Count a reward that was learned, a default among them; `id` is its decision."""
         value = _bounded(value)
         rewards = self._open(time).rewards
-        _add(rewards.setdefault(objective, [0, 0.0, 0.0]), (value,))
+        _add(rewards.setdefault(objective, [0, 0.0, 0.0]), value)
         if id is not None and id in self._recent:
             self._recent[id].rewards[objective] = value
 
     def extend(
         self,
-        decided: tuple[Sequence[float], Sequence[str]],
-        rewards: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-        late: Sequence[float],
-        expired: Sequence[tuple[float, int]],
+        decided: tuple[Floats, Sequence[str]],
+        rewards: Mapping[str, tuple[Floats, Floats]],
+        late: Floats,
+        expired: tuple[Floats, Integers],
     ) -> None:
         """Count what happened over a stretch of time, as the calls for each of it do.
 
         Each has its times, in order: those of decisions with their arms, of rewards by objective
         with their values, of late rewards, and of decisions whose time was over with their number.
         """
-        (times, arms), whens = decided, [time for time, _ in expired]
-        moments = [times, late, whens, *(when for when, _ in rewards.values())]
+        (times, arms), (whens, numbers) = decided, expired
+        columns = [times, late, whens, *(when for when, _ in rewards.values())]
+        moments = [column.tolist() for column in columns]
+        bounded = {name: np.clip(values, -_MOST, _MOST) for name, (_, values) in rewards.items()}
         done = [0] * len(moments)
         while left := [one[n] for one, n in zip(moments, done, strict=True) if n < len(one)]:
             bucket = self._open(min(left))
@@ -235,11 +242,11 @@ class History:
             for arm, count in Counter(arms[first[0] : done[0]]).items():
                 bucket.arms[arm] = bucket.arms.get(arm, 0) + count
             bucket.late += done[1] - first[1]
-            bucket.expired += sum(n for _, n in expired[first[2] : done[2]])
-            for n, (name, (_, values)) in enumerate(rewards.items(), 3):
+            bucket.expired += int(numbers[first[2] : done[2]].sum())
+            for n, (name, values) in enumerate(bounded.items(), 3):
                 if first[n] < done[n]:
                     spread = bucket.rewards.setdefault(name, [0, 0.0, 0.0])
-                    _add(spread, _all_bounded(values[first[n] : done[n]]))
+                    _add_many(spread, values[first[n] : done[n]])
 
     @property
     def recent_ids(self) -> Collection[str]:

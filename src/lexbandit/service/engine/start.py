@@ -16,9 +16,10 @@ from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels.jit import PATIENCE
 from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
+from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.point import Point
 from lexbandit.service.engine.snapshots import unpack, unpack_as_it_was
-from lexbandit.service.events import CorruptLog
+from lexbandit.service.events import CorruptLog, Event, Kind, body_of
 from lexbandit.service.storage import Storage
 
 log = logging.getLogger("lexbandit.service")
@@ -266,3 +267,20 @@ def _use(definition: Definition) -> None:
     policy = chooser.policy
     policy.explain(chooser.contexts.encode(context)[0])
     policy._predict_averages(np.zeros((policy.arms, policy.objectives, policy.model_features)))
+
+
+def warm_up_replay(definition: Definition) -> None:
+    """Replay a short log: a replica that follows others must not stop to compile then."""
+    context = {feature.name: example(feature) for feature in definition.context}
+    row = {"id": "1", "arm": definition.arms[0], "propensity": 0.5, "context": context}
+    values = {objective.name: objective.range[0] for objective in definition.objectives}
+    bodies: dict[Kind, dict[str, Any]] = {
+        "begin": {"arms": list(definition.arms)},
+        "decisions": {"by": "", "version": 0, "rows": [row]},
+        "rewards": {"rows": [{"id": "1", "values": values}]},
+    }
+    events = [
+        Event(n, 0.0, definition.name, kind, body_of(body))
+        for n, (kind, body) in enumerate(bodies.items(), 1)
+    ]
+    fold_many(Point(definition), events)

@@ -91,12 +91,12 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq` in their order, at most `limit` (CorruptLog if damaged).
 
         Those of one point if it is named. They are fewer where they are large: a page ends with the
         event that brings it to `LARGEST_PAGE` bytes. Only at the log's end there are none. Where
-        the log's beginning was removed, it begins after that.
+        the log's beginning was removed, it begins after that. `Events` are replayed the fastest.
         """
 
     @abstractmethod
@@ -122,7 +122,7 @@ class Storage(ABC):
         """Return the last event that was removed from the log's beginning; 0 if none was."""
         return 0
 
-    async def first_events(self) -> list[Event]:
+    async def first_events(self) -> Sequence[Event]:
         """Return those of the removed events that say which arms a point has, in their order."""
         return []
 

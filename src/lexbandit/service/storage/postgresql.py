@@ -357,7 +357,7 @@ class PostgresStorage(Storage):
         if taken is None:
             raise not_next(f"PostgreSQL at {self._place}", events[0])
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq`, each one checked."""
         async with self._connection("did not read the log") as connection:
             if point is not None:
@@ -372,7 +372,7 @@ class PostgresStorage(Storage):
         async with self._connection("did not read the log") as connection:
             return int(await connection.fetchval(_REMOVED))
 
-    async def first_events(self) -> list[Event]:
+    async def first_events(self) -> Sequence[Event]:
         """Return the removed events that say which arms a point has."""
         async with self._connection("did not read the log") as connection:
             return in_order(await connection.fetch(_FIRST_EVENTS))
@@ -560,7 +560,7 @@ class PostgresReader(PostgresStorage):
         if self._there:
             await self._check_end(connection)
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq`, each one checked."""
         return await super().read_since(seq, limit, point) if self._there else []
 
@@ -572,7 +572,7 @@ class PostgresReader(PostgresStorage):
         """Return the points in the log."""
         return await super().points() if self._there else []
 
-    async def first_events(self) -> list[Event]:
+    async def first_events(self) -> Sequence[Event]:
         """Return the removed events that say which arms a point has."""
         return await super().first_events() if self._there else []
 

@@ -15,8 +15,22 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+import numpy as np
+
 from lexbandit.errors import InvalidInput
-from lexbandit.service.events import CorruptLog, Event, Snapshot, checksum, in_order
+from lexbandit.kernels.log_pages import whole_numbers
+from lexbandit.service.events import (
+    KINDS,
+    CorruptLog,
+    Event,
+    Events,
+    Kind,
+    Snapshot,
+    as_written,
+    checksum,
+    follow,
+    in_order,
+)
 from lexbandit.service.storage._sqlite_wal import wal_damage
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
@@ -34,8 +48,11 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
-# So many rows are fetched at once; a page may end among them.
-_FETCHED_TOGETHER = 32
+# So many rows are put together by SQLite, if there are so many, of no more points than this, and
+# without large bodies.
+_PUT_TOGETHER, _MOST_POINTS, _LARGE = 1000, 16, 4096
+# A time is read as a whole number of these parts of a second: exact from 2004 on.
+_PARTS = 2.0**22
 # So many events are removed from the log's beginning by one transaction.
 _REMOVED_TOGETHER = 200
 _ROW = "(?, ?, ?, ?, ?, ?)"
@@ -92,9 +109,24 @@ _SPACE = 2**20
 # Writes to the disk, and changes nothing.
 _TOUCH = ("UPDATE removed SET seq = seq", ())
 
-_COLUMNS = "log.seq, time, point, kind, body, checksum"
-READ = f"SELECT {_COLUMNS} FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
-READ_POINT = f"SELECT {_COLUMNS} FROM log WHERE point = ? AND seq > ? ORDER BY seq LIMIT ?"
+_AFTER, _AFTER_OF_POINT = "seq > ? AND seq <= ?", "point = ? AND seq > ? AND seq <= ?"
+_READ = "SELECT seq, time, point, kind, body, checksum FROM log WHERE {where} ORDER BY seq LIMIT ?"
+READ, READ_POINT = _READ.format(where=_AFTER), _READ.format(where=_AFTER_OF_POINT)
+# What a row says is a whole number in each list: its place, its time, how long its body is and
+# which name it has, and its checksum. A row that is not as it should be has none in the third.
+_READ_TOGETHER = f"""
+SELECT count(*),
+    CAST(group_concat(CASE WHEN length(body) <= {_LARGE} THEN body END, '') AS BLOB),
+    CAST(group_concat(seq) AS BLOB),
+    CAST(group_concat(CAST(time * {_PARTS} AS INTEGER)) AS BLOB),
+    CAST(group_concat(CASE
+        WHEN body >= x'' AND length(body) <= {_LARGE} THEN length(body) * {{names}} + {{name}}
+    END) AS BLOB),
+    CAST(group_concat(checksum) AS BLOB)
+FROM log WHERE {{where}}
+"""
+_LAST = "SELECT coalesce(max(seq), 0) FROM log"
+_SOME_POINTS = "SELECT DISTINCT point FROM (SELECT point FROM log WHERE seq > ? LIMIT 1000)"
 _FIRST_EVENTS = "SELECT * FROM first_events ORDER BY seq"
 # By the index, from each point to the next.
 _POINTS = """
@@ -177,6 +209,7 @@ class SqliteStorage(Storage):
         self._ahead: float | None = None
         self._failed: str | None = None
         self._lock: IO[str] | None = None
+        self._points: dict[str, None] = {}  # those that were read so far
         self._files: dict[Path, os.stat_result] = {}  # as they were after the last write
         self._writing = ThreadPoolExecutor(1, "lexbandit-write")
         self._reading = ThreadPoolExecutor(1, "lexbandit-read")
@@ -376,24 +409,89 @@ class SqliteStorage(Storage):
         except (sqlite3.Error, CorruptLog):
             return False
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> list[Event]:
+    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq`."""
 
-        def read() -> list[Event]:
-            if point is not None:
-                return in_order(_page(self._reader.execute(READ_POINT, (point, seq, limit))))
+        def read() -> Events:
             with _one_state(self._reader):
-                after = max(seq, _removed(self._reader))
-                page = _page(self._reader.execute(READ, (after, limit)))
-            return in_order(page, after)
+                return self._page(seq, limit, point)
 
         return await self._read("the log", read)
+
+    def _page(self, seq: int, limit: int, point: str | None) -> Events:
+        """Return a page of the events after `seq`."""
+        reached = seq = max(seq, _removed(self._reader))
+        (last,) = self._reader.execute(_LAST).fetchone()
+        step = _PUT_TOGETHER if min(limit, last - seq) >= _PUT_TOGETHER else last
+        parts: list[Events] = []
+        size, time = 0, 0.0
+        while seq < last and limit > 0 and size < LARGEST_PAGE:
+            until = min(seq + min(step, limit), last) if step < last else last
+            after = reached if point is None else None
+            part = self._together(seq, until, point) if step < last else None
+            if part is None or not follow(part, after, time):
+                part = in_order(self._rows(seq, until, limit, point), after, time)
+                self._points.update(dict.fromkeys(part.points()))
+            seq = until
+            if part:
+                parts.append(part)
+                limit, size = limit - len(part), size + len(part.text)
+                reached, time = int(part.seqs[-1]), float(part.times[-1])
+        page = Events.joined(parts)
+        return page[: int(np.searchsorted(page.ends, LARGEST_PAGE)) + 1]
+
+    def _rows(self, seq: int, until: int, limit: int, point: str | None) -> list[Any]:
+        """Return rows of events, until their bodies are large enough for a page."""
+        rows: list[Any] = []
+        size = 0
+        sql, values = (READ, ()) if point is None else (READ_POINT, (point,))
+        for row in self._reader.execute(sql, (*values, seq, until, limit)):
+            rows.append(row)
+            size += len(row[4]) if row[4].__class__ is bytes else 0
+            if size >= LARGEST_PAGE:
+                break
+        return rows
+
+    def _together(self, seq: int, until: int, point: str | None) -> Events | None:
+        """Return events that SQLite puts together; None if one of them must be looked at alone.
+
+        So Python has a few objects for all of them, and not a few for each.
+        """
+        if not self._points:
+            some = self._reader.execute(_SOME_POINTS, (seq,))
+            self._points.update(dict.fromkeys(name for (name,) in some))
+        points = [*self._points] if point is None else [point]
+        if not 0 < len(points) <= _MOST_POINTS:
+            return None
+        names: list[tuple[str, Kind]] = [(point, kind) for point in points for kind in KINDS]
+        which = " ".join(f"WHEN ? THEN {n * len(KINDS)}" for n in range(len(points)))
+        kinds = " ".join(f"WHEN '{kind}' THEN {n}" for n, kind in enumerate(KINDS))
+        sql = _READ_TOGETHER.format(
+            names=len(names),
+            name=f"(CASE point {which} END + CASE kind {kinds} END)",
+            where=_AFTER if point is None else _AFTER_OF_POINT,
+        )
+        wanted = (seq, until) if point is None else (point, seq, until)
+        count, text, *columns = self._reader.execute(sql, (*points, *wanted)).fetchone()
+        if not count:
+            return Events.of(())
+        found = np.empty((len(columns), count), np.int64)
+        for column, numbers in zip(columns, found, strict=True):
+            if whole_numbers(np.frombuffer(column or b"", np.uint8), numbers) != count:
+                return None
+        seqs, parts, sizes, stored = found
+        sizes, labels = np.divmod(sizes, len(names))
+        ends = np.cumsum(sizes)
+        if ends[-1] != len(text or b""):
+            return None
+        events = Events(seqs, parts / _PARTS, labels, names, text, ends - sizes, ends)
+        return events if as_written(events, stored) else None
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
         return await self._read("the log", lambda: _removed(self._reader))
 
-    async def first_events(self) -> list[Event]:
+    async def first_events(self) -> Sequence[Event]:
         """Return the removed events that say which arms a point has."""
         return await self._read(
             "the log", lambda: in_order(self._reader.execute(_FIRST_EVENTS).fetchall())
@@ -524,20 +622,6 @@ def _insertion(rows: Sequence[Event], table: str = "log") -> _Statement:
         values += one
         values.append(checksum(one))
     return f"INSERT INTO {table} VALUES {', '.join([_ROW] * len(rows))}", values
-
-
-def _page(rows: sqlite3.Cursor) -> list[Any]:
-    """Return rows until their bodies are large enough for a page."""
-    page: list[Any] = []
-    size = 0
-    while some := rows.fetchmany(_FETCHED_TOGETHER):
-        size += sum([len(row[4]) if row[4].__class__ is bytes else 0 for row in some])
-        page += some
-        if size >= LARGEST_PAGE:
-            while size - len(page[-1][4]) >= LARGEST_PAGE:
-                size -= len(page.pop()[4])
-            break
-    return page
 
 
 def _digest(data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,23 @@ def test_events_by_columns_are_a_sequence() -> None:
     assert page.points() == ["p1", "p0"]
     assert Events.joined([page[:3], page[3:4], Events.of(events[4:])]) == events
     assert Events.joined([]) == []
+
+
+def test_a_gap_is_named_at_once(tmp_path: Path) -> None:
+    """However far the next event is: places are not gone through one by one."""
+    path = tmp_path / "log"
+    written(path, log_of(2500))
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(f"UPDATE log SET seq = {2**50} WHERE seq = 2500")
+        file.execute(f"UPDATE sqlite_sequence SET seq = {2**50} WHERE name = 'log'")
+    with pytest.raises(CorruptLog, match="event 2500 of the log is missing"):
+        pages(path)
+
+
+def test_a_point_does_not_mind_the_damage_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    written(path, log_of(2500))
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE log SET point = CAST(x'ff' AS TEXT) WHERE seq = 9")
+    ours = [event for event in log_of(2500) if event.point == "p0"]
+    assert [event for page in pages(path, point="p0") for event in page] == ours

@@ -48,9 +48,10 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
-# So many rows are put together by SQLite, if there are so many, of no more points than this, and
-# without large bodies.
-_PUT_TOGETHER, _MOST_POINTS, _LARGE = 1000, 16, 4096
+# So many rows are put together by SQLite, if there are so many.
+_PUT_TOGETHER = 1000
+# They are of no more points than this, and no body is larger than this.
+_MOST_POINTS, _LARGE = 16, 4096
 # A time is read as a whole number of these parts of a second: exact from 2004 on.
 _PARTS = 2.0**22
 # So many events are removed from the log's beginning by one transaction.
@@ -419,17 +420,19 @@ class SqliteStorage(Storage):
         return await self._read("the log", read)
 
     def _page(self, seq: int, limit: int, point: str | None) -> Events:
-        """Return a page of the events after `seq`."""
+        """Return a page of the events after `seq`; those of a point are found by the index."""
         reached = seq = max(seq, _removed(self._reader))
         (last,) = self._reader.execute(_LAST).fetchone()
-        step = _PUT_TOGETHER if min(limit, last - seq) >= _PUT_TOGETHER else last
+        many = point is None and min(limit, last - seq) >= _PUT_TOGETHER
         parts: list[Events] = []
         size, time = 0, 0.0
         while seq < last and limit > 0 and size < LARGEST_PAGE:
-            until = min(seq + min(step, limit), last) if step < last else last
+            until = min(seq + min(_PUT_TOGETHER, limit), last) if many else last
             after = reached if point is None else None
-            part = self._together(seq, until, point) if step < last else None
-            if part is None or not follow(part, after, time):
+            part = self._together(seq, until) if many else None
+            if part is not None and not part:  # events are missing: the rows tell which
+                until = last
+            if not part or not follow(part, after, time):
                 part = in_order(self._rows(seq, until, limit, point), after, time)
                 self._points.update(dict.fromkeys(part.points()))
             seq = until
@@ -452,7 +455,7 @@ class SqliteStorage(Storage):
                 break
         return rows
 
-    def _together(self, seq: int, until: int, point: str | None) -> Events | None:
+    def _together(self, seq: int, until: int) -> Events | None:
         """Return events that SQLite puts together; None if one of them must be looked at alone.
 
         So Python has a few objects for all of them, and not a few for each.
@@ -460,7 +463,7 @@ class SqliteStorage(Storage):
         if not self._points:
             some = self._reader.execute(_SOME_POINTS, (seq,))
             self._points.update(dict.fromkeys(name for (name,) in some))
-        points = [*self._points] if point is None else [point]
+        points = [*self._points]
         if not 0 < len(points) <= _MOST_POINTS:
             return None
         names: list[tuple[str, Kind]] = [(point, kind) for point in points for kind in KINDS]
@@ -469,10 +472,9 @@ class SqliteStorage(Storage):
         sql = _READ_TOGETHER.format(
             names=len(names),
             name=f"(CASE point {which} END + CASE kind {kinds} END)",
-            where=_AFTER if point is None else _AFTER_OF_POINT,
+            where=_AFTER,
         )
-        wanted = (seq, until) if point is None else (point, seq, until)
-        count, text, *columns = self._reader.execute(sql, (*points, *wanted)).fetchone()
+        count, text, *columns = self._reader.execute(sql, (*points, seq, until)).fetchone()
         if not count:
             return Events.of(())
         found = np.empty((len(columns), count), np.int64)

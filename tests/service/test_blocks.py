@@ -47,6 +47,13 @@ DEFINITIONS = {
     "clipped": definition(
         objectives=[Objective("quality", outside="clip"), Objective("cost", range=(0, 0.05))]
     ),
+    "missing": definition(
+        context=[
+            Number("tokens", 1, 1000, scale="log", missing="middle", outside="refuse"),
+            Category("task", ["code", "chat"], outside="refuse"),
+            Flag("new", missing="middle"),
+        ]
+    ),
     "cells": definition(policy="moc-mab"),
     "at once": definition(policy="p-ucb1"),
     "other features": definition(context=[Number("tokens", 0, 500), Flag("task"), Flag("new")]),
@@ -54,7 +61,7 @@ DEFINITIONS = {
 
 ODD_IDS = ('"', "\\", "é", "ключ", '{"id":"1"}', "a,b", "\n", "👍")
 IDS = st.one_of(*[st.integers(0, 30).map(str)] * 4, st.sampled_from(ODD_IDS))
-CONTEXTS = st.fixed_dictionaries(
+WHOLE_CONTEXTS = st.fixed_dictionaries(
     {
         "tokens": st.one_of(
             *[st.floats(0, 1000), st.integers(-10, 1100)] * 3,
@@ -63,6 +70,17 @@ CONTEXTS = st.fixed_dictionaries(
         "task": st.sampled_from(["code", "chat", "song", 'so"ng', "пе\\сня", None]),
         "new": st.booleans(),
     }
+)
+CONTEXTS = st.one_of(
+    *[WHOLE_CONTEXTS] * 5,
+    st.builds(
+        lambda context, name, there: (
+            {**context, name: None} if there else {k: context[k] for k in context if k != name}
+        ),
+        WHOLE_CONTEXTS,
+        st.sampled_from(["tokens", "task", "new"]),
+        st.booleans(),
+    ),
 )
 VALUES = st.dictionaries(
     st.sampled_from(["quality", "cost"]),
@@ -83,7 +101,7 @@ def decision(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         row["allowed"] = draw(st.sampled_from([[arm], list(ARMS), ["small"], None]))
     if draw(st.integers(0, 3)) == 0:
-        row["key"] = draw(st.sampled_from(["k", "l"]))
+        row["key"] = draw(st.sampled_from(["k", "l", None]))
     return row
 
 
@@ -101,7 +119,7 @@ COLUMNS = st.lists(
             "ids": [id for id, _ in rows],
             "arms": ["small"] * len(rows),
             "propensities": [0.5] * len(rows),
-            "contexts": {name: [one[name] for _, one in rows] for name in rows[0][1]},
+            "contexts": {name: [one.get(name) for _, one in rows] for name in rows[0][1]},
             "allowed": None,
         },
     )
@@ -227,6 +245,21 @@ def test_blocks_lead_where_single_events_lead(
         fold_many(point, events[:cut])
         fold_many(point, events[cut:])
     assert state(point) == state(expected)
+
+
+def test_a_key_that_is_null_is_none() -> None:
+    """The same id with another request is refused, one by one and in blocks."""
+    context = {"tokens": 5.0, "task": "code", "new": True}
+    row = {"id": "1", "arm": "small", "propensity": 0.5, "key": None, "context": context}
+    steps: list[tuple[float, tuple[Kind, dict[str, Any]]]] = [
+        (0.0, ("decisions", {"by": "x", "version": 1, "rows": [{**row, "arm": arm}]}))
+        for arm in ("small", "large")
+    ]
+    expected, point = one_by_one(definition(), log_of(steps)), Point(definition())
+    fold_many(point, log_of(steps))
+    assert state(point) == state(expected)
+    assert point.counts == {"events": 3, "decisions": 1, "untaken": 1}
+    assert not point.keys
 
 
 def test_points_of_open_decisions_hold_no_others(monkeypatch: pytest.MonkeyPatch) -> None:

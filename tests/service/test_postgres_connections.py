@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from lexbandit.service.events import read_body
-from lexbandit.service.storage import StorageFailed
+from lexbandit.service.storage import StorageFailed, postgresql
 from lexbandit.service.storage.postgresql import CONNECTIONS, PostgresStorage
 from service.homes import PostgresHome, in_loop, numbered, whole_log
 
@@ -108,3 +108,16 @@ async def test_a_server_that_does_not_answer_is_given_up_in_time(home: PostgresH
     numbers = [read_body(stored)["n"] for stored in await whole_log(storage)]
     assert numbers in ([1, 3], [1, 2, 3])
     await storage.close()
+
+
+@in_loop
+async def test_a_lock_that_cannot_be_had_is_a_failure_of_the_storage(
+    home: PostgresHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or else a service with `retain` takes nothing more: an error it does not know is its own."""
+    ended = "SELECT pg_terminate_backend(pg_backend_pid()) AND $1::int > 0"
+    monkeypatch.setattr(postgresql, "_LOCK", ended)
+    async with home.opened() as storage:
+        with pytest.raises(StorageFailed, match="did not lock the log"):
+            async with storage.removing_alone():
+                pass

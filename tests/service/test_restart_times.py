@@ -55,12 +55,14 @@ def folding(point: Point, events: list[Event], *, together: bool) -> float:
 
 
 def test_a_log_is_folded_in_blocks_in_half_the_time_of_one_by_one() -> None:
-    meant = definition(wait=None)
+    """The policy is one that learns quickly: the default's refreshes take as long both ways."""
+    meant = definition(wait=None, policy="lex-linucb")
     events = events_of(meant, 6000)
-    taken = {}
-    for together in (True, False, True, False):  # the first time loads what is compiled
-        taken[together] = folding(Point(meant), events, together=together)
-    assert taken[True] < taken[False] / 2  # a quarter on a quiet machine
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(5):  # the first time loads what is compiled
+        for together, times in taken.items():
+            times.append(folding(Point(meant), events, together=together))
+    assert min(taken[True]) < min(taken[False]) / 2  # a quarter on a quiet machine
 
 
 @pytest.mark.slow

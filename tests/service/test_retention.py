@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -330,6 +331,49 @@ async def test_erased_decisions_leave_what_they_taught(home: Home) -> None:
         counts = engine.points["router"].counts
         assert (counts["decisions"], counts["untaken"]) == (45, 0)
         assert engine.points["router"].unfit == 0
+
+
+@pytest.mark.parametrize("step", ["save_snapshot", "remove_snapshots", "rewrite", "shrink"])
+@in_loop
+async def test_erasing_that_was_stopped_is_finished_by_asking_again(
+    home: Home, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stopped(*_: Any) -> None:
+        raise StorageFailed("stopped")
+
+    async with running(home) as engine:
+        await traffic(engine, 5)
+        id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
+        await engine.save_snapshots()
+        with monkeypatch.context() as changed:
+            changed.setattr(engine.storage, step, stopped)
+            with pytest.raises(StorageFailed, match="stopped"):
+                await erase(engine, "router", of_ids([id]))
+        await erase(engine, "router", of_ids([id]))
+        bodies = [event.body for event in await whole_log(engine.storage)]
+    bodies += [data for (data,) in home.sql("SELECT data FROM {snapshots}")]
+    if isinstance(home, SqliteHome):
+        bodies.append(home.path.read_bytes())
+    assert not any(b"4711.4711" in body for body in bodies)
+
+
+@in_loop
+async def test_erasing_says_that_a_reader_keeps_it_in_the_file(tmp_path: Path) -> None:
+    """As long as another process reads an earlier state, SQLite cannot overwrite that."""
+    home = SqliteHome(tmp_path)
+    async with running(home) as engine:
+        id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
+    reader = sqlite3.connect(home.path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM log").fetchall()
+    async with running(home) as engine:
+        engine.storage._writer.execute("PRAGMA busy_timeout = 100")  # type: ignore[attr-defined]
+        with pytest.raises(StorageFailed, match="since another process reads it"):
+            await erase(engine, "router", of_ids([id]))
+        reader.close()
+        await erase(engine, "router", of_ids([id]))
+        for file in tmp_path.iterdir():
+            assert b"4711.4711" not in file.read_bytes()
 
 
 @in_loop

@@ -55,7 +55,7 @@ def in_both_ways(monkeypatch: pytest.MonkeyPatch, path: Path, **how: Any) -> tup
     """Return what is read, or the error, with rows put together and row by row."""
     found: list[Any] = []
     for together in (3, AT_ONCE):
-        monkeypatch.setattr(sqlite, "_PUT_TOGETHER", together)
+        monkeypatch.setattr(sqlite, "_JOINED", together)
         try:
             found.append([list(page) for page in pages(path, **how)])
         except CorruptLog as error:

@@ -11,7 +11,7 @@ and plans the next stretch after it.
 
 import math
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
-from itertools import chain, compress, filterfalse, repeat
+from itertools import chain, compress, filterfalse, islice, repeat, takewhile
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -354,31 +354,26 @@ class LogBlock:
             return known
         if len(pending) > self._ledger.keep:
             return start
-        # The rewards, and the decisions they are of.
         begin, until = _between(self._rewards.events, start, end)
         wanted, events = self._rewards.ids[begin:until], self._rewards.events[begin:until]
         positions, earlier = self._rewarded(made.ids, wanted)
+        leaves, expired, oldest = self._leaving(start, end, made.since, owners)
+        left = [positions.get(one.id, -1) for one in oldest] + [*range(len(leaves) - len(oldest))]
         at = np.array(list(map(positions.get, wanted, repeat(-1))), np.int64)
-        decisions = made.then(self._columns(earlier))
-        # Which decisions leave, and which rewards come to a decision that waits for them.
-        leaving, expired, oldest = self._leaving(start, end, made.since, owners)
-        left = [positions.get(one.id, -1) for one in oldest] + [*range(len(leaving) - len(oldest))]
-        comes = np.concatenate([owners, np.full(len(earlier), -1)])
-        waits = _waits_for(at, events, comes, left, leaving, end)
         if not over.isdisjoint(wanted):
-            waits &= np.array([id not in over for id in wanted], np.bool_)
-        # What is learned from these.
-        rewards = self._rewards.values[begin:until][waits]
-        twice = _given_twice(decisions.rewards, at[waits], rewards)
-        if twice.any():
-            return int(events[waits][twice][0])
-        learned = Learned(events[waits], decisions.reward(at[waits], rewards), rewards)
-        # The decisions as they are then.
+            at[[id in over for id in wanted]] = -1
+        comes = np.concatenate([owners, np.full(len(earlier), -1)])
+        waits = _waits_for(at, events, comes, left, leaves, end)
+        decisions = made.then(self._columns(earlier))
+        values = self._rewards.values[begin:until][waits]
+        learned = _learned(decisions, at[waits], events[waits], values)
+        if isinstance(learned, int):
+            return learned
         points = [*made.points, *(one.point for one in earlier)]
         now = decisions.stored(self._ledger.no_rewards, points)
         gone = [one if n < 0 else now[n] for n, one in zip(left, chain(oldest, now), strict=False)]
-        departed = Leaving(leaving, expired, gone)
-        again = departed.first_over(over)
+        leaving = Leaving(leaves, expired, gone)
+        again = leaving.first_over(over)
         if again is not None:
             return again
         return Stretch(
@@ -387,8 +382,8 @@ class LogBlock:
             (first, last),
             now[: last - first],
             {one.id: one for one in now[last - first :]},
-            departed,
-            *self._with_defaults(learned, departed),
+            leaving,
+            *self._with_defaults(learned, leaving),
             (begin + np.flatnonzero(~waits)).tolist(),
         )
 
@@ -422,12 +417,10 @@ class LogBlock:
         ledger, pending = self._ledger, self._ledger.pending
         wait, free, now = ledger.wait, ledger.keep - len(pending), float(self._times[end - 1])
         excess = len(owners) - free
-        oldest: list[Pending] = []
-        if excess > 0 or wait is not None:
-            for one in pending.oldest():
-                if len(oldest) >= excess and (wait is None or one.since + wait > now):
-                    break
-                oldest.append(one)
+        in_order = pending.oldest()
+        oldest = list(islice(in_order, max(excess, 0)))
+        if wait is not None:
+            oldest += takewhile(lambda one: one.since + wait <= now, in_order)
         begun = np.array([one.since for one in oldest])
         if len(oldest) == len(pending):  # then new ones may leave too
             begun = np.concatenate([begun, since])
@@ -520,6 +513,19 @@ def _repeats(values: Integers) -> Booleans:
     found = np.ones(len(values), np.bool_)
     found[np.unique(values, return_index=True)[1]] = False
     return found
+
+
+def _learned(
+    decisions: PendingColumns, at: Integers, events: Integers, values: Floats
+) -> Learned | int:
+    """Add rewards values[n, D] to the decisions at these positions, and return what is learned.
+
+    Or return the first event with a reward that its decision has already, and add nothing.
+    """
+    twice = _given_twice(decisions.rewards, at, values)
+    if twice.any():
+        return int(events[twice][0])
+    return Learned(events, decisions.reward(at, values), values)
 
 
 def _given_twice(before: Floats, at: Integers, values: Floats) -> Booleans:

@@ -10,7 +10,8 @@ arm          {"arm": name, "change": "add" or "retire", "prior": ..., "weight": 
 erase        {"ids": [...]}: the contexts of these decisions are forgotten
 tick         {}: time went by; decisions whose time is over leave
 
-A decision's row whose context was erased has the context null, and no key.
+A decision's row whose context was erased has the context null, and no key. A key, or a list of
+allowed arms, that is null is none.
 
 The state of a decision point is what its events, taken one after the other, lead to.
 """

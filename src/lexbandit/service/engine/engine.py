@@ -23,7 +23,6 @@ from lexbandit.service.engine.point import (
     COLUMNS,
     NOT_DURABLE,
     OUR_IDS,
-    REWARDS,
     SLICE,
     ColumnsReply,
     DecisionReply,
@@ -39,6 +38,7 @@ from lexbandit.service.engine.point import (
     check_retired,
     fresh_ids,
     request_key,
+    reward_slices,
     rewards_by_id,
     slices,
 )
@@ -607,7 +607,9 @@ class Engine:
 
     async def _append_rewards(self, point: str, rows: list[dict[str, Any]]) -> list[Any]:
         """Have rewards written and learned; returns what became of them."""
-        bodies = [{"rows": rows[a:b]} for a, b in slices(len(rows), REWARDS)]
+        state = self.point(point)
+        seen = state.counts["rewards"] // len(state.definition.objectives)
+        bodies = [{"rows": rows[a:b]} for a, b in reward_slices(len(rows), seen)]
         encoded: list[bytes] = []
         for n, body in enumerate(bodies):
             if n % SLICE == SLICE - 1:

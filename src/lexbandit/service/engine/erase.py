@@ -33,18 +33,18 @@ async def erase(
     """Erase the contexts of the decisions that match; returns how many there are.
 
     `replacing` has new values of features; then the others stay. Whoever asks a second time, such
-    as after a kill, does what is left to do.
+    as after a kill, does what is left to do: the snapshots go first, so that as long as something
+    else is left a decision matches, and the space is cleared whether or not any does.
     """
     engine.point(point)
     ids = [row["id"] async for _, rows in _matching(engine, point, match) for row in rows]
-    if not ids:
-        return 0
-    await engine.append(point, "erase", {"ids": list(dict.fromkeys(ids))})
-    seq = engine.seq
-    await engine.save_snapshots()
-    async for event, rows in _matching(engine, point, match):
-        await engine.storage.rewrite([_without(event, {row["id"] for row in rows}, replacing)])
-    await engine.storage.remove_snapshots(point, seq)
+    if ids:
+        await engine.append(point, "erase", {"ids": list(dict.fromkeys(ids))})
+        seq = engine.seq
+        await engine.save_snapshots()
+        await engine.storage.remove_snapshots(point, seq)
+        async for event, rows in _matching(engine, point, match):
+            await engine.storage.rewrite([_without(event, {row["id"] for row in rows}, replacing)])
     await engine.storage.shrink()
     return len(ids)
 

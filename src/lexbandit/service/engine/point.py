@@ -121,14 +121,23 @@ LARGEST_BODY = 4_194_304
 
 
 # A batch is taken in slices, so that it delays others by no more than one takes: so many rows, so
-# many of rewards and so many of a batch in columns are an event of the log. The first rewards of a
-# point take long, since its model is computed anew after almost each of them.
+# many of rewards and so many of a batch in columns are an event of the log.
 SLICE, REWARDS, COLUMNS = 100, 25, 1000
+# The first rewards of a point take long, since its model is computed anew after almost each of
+# them: up to this many are taken a few at a time.
+_FIRST_REWARDS, _FEW_REWARDS = 100, 2
 
 
 def slices(count: int, each: int = SLICE) -> list[tuple[int, int]]:
     """Return where the slices of so many rows begin and end."""
     return [(a, min(a + each, count)) for a in range(0, count, each)]
+
+
+def reward_slices(count: int, seen: int) -> list[tuple[int, int]]:
+    """Return where the slices of so many rows of rewards begin and end, after `seen` others."""
+    early = min(max(_FIRST_REWARDS - seen, 0), count)
+    later = slices(count - early, REWARDS)
+    return slices(early, _FEW_REWARDS) + [(early + a, early + b) for a, b in later]
 
 
 # A feature's value: a number, a category, a flag, a vector, or nothing.
@@ -605,8 +614,8 @@ class Point:
             return made
         id = row["id"]
         self.chooser.record(id, made)
-        if "key" in row:
-            self.keep_key(AnsweredRequest(id, row["key"], version))
+        if (key := row.get("key")) is not None:
+            self.keep_key(AnsweredRequest(id, key, version))
         if self.past:  # an id may be used again when its first decision is over
             self.past.pop(id)
         self.counts["decisions"] += 1

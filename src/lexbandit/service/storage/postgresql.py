@@ -385,20 +385,23 @@ class PostgresStorage(Storage):
     @asynccontextmanager
     async def removing_alone(self) -> AsyncIterator[bool]:
         """Hold a lock by a connection of its own: the server frees it when this process ends."""
+        connection: Any = None
         try:
-            connection = await asyncpg.connect(
-                self._url,
-                timeout=self._patience,
-                command_timeout=self._patience,
-                server_settings=self._settings,
-            )
-        except FAILURES as error:
-            raise self._failed("did not lock the log", error) from error
-        try:
-            yield bool(await connection.fetchval(_LOCK, _REMOVING))
+            try:
+                connection = await asyncpg.connect(
+                    self._url,
+                    timeout=self._patience,
+                    command_timeout=self._patience,
+                    server_settings=self._settings,
+                )
+                alone = bool(await connection.fetchval(_LOCK, _REMOVING))
+            except FAILURES as error:
+                raise self._failed("did not lock the log", error) from error
+            yield alone
         finally:
-            with suppress(*FAILURES):
-                await connection.close(timeout=self._patience)
+            if connection is not None:
+                with suppress(*FAILURES):
+                    await connection.close(timeout=self._patience)
 
     async def remove_until(self, seq: int) -> int:
         """Remove the log's first events, some at a time."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import functools
 import hashlib
 import logging
 import math
@@ -48,12 +49,12 @@ _T = TypeVar("_T")
 # So many rows are inserted by one statement. After each statement this thread waits its turn to run
 # Python again, which takes long when the other threads are busy; so there should be few.
 _TOGETHER = 64
-# So many rows are put together by SQLite, if there are so many.
-_PUT_TOGETHER = 1000
+# So many rows are joined to one by SQLite, if there are so many.
+_JOINED = 1000
 # They are of no more points than this, and no body is larger than this.
 _MOST_POINTS, _LARGE = 16, 4096
-# A time is read as a whole number of these parts of a second: exact from 2004 on.
-_PARTS = 2.0**22
+# A time is read as a whole number of ticks, so many a second: exact from 2004 on.
+_TICKS = 2.0**22
 # So many events are removed from the log's beginning by one transaction.
 _REMOVED_TOGETHER = 200
 _ROW = "(?, ?, ?, ?, ?, ?)"
@@ -113,18 +114,19 @@ _TOUCH = ("UPDATE removed SET seq = seq", ())
 _AFTER, _AFTER_OF_POINT = "seq > ? AND seq <= ?", "point = ? AND seq > ? AND seq <= ?"
 _READ = "SELECT seq, time, point, kind, body, checksum FROM log WHERE {where} ORDER BY seq LIMIT ?"
 READ, READ_POINT = _READ.format(where=_AFTER), _READ.format(where=_AFTER_OF_POINT)
-# What a row says is a whole number in each list: its place, its time, how long its body is and
-# which name it has, and its checksum. A row that is not as it should be has none in the third.
-_READ_TOGETHER = f"""
+# One row for many events: their number, their bodies, and lists of whole numbers that have one for
+# each event: its place, its time, its size and label, and its checksum. The size and label are one
+# number, size * labels + label; an event that is not as it should be has none.
+_READ_JOINED = f"""
 SELECT count(*),
     CAST(group_concat(CASE WHEN length(body) <= {_LARGE} THEN body END, '') AS BLOB),
     CAST(group_concat(seq) AS BLOB),
-    CAST(group_concat(CAST(time * {_PARTS} AS INTEGER)) AS BLOB),
+    CAST(group_concat(CAST(time * {_TICKS} AS INTEGER)) AS BLOB),
     CAST(group_concat(CASE
-        WHEN body >= x'' AND length(body) <= {_LARGE} THEN length(body) * {{names}} + {{name}}
+        WHEN body >= x'' AND length(body) <= {_LARGE} THEN length(body) * {{labels}} + {{label}}
     END) AS BLOB),
     CAST(group_concat(checksum) AS BLOB)
-FROM log WHERE {{where}}
+FROM log WHERE {_AFTER}
 """
 _LAST = "SELECT coalesce(max(seq), 0) FROM log"
 _SOME_POINTS = "SELECT DISTINCT point FROM (SELECT point FROM log WHERE seq > ? LIMIT 1000)"
@@ -423,13 +425,13 @@ class SqliteStorage(Storage):
         """Return a page of the events after `seq`; those of a point are found by the index."""
         reached = seq = max(seq, _removed(self._reader))
         (last,) = self._reader.execute(_LAST).fetchone()
-        many = point is None and min(limit, last - seq) >= _PUT_TOGETHER
+        many = point is None and min(limit, last - seq) >= _JOINED
         parts: list[Events] = []
         size, time = 0, 0.0
         while seq < last and limit > 0 and size < LARGEST_PAGE:
-            until = min(seq + min(_PUT_TOGETHER, limit), last) if many else last
+            until = min(seq + min(_JOINED, limit), last) if many else last
             after = reached if point is None else None
-            part = self._together(seq, until) if many else None
+            part = self._joined(seq, until) if many else None
             if part is not None and not part:  # events are missing: the rows tell which
                 until = last
             if not part or not follow(part, after, time):
@@ -455,39 +457,33 @@ class SqliteStorage(Storage):
                 break
         return rows
 
-    def _together(self, seq: int, until: int) -> Events | None:
-        """Return events that SQLite puts together; None if one of them must be looked at alone.
+    def _joined(self, seq: int, until: int) -> Events | None:
+        """Return events that SQLite joins to one row; None if one of them must be read by itself.
 
         So Python has a few objects for all of them, and not a few for each.
         """
         if not self._points:
             some = self._reader.execute(_SOME_POINTS, (seq,))
-            self._points.update(dict.fromkeys(name for (name,) in some))
+            self._points.update(dict.fromkeys(point for (point,) in some))
         points = [*self._points]
         if not 0 < len(points) <= _MOST_POINTS:
             return None
-        names: list[tuple[str, Kind]] = [(point, kind) for point in points for kind in KINDS]
-        which = " ".join(f"WHEN ? THEN {n * len(KINDS)}" for n in range(len(points)))
-        kinds = " ".join(f"WHEN '{kind}' THEN {n}" for n, kind in enumerate(KINDS))
-        sql = _READ_TOGETHER.format(
-            names=len(names),
-            name=f"(CASE point {which} END + CASE kind {kinds} END)",
-            where=_AFTER,
-        )
-        count, text, *columns = self._reader.execute(sql, (*points, seq, until)).fetchone()
+        row = self._reader.execute(_read_joined(len(points)), (*points, seq, until)).fetchone()
+        count, text, *lists = row
         if not count:
             return Events.of(())
-        found = np.empty((len(columns), count), np.int64)
-        for column, numbers in zip(columns, found, strict=True):
-            if whole_numbers(np.frombuffer(column or b"", np.uint8), numbers) != count:
+        columns = np.empty((len(lists), count), np.int64)
+        for written, column in zip(lists, columns, strict=True):
+            if whole_numbers(np.frombuffer(written or b"", np.uint8), column) != count:
                 return None
-        seqs, parts, sizes, stored = found
-        sizes, labels = np.divmod(sizes, len(names))
+        names: list[tuple[str, Kind]] = [(point, kind) for point in points for kind in KINDS]
+        seqs, ticks, sizes_and_labels, checksums = columns
+        sizes, labels = np.divmod(sizes_and_labels, len(names))
         ends = np.cumsum(sizes)
         if ends[-1] != len(text or b""):
             return None
-        events = Events(seqs, parts / _PARTS, labels, names, text, ends - sizes, ends)
-        return events if as_written(events, stored) else None
+        events = Events(seqs, ticks / _TICKS, labels, names, text, ends - sizes, ends)
+        return events if as_written(events, checksums) else None
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
@@ -546,7 +542,12 @@ class SqliteStorage(Storage):
 
         def work() -> None:
             self._write([("VACUUM", ())])
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, *_) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise StorageFailed(
+                    f"{self.path} still has what was removed from it, since another process reads "
+                    "it. Ask again when that one is done."
+                )
 
         await self._in(self._writing, work)
 
@@ -616,6 +617,18 @@ class SqliteStorage(Storage):
 
     async def _in(self, thread: ThreadPoolExecutor, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(thread, work)
+
+
+@functools.cache
+def _read_joined(points: int) -> str:
+    """Return the statement that joins events; it is given so many points, and from where to where.
+
+    An event's label is the place of its point and kind in a list of all.
+    """
+    point = " ".join(f"WHEN ? THEN {n * len(KINDS)}" for n in range(points))
+    kind = " ".join(f"WHEN '{kind}' THEN {n}" for n, kind in enumerate(KINDS))
+    label = f"(CASE point {point} END + CASE kind {kind} END)"
+    return _READ_JOINED.format(labels=points * len(KINDS), label=label)
 
 
 def _insertion(rows: Sequence[Event], table: str = "log") -> _Statement:

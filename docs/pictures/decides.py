@@ -39,7 +39,8 @@ QUALITY, NOISE = (0.915, 0.90, 0.80), 0.05
 CENTS, VARIATION = (1.6, 0.9, 0.25), 0.1
 DEAREST = 2.0
 HERE = np.array([0.5])
-SEED = 334
+# Picked so that one run shows every case that the pages explain; few runs do.
+SEED = 1375
 
 
 def learner(tolerance: float) -> LexThompsonRule:

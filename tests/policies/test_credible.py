@@ -127,12 +127,13 @@ def test_binary_rewards_have_intervals_of_proportions() -> None:
 
 
 def test_intervals_of_rewards_that_are_mostly_0_hold_the_truth() -> None:
-    """32 worlds of revenue, 1,500 decisions each: at least 95 %.
+    """96 worlds of revenue, 1,500 decisions each: at least 95 %.
 
-    Found: 96.6 %, and 92.0 % before noise was drawn to that of all arms.
+    Found: 95.5 % (97.3 % in worlds 200 to 519), and 92.0 % in the first 32 before noise was drawn
+    to that of all arms.
     """
     held = []
-    for world in range(200, 232):
+    for world in range(200, 296):
         environment = lb.make_environment("tolerance", kind="revenue", world=world)
         made = lb.make_policy(
             "lex-thompson",

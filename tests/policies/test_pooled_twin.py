@@ -71,7 +71,6 @@ def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, Le
         floor=rule[pooled_rules.FLOOR],
         steady=rule[pooled_rules.STEADY],
         ties=rule[pooled_rules.EXACT],
-        neglect=rule[pooled_rules.NEGLECT],
         tolerances=policy.tolerances,
         seed=settings.get("seed", 0),
     )

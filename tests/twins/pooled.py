@@ -234,15 +234,14 @@ class LexThompson:
         floor: float,
         steady: float,
         ties: float,
-        neglect: float,
         tolerances: Any,
         seed: int = 0,
     ) -> None:
         self.K, self.D, self.phi = K, D, phi
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
-        self.benefit, self.draws, self.floor, self.neglect = benefit, draws, floor, neglect
+        self.benefit, self.draws, self.floor, self.steady = benefit, draws, floor, steady
+        self.ties = ties
         self.binary, self.few, self.tolerances = binary, few, tolerances
-        self.steady, self.ties = steady, ties
         self.rounds = 0
         self.dice = Dice(seed)
 
@@ -250,10 +249,10 @@ class LexThompson:
         return i < self.D - 1 and self.tolerances[i] == 0
 
     def wider(self, i: int) -> list[float]:
-        """w = sqrt(1 + neglect · ln⁺(N/(K(n + 1)))) of every arm."""
+        """w = sqrt(1 + ln⁺(N/(K(n + 1)))) of every arm."""
         objective = self.objectives[i]
         ratios = [objective.seen / (self.K * (arm.count + 1)) for arm in objective.arms]
-        return [math.sqrt(1 + self.neglect * math.log(max(ratio, 1.0))) for ratio in ratios]
+        return [math.sqrt(1 + math.log(max(ratio, 1.0))) for ratio in ratios]
 
     def binary_variance(self, i: int) -> float | None:
         """v = p(1 − p) if all rewards of the objective were 0 or 1."""

@@ -44,8 +44,8 @@ TABLES = 4
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 
 # The settings of lex-thompson, in one array.
-BENEFIT, BINARY, FEW, NEGLECT, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6, 7
-SETTINGS = 8
+BENEFIT, BINARY, FEW, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6
+SETTINGS = 7
 
 # κ grows with this power of ln t.
 _GROWTH = 1.25
@@ -63,10 +63,10 @@ def prepare_draws(
 ) -> None:
     """Write spreads of draws, reaches and bands of every level for lex-thompson.
 
-    In the round t, for an arm with n of the N rewards of K arms: the reach is m +
-    κws with κ = benefit · ln(2 + t)^1.25 and w² = 1 + neglect · ln⁺(N/(K(n + 1))); draws spread by
-    draws · us with u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had
-    a reward when others had. Of an objective whose rewards were all 0 or 1, with variance v =
+    In the round t, for an arm with n of the N rewards of K arms: the reach is m + κws with
+    κ = benefit · ln(2 + t)^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
+    u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had a reward when
+    others had. Of an objective whose rewards were all 0 or 1, with variance v =
     p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by exact · w too.
@@ -87,7 +87,7 @@ def prepare_draws(
         for arm in range(arms):
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
-            wider = math.sqrt(1.0 + settings[NEGLECT] * math.log(ratio)) if ratio > 1.0 else 1.0
+            wider = math.sqrt(1.0 + math.log(ratio)) if ratio > 1.0 else 1.0
             few = 1.0 + settings[FEW] / (worth * count + 1.0) if observed else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
             spreads[i, arm] = settings[EXACT] * spread * wider if exact else spread

@@ -15,18 +15,16 @@ from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_feature
 from lexbandit.policies.registry import REGISTRY
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior: BENEFIT · ln(2 + t)^1.25, times sqrt(1 + NEGLECT · ln⁺(N/(K(n + 1)))) for an arm with n
-# of the N rewards of K arms; times BINARY · √v for rewards of 0 or 1 with variance v.
-BENEFIT = 0.121
+# posterior: BENEFIT · ln(2 + t)^1.25, times BINARY · √v for rewards of 0 or 1 with variance v.
+BENEFIT = 0.107
 BINARY = 1.3
-NEGLECT = 0.5
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
-FEW = 8.0
+FEW = 16.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
 # benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25; draws are wider by EXACT.
-FLOOR = 0.85
+FLOOR = 0.7
 STEADY = 1.0
-EXACT = 1.2
+EXACT = 1.25
 _RULE = kernel.pooled_rule(prepare=kernel.prepare_draws, choose=bands.decide, chances=bands.chances)
 # With more arms than these an outlook has probabilities by draws.
 _MANY = 16
@@ -41,16 +39,16 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.121 ln(2 + t)^1.25/caution, w_a² = 1 + ½ ln⁺(N/(K(n_a + 1))), u_a² = 1 + 8/(n_a + 1).
+        κ = 0.107 ln(2 + t)^1.25/caution, w_a² = 1 + ln⁺(N/(K(n_a + 1))), u_a² = 1 + 16/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
     again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
-    multiplied by 1.3 √v, and u_a² = 1 + 8/(4vn_a + 1): rare successes say little.
+    multiplied by 1.3 √v, and u_a² = 1 + 16/(4vn_a + 1): rare successes say little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
-    The band is the objective's tolerance. If that is 0, it is 0.85 σ t^(−1/3), which lets exact
-    ties resolve, κ is 1/caution, and draws are wider by 1.2 w_a too.
+    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact
+    ties resolve, κ is 1/caution, and draws are wider by 1.25 w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
@@ -66,7 +64,6 @@ class LexThompsonRule(PooledPolicy):
         settings[kernel.BENEFIT] = BENEFIT / self.caution
         settings[kernel.BINARY] = BINARY
         settings[kernel.FEW] = FEW
-        settings[kernel.NEGLECT] = NEGLECT
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR
         settings[kernel.STEADY] = STEADY / self.caution
@@ -128,7 +125,7 @@ def lex_thompson(
     features: Any = "mixed",
     layout: Any = (),
     caution: float = 1.0,
-    draw_width: float = 0.5,
+    draw_width: float = 0.4,
     tolerance: Any = 0.0,
     seed: int = 0,
 ) -> LexThompsonRule:

@@ -233,9 +233,8 @@ def tied(seen: Seen) -> None:
             dot(across(seen.costs[arm], cents), y, color=color),
             diamond(across(seen.cost_draws[arm], cents), y + 10),
         ]
-    winner = max(across(v, cents) for v in (seen.costs[1], seen.cost_draws[1]))
     marks += [
-        text(winner + 30, second - 7 + ROW, "best: played", color=GREEN, bold=True),
+        text(RIGHT - 6, second - 7 + ROW, "best: played", color=GREEN, bold=True, anchor="end"),
         *axis(second + 2 * ROW - 32, cents, [2, 1.5, 1, 0.5, 0], " ct"),
     ]
     title = "Two of three arms are as good in quality; the cheaper of the two is played."

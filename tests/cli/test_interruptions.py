@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+import psutil
 import pytest
 
 from bench.studies import OWN, written
@@ -53,6 +54,23 @@ def test_ctrl_c_keeps_finished_runs(tmp_path: Path, where: str) -> None:
     again = [*COMMAND, str(path), "--out", str(out), "--runs", str(len(kept) + 1)]
     told = subprocess.run(again, capture_output=True, text=True, check=True, timeout=120)
     assert "of them found done" in told.stderr
+
+
+def test_processes_end_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    path, out = written(tmp_path, SLOW), tmp_path / "out"
+    arguments = [*COMMAND, str(path), "--out", str(out), "--executor=processes", "--workers", "2"]
+    process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not finished(out) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert len(started) >= 2
+    process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(started, timeout=20)
+    for one in alive:
+        one.kill()
+    assert not alive
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

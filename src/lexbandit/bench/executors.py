@@ -125,6 +125,15 @@ def _start_process(stop: Any) -> None:
     _stop = stop
     # Ctrl-C reaches every process of a terminal; the one that started them says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it was killed: nobody else would end it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _attempt_in_process(run: Run) -> Report:

@@ -41,9 +41,9 @@ def ask_everything(point: Definition) -> None:
     chooser.summary()
 
 
-@pytest.mark.parametrize("policy", [None, "linucb"])
+@pytest.mark.parametrize("policy", [None, "linucb", "lex-linucb", "moc-mab"])
 def test_after_it_no_request_has_to_wait_for_the_compiler(policy: str | None) -> None:
-    point = definition(policy=policy)
+    point = definition(policy=policy, horizon=1000)
     warm_up(point)
     before = compiled()
     ask_everything(point)

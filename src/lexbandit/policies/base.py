@@ -180,6 +180,15 @@ class Policy(ABC):
         nothing = np.full((self.arms, self.objectives), np.nan)
         return nothing, nothing
 
+    def _warm_up(self, point: Floats) -> None:
+        """Compile what `select`, `update` and `propensities` do not run, so that no request waits.
+
+        A policy whose `explain` runs no kernel of its own may leave that out.
+        """
+        self.select_many(point[np.newaxis])
+        self._predict_averages(np.zeros((self.arms, self.objectives, self.model_features)))
+        self.explain(point)
+
     def _update_checked(
         self, point: Floats, arm: int, rewards: Floats, allowed: Booleans | None
     ) -> None:

@@ -323,6 +323,11 @@ class PooledPolicy(Policy):
         pooled_prediction.predict_averages(self._model, averages, means, deviations)
         return means, deviations
 
+    def _warm_up(self, point: Floats) -> None:
+        # `explain` runs the kernels of `propensities`.
+        self.select_many(point[np.newaxis])
+        self._predict_averages(np.zeros((self.arms, self.objectives, self.model_features)))
+
     # Learn.
 
     def update(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:

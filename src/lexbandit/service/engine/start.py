@@ -254,19 +254,12 @@ def _use(definition: Definition) -> None:
     # The clock stands still: compiling may take longer than rewards are waited for.
     chooser = definition.chooser(definition.arms, lambda: 0.0)
     context = {feature.name: example(feature) for feature in definition.context}
-    allowed = list(definition.arms)[:1]
-    for arms in (None, allowed):
-        decision = chooser.choose(context, arms)
-        for objective in definition.objectives:
-            chooser.reward(decision, {objective.name: objective.range[0]})
-    columns = {name: [value, value] for name, value in context.items()}
-    for arms in (None, allowed):
-        chooser.choose_many(columns, arms)
+    decision = chooser.choose(context)
+    for objective in definition.objectives:
+        chooser.reward(decision, {objective.name: objective.range[0]})
     chooser.propensities(context)
-    # What `explain` and `summary` of a chooser need of its policy; the rest of them is text.
-    policy = chooser.policy
-    policy.explain(chooser.contexts.encode(context)[0])
-    policy._predict_averages(np.zeros((policy.arms, policy.objectives, policy.model_features)))
+    # What else requests need of the policy; the rest of them is plain Python.
+    chooser.policy._warm_up(chooser.contexts.encode(context)[0])
 
 
 def warm_up_replay(definition: Definition) -> None:

@@ -22,7 +22,7 @@ class Clock:
 CONTEXT = {"tokens": 900, "task": "code", "hour": 14.5}
 
 
-def router(**settings: Any) -> RecordingChooser:
+def router(kind: type[lb.Chooser] = RecordingChooser, **settings: Any) -> Any:
     """The router of the quick start."""
     given: dict[str, Any] = {
         "objectives": [
@@ -38,7 +38,7 @@ def router(**settings: Any) -> RecordingChooser:
         "seed": 0,
         **settings,
     }
-    return RecordingChooser(**given)
+    return kind(**given)
 
 
 @pytest.fixture

@@ -20,13 +20,15 @@ MEANS = {"a": 0.80, "b": 0.79, "c": 0.70, "d": 0.60}
 COSTS = {"a": 0.9, "b": 0.5, "c": 0.3, "d": 0.1}
 
 
-def plain(tolerance: float = 0.05, **settings: Any) -> RecordingChooser:
+def plain(
+    tolerance: float = 0.05, kind: type[lb.Chooser] = RecordingChooser, **settings: Any
+) -> Any:
     """No context; `b` is as good as `a`, and cheaper."""
     objectives = [
         lb.Objective("quality", range=(-1, 2), tolerance=tolerance),
         lb.Objective("cost", goal="min"),
     ]
-    return RecordingChooser(objectives=objectives, arms=list(MEANS), **settings)
+    return kind(objectives=objectives, arms=list(MEANS), **settings)
 
 
 def serve(chooser: RecordingChooser, dice: random.Random, n: int, noise: float) -> None:
@@ -77,7 +79,7 @@ def test_a_projection() -> None:
 
 def test_where_only_one_arm_is_as_good_the_last_objective_decides_nothing() -> None:
     """`b` is 0.01 behind `a`: with a tolerance of 0.001 only `a` is as good."""
-    chooser = plain(tolerance=0.001)
+    chooser = plain(tolerance=0.001, kind=lb.Chooser)
     serve(chooser, random.Random(0), 300, noise=0.0)
     told = chooser.outlook()
     assert told.share == pytest.approx(1.0, abs=0.02)
@@ -175,11 +177,12 @@ def test_a_tolerance_that_is_too_small_is_said_at_once(
 ) -> None:
     with caplog.at_level(logging.WARNING, "lexbandit"):
         for tolerance in (0.01, 0.02, 0.05, 1.0):
-            make(objectives=[lb.Objective("quality", tolerance=tolerance), lb.Objective("cost")])
-        plain()
+            objectives = [lb.Objective("quality", tolerance=tolerance), lb.Objective("cost")]
+            make(lb.Chooser, objectives=objectives)
+        plain(kind=lb.Chooser)
     assert not caplog.records
     with caplog.at_level(logging.WARNING, "lexbandit"):
-        chooser = plain(tolerance=0.001)
+        chooser = plain(tolerance=0.001, kind=lb.Chooser)
         for _ in range(3):
             chooser.reward(chooser.choose(), quality=0.5)
     assert len(caplog.records) == 1

@@ -1,4 +1,7 @@
-"""A start says so where the log will not tell what another policy would have done."""
+"""A start says so where the log will not tell what another policy would have done.
+
+And where a tolerance is too small for the first decisions.
+"""
 
 import asyncio
 import logging
@@ -60,3 +63,23 @@ def test_one_warning(
         asyncio.run(run())
     said = [record for record in caplog.records if "will not tell" in record.getMessage()]
     assert len(said) == times
+
+
+def test_a_tolerance_that_is_too_small_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    objectives = [lb.Objective("quality", tolerance=1e-4), lb.Objective("cost", goal="min")]
+    point = Definition(name="router", objectives=objectives, arms=["small", "large"])
+
+    async def start() -> int:
+        caplog.clear()
+        engine = await Engine.start(
+            {"router": point}, make_storage(f"sqlite:{tmp_path / 'log.db'}")
+        )
+        made = await engine.decide("router", {})
+        await engine.reward("router", made.id, {"quality": 1.0})
+        await engine.stop()
+        return sum("may be too small" in record.getMessage() for record in caplog.records)
+
+    with caplog.at_level(logging.WARNING, logger="lexbandit"):
+        assert [asyncio.run(start()), asyncio.run(start())] == [1, 0]

@@ -127,6 +127,9 @@ class Chooser:
         self._past: set[str] = set()
         self._new_ids()
         _USED[id(self.policy)] = self
+        self._warn_at_first()
+
+    def _warn_at_first(self) -> None:
         warn_if_far(self.objectives, len(self._arms), self.contexts, self.policy)
 
     def _new_ids(self) -> None:

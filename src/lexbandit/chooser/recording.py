@@ -73,6 +73,9 @@ class RecordingChooser(Chooser):
     another thread packs.
     """
 
+    def _warn_at_first(self) -> None:
+        """Log nothing: a service makes several choosers of one definition, and warns once."""
+
     # Decide and record.
 
     def propose(

@@ -91,7 +91,8 @@ def command(
 def _check(path: Path, config: "Config", no_auth: bool) -> None:
     """Do all that a start does except serving, and print what was found."""
     from lexbandit.service import process as server  # noqa: PLC0415
-    from lexbandit.service.engine.start import warm_up  # noqa: PLC0415
+    from lexbandit.service.engine.point import Point  # noqa: PLC0415
+    from lexbandit.service.engine.start import warm_up, warn_of_tolerances  # noqa: PLC0415
     from lexbandit.service.http.access import is_loopback  # noqa: PLC0415
     from lexbandit.service.storage import check_storage  # noqa: PLC0415
 
@@ -101,6 +102,7 @@ def _check(path: Path, config: "Config", no_auth: bool) -> None:
     with compile_notices(err=True):
         for definition in config.points.values():
             warm_up(definition)
+            warn_of_tolerances(Point(definition))
     with storage_words():
         asyncio.run(check_storage(config.storage))
     click.echo(f"{path} is fine: {_points_text(config)}.")

@@ -131,6 +131,8 @@ class Engine:
             starting.report(engine.points)
             for definition in points.values():
                 starting.warn_of_log(definition)
+            for point in engine.points.values():
+                starting.warn_of_tolerances(point)
             engine._journal.start()
             await engine._begin()
             if skip_untaken:  # the next start goes on from here, without the flag

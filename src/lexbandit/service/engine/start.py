@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lexbandit.chooser.outlook import warn_if_far
 from lexbandit.chooser.policy import DEFAULT
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number, Vector
 from lexbandit.errors import InvalidInput, counted
@@ -134,6 +135,13 @@ def warn_of_log(definition: Definition) -> None:
         definition.name,
         definition.policy,
     )
+
+
+def warn_of_tolerances(point: Point) -> None:
+    """Say so if a tolerance is too small for the first decisions; later the outlook is measured."""
+    chooser = point.chooser
+    if not point.counts["rewards"]:
+        warn_if_far(chooser.objectives, len(chooser.arms), chooser.contexts, chooser.policy)
 
 
 def draws(definition: Definition) -> bool:

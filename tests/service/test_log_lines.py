@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lexbandit.service.log_format import set_up_logging
+from lexbandit.service.logging import set_up_logging
 from service.http import Served, bearer, key, served
 
 CONTEXT = {"tokens": 7654.25, "task": "task-of-theirs", "hour": 17.125}

@@ -17,11 +17,11 @@ import pytest
 
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
-from lexbandit.service import audit
+from lexbandit.service import logging as service_logging
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.point import fresh_ids
 from lexbandit.service.http.access import ApiKey, Keys, hash_of, keys_in_environment, keys_in_file
-from lexbandit.service.log_format import set_up_logging
+from lexbandit.service.logging import audit, set_up_logging
 from lexbandit.service.process import Reloading, changes, tls_of
 from service.http import CONTEXT, bearer, detail_of, key, served
 from service.process import COMMAND, free_port
@@ -252,7 +252,7 @@ def test_refusals_are_written_but_cannot_fill_the_disk(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Those of tests before it, in the same second, do not count here.
-    monkeypatch.setattr(audit, "_refusals", audit._Refusals())
+    monkeypatch.setattr(service_logging, "_refusals", service_logging._Refusals())
 
     async def run() -> None:
         async with served(tmp_path, [key("one", "decide")]) as s:
@@ -326,10 +326,10 @@ def test_the_audit_file_has_all_whatever_the_level(
 ) -> None:
     place = tmp_path / "audit.log"
     set_up_logging("warning", "plain", place)
-    audit.note("tried", "somebody", why="a test")
+    audit("tried", "somebody", why="a test")
     assert capsys.readouterr().err == ""
     assert place.read_text().endswith('event="tried" who="somebody" why="a test"\n')
     set_up_logging("info")
-    audit.note("tried", "again")
+    audit("tried", "again")
     assert 'who="again"' in capsys.readouterr().err
     assert "again" not in place.read_text()

@@ -306,7 +306,7 @@ def test_passwords_of_urls_are_not_shown(text: str, shown: str) -> None:
 
 def test_a_logged_line_has_no_password() -> None:
     code = (
-        "import logging; from lexbandit.service.log_format import set_up_logging;"
+        "import logging; from lexbandit.service.logging import set_up_logging;"
         "set_up_logging('info');"
         "logging.getLogger('lexbandit.service').info('at %s', 'postgresql://me:hush@db/x')"
     )

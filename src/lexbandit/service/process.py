@@ -17,7 +17,6 @@ from typing import Any
 from lexbandit._internal.redaction import without_password
 from lexbandit._internal.vega_script import BUNDLE
 from lexbandit.errors import InvalidInput
-from lexbandit.service import audit
 from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine
@@ -25,7 +24,7 @@ from lexbandit.service.engine.start import warm_up, warm_up_replay, without_garb
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
 from lexbandit.service.http.app import App
 from lexbandit.service.http.server import Admission, TlsContext, serving
-from lexbandit.service.log_format import set_up_logging
+from lexbandit.service.logging import audit, set_up_logging
 from lexbandit.service.storage import Storage, make_storage
 
 log = logging.getLogger("lexbandit.service")
@@ -57,7 +56,7 @@ class Reloading:
             self._take(found)
         except (InvalidInput, OSError) as error:
             log.error("the configuration is not taken, all goes on as before: %s", error)
-            audit.note("reload refused", "SIGHUP", why=str(error))
+            audit("reload refused", "SIGHUP", why=str(error))
             return
         others = [
             field.name
@@ -76,11 +75,11 @@ class Reloading:
                 raise InvalidInput("there is no certificate any more.")
             load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), found)  # tried first
             load_certificate(self._tls, found)
-            audit.note("certificate read", "SIGHUP", file=str(found.tls_cert))
+            audit("certificate read", "SIGHUP", file=str(found.tls_cert))
         if self._keys is not None:
             before = self._keys.by_name
             self._keys.replace(found.keys)
-            audit.note("keys read", "SIGHUP", **changes(before, self._keys.by_name))
+            audit("keys read", "SIGHUP", **changes(before, self._keys.by_name))
         log.info("keys and certificates are read again")
 
 
@@ -331,7 +330,7 @@ def note_start(config: Config) -> None:
     points = {name: definition.fingerprint for name, definition in config.points.items()}
     keys = sorted(key.name for key in config.keys)
     settings["storage"] = without_password(settings["storage"])
-    audit.note("started", "operator", keys=keys, points=points, **settings)
+    audit("started", "operator", keys=keys, points=points, **settings)
 
 
 # Kept decisions are many and live long, and nothing is answered while they are looked through for

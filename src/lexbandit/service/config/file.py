@@ -51,7 +51,7 @@ from lexbandit.service.http.access import (
     keys_in_environment,
     keys_in_file,
 )
-from lexbandit.service.log_format import FORMATS
+from lexbandit.service.logging import FORMATS
 from lexbandit.service.storage import make_storage
 
 PREFIX = "LEXBANDIT_"

@@ -22,7 +22,6 @@ from starlette.routing import Route
 from lexbandit._internal.vega_script import BUNDLE, NAME
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
-from lexbandit.service import audit
 from lexbandit.service.dashboard import maps, views
 from lexbandit.service.dashboard.cache import AnswerCache
 from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form, set_cookie
@@ -35,6 +34,7 @@ from lexbandit.service.http.problems import (
     unknown_point,
 )
 from lexbandit.service.http.server import SAFE, Reply, Request
+from lexbandit.service.logging import audit, audit_refusal
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.engine import Engine
@@ -266,9 +266,9 @@ class Pages:
             return _see("/")
         key = keys.find(key_in_form(body))
         if key is None or not key.may("read"):
-            audit.refused("the key to sign in with is not known, or may not read")
+            audit_refusal("the key to sign in with is not known, or may not read")
             return login_page(wrong=True)
-        audit.note("signed in", key.name)
+        audit("signed in", key.name)
         response = _see("/")
         value = set_cookie(sessions.begin(key), secure=self._secure)
         response.raw_headers.append((b"set-cookie", value))

@@ -19,7 +19,6 @@ from urllib.parse import parse_qs
 from lexbandit import checks
 from lexbandit._internal.toml_file import TomlFile
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service import audit
 from lexbandit.service.events import point_name
 from lexbandit.service.http.problems import (
     FORBIDDEN,
@@ -28,6 +27,7 @@ from lexbandit.service.http.problems import (
     UNAUTHENTICATED,
     Problem,
 )
+from lexbandit.service.logging import audit_refusal
 
 Role = Literal["decide", "reward", "read", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -309,14 +309,14 @@ class Access:
             return NOBODY
         key = self.caller(headers)
         if key is None:
-            audit.refused(_unknown(headers), role=role, point=point)
+            audit_refusal(_unknown(headers), role=role, point=point)
             raise Problem(UNAUTHENTICATED, _unknown(headers), _CHALLENGE)
         if not key.may(role):
             roles = ", ".join(sorted(key.roles))
-            audit.refused("the key does not have the role", who=key.name, role=role, point=point)
+            audit_refusal("the key does not have the role", who=key.name, role=role, point=point)
             raise Problem(FORBIDDEN, f"this needs the role {role}; {key.name!r} has: {roles}.")
         if not key.reaches(point):
-            audit.refused("the key is for other points", who=key.name, role=role, point=point)
+            audit_refusal("the key is for other points", who=key.name, role=role, point=point)
             points = ", ".join(sorted(key.points or ()))
             why = "this concerns all decision points" if point is None else f"not for {point!r}"
             raise Problem(FORBIDDEN, f"{why}; the key {key.name!r} is for: {points}.")

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from lexbandit.service import audit
 from lexbandit.service.engine.journal import ENDS
 from lexbandit.service.engine.point import LARGEST_BODY
 from lexbandit.service.http.access import Access, Keys
@@ -39,7 +38,7 @@ from lexbandit.service.http.problems import (
     unknown_point,
 )
 from lexbandit.service.http.server import JSON, SAFE, ClientGone, Reply, Request
-from lexbandit.service.log_format import REQUEST_ID
+from lexbandit.service.logging import REQUEST_ID, audit
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
 
 if TYPE_CHECKING:
@@ -181,9 +180,7 @@ class App:
             request.query = _query(operation.query, request.query_string)
         result = await operation.handler(self.engine, request)
         if operation.role == "admin":
-            audit.note(
-                f"{operation.method} {operation.path}", who, point=match.point, **match.names
-            )
+            audit(f"{operation.method} {operation.path}", who, point=match.point, **match.names)
         return result if result.__class__ is Reply else Reply(200, encode(result))
 
     async def _content(self, operation: Operation, request: Request) -> Any:

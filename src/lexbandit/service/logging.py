@@ -1,10 +1,16 @@
-"""What is logged: a line an event to standard error, plain or as JSON, and no secrets in it."""
+"""What the service logs: a line an event, plain or as JSON, without secrets; and the audit log.
+
+The audit log says who was refused, and who changed arms, keys and the configuration: a line each
+in the logger `lexbandit.audit`, which goes where the other logs go and, if `audit_log` names a
+file, to that file as well. Keys appear by their names, never by their secrets.
+"""
 
 import json
 import logging
 import logging.handlers
 import os
 import sys
+import time
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +21,12 @@ from lexbandit.errors import InvalidInput
 FORMATS = ("plain", "json")
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being answered; empty outside of one."""
+
+_audit_log = logging.getLogger("lexbandit.audit")
+
+# How many refusals a second are logged one by one; further ones are counted, so that whoever tries
+# keys cannot fill the disk.
+_MOST_REFUSALS = 10
 
 
 class _Plain(logging.Formatter):
@@ -57,14 +69,14 @@ def set_up_logging(level: str, format: str = "plain", audit_log: Path | None = N
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    ours, audit = logging.getLogger("lexbandit"), logging.getLogger("lexbandit.audit")
+    ours = logging.getLogger("lexbandit")
     ours.setLevel(level.upper())
     # Its file has all of it, whatever the level is; standard error has what the level allows.
-    handler.addFilter(lambda one: one.name != audit.name or one.levelno >= ours.level)
-    audit.setLevel(logging.NOTSET if audit_log is None else logging.INFO)
-    for before in audit.handlers:
+    handler.addFilter(lambda one: one.name != _audit_log.name or one.levelno >= ours.level)
+    _audit_log.setLevel(logging.NOTSET if audit_log is None else logging.INFO)
+    for before in _audit_log.handlers:
         before.close()
-    audit.handlers[:] = [] if audit_log is None else [_to_file(audit_log, format)]
+    _audit_log.handlers[:] = [] if audit_log is None else [_to_file(audit_log, format)]
 
 
 def _to_file(path: Path, format: str) -> logging.Handler:
@@ -78,3 +90,37 @@ def _to_file(path: Path, format: str) -> logging.Handler:
         ) from None
     handler.setFormatter(formatter(format))
     return handler
+
+
+class _Refusals:
+    """How many refusals there were in this second."""
+
+    def __init__(self) -> None:
+        self.second, self.count = 0, 0
+
+    def one_more(self) -> bool:
+        """Count a refusal; tells whether it is to be written."""
+        second = int(time.monotonic())
+        if second != self.second:
+            if self.count > _MOST_REFUSALS:
+                audit("refused", "", why="more in one second", count=self.count - _MOST_REFUSALS)
+            self.second, self.count = second, 0
+        self.count += 1
+        return self.count <= _MOST_REFUSALS
+
+
+_refusals = _Refusals()
+
+
+def audit(event: str, who: str, **facts: object) -> None:
+    """Write what happened, by whom, and what else is known; None is left out."""
+    entry = {"event": event, "who": who, **facts}
+    known = {name: value for name, value in entry.items() if value not in (None, "")}
+    text = " ".join(f"{name}={json.dumps(value, default=list)}" for name, value in known.items())
+    _audit_log.info("%s", text, extra={"facts": known})
+
+
+def audit_refusal(why: str, *, who: str = "", **facts: object) -> None:
+    """Write that a request was refused because of its key; many at once are counted."""
+    if _refusals.one_more():
+        audit("refused", who, why=why, **facts)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.engine.point import DecisionRequest
-from lexbandit.service.engine.snapshots import packer, unpack
+from lexbandit.service.engine.point import DecisionRequest, Point
 from service.world import definition, engine_on, replayed
 
 TASKS = ["code", "maths", "chat", "poetry"]
@@ -94,7 +93,7 @@ def test_whatever_happens_the_log_leads_to_the_same_state(
             point = engine.points["router"]
             for n, did in enumerate(things):
                 if n == cut:
-                    early, seq = packer(point)(), engine.seq
+                    early, seq = point.packer()(), engine.seq
                 before, at = point.digest(), engine.seq
                 try:
                     await do(engine, twin, did)
@@ -106,7 +105,7 @@ def test_whatever_happens_the_log_leads_to_the_same_state(
                 assert received[name].count == twin.count(name)
             assert point.counts["decisions"] == len(twin.made)
             if cut < len(things):
-                again = unpack(definition(), early)
+                again = Point.unpack(definition(), early)
                 for stored in await engine.read_log("router", seq, 1000):
                     again.fold(stored)
                 assert again.digest() == digest

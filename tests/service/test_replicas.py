@@ -14,7 +14,7 @@ import pytest
 
 from lexbandit import AsyncClient, Contradiction
 from lexbandit.service.config.file import read_config
-from lexbandit.service.engine.snapshots import unpack
+from lexbandit.service.engine.point import Point
 from lexbandit.service.events import Event, read_body
 from service.process import Service
 from service.real_postgres import Postgres, running
@@ -61,7 +61,7 @@ class Replicas:
         for service in self.services:
             assert service.terminate() == 0
             ((data,),) = self.sql(newest)
-            kept.add(unpack(definition, data).digest())
+            kept.add(Point.unpack(definition, data).digest())
         return kept
 
     def end(self) -> None:

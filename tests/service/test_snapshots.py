@@ -6,7 +6,6 @@ import pytest
 
 from lexbandit.chooser.ledger import OldestFirst
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point
-from lexbandit.service.engine.snapshots import packer, unpack
 from lexbandit.service.events import Event, body_of
 from service.http import CONTEXT
 from service.world import definition
@@ -45,7 +44,7 @@ def taking(point: Point) -> float:
     best = 1.0
     for _ in range(5):
         began = time.thread_time()
-        packer(point)
+        point.packer()
         best = min(best, time.thread_time() - began)
     return best
 
@@ -53,13 +52,13 @@ def taking(point: Point) -> float:
 def test_taking_a_snapshot_copies_no_decision() -> None:
     point = filled(100_000)
     assert taking(point) < 0.03  # 3 ms on a quiet machine
-    pack = packer(point)
+    pack = point.packer()
     late = {"rows": [{"id": "p7", "values": {"cost": 0.01}}]}
     now = {"rows": [{"id": "d7", "values": {"cost": 0.01}}]}
     point.fold(Event(200_000, 1001.0, "router", "rewards", body_of(late)))
     point.fold(Event(200_001, 1001.0, "router", "rewards", body_of(now)))
     point.keys.pop_oldest()
-    packed = unpack(point.definition, pack())
+    packed = Point.unpack(point.definition, pack())
     assert (packed.past["p7"].late, point.past["p7"].late) == ({}, {"cost": 0.01})
     assert packed.found("d7").rewards == {}
     assert point.found("d7").rewards == {"cost": 0.01}
@@ -79,9 +78,9 @@ def test_a_snapshot_of_a_million_open_decisions_delays_others_little() -> None:
 
 def test_a_snapshot_that_is_packed_in_parts_is_read_back() -> None:
     point = filled(50_000)
-    assert unpack(point.definition, packer(point)()).digest() == point.digest()
+    assert Point.unpack(point.definition, point.packer()()).digest() == point.digest()
 
 
 def test_a_snapshot_of_no_rows_is_read_back() -> None:
     point = begun()
-    assert unpack(point.definition, packer(point)()).digest() == point.digest()
+    assert Point.unpack(point.definition, point.packer()()).digest() == point.digest()

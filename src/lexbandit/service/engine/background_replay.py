@@ -13,7 +13,6 @@ from collections.abc import Callable
 from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.journal import Journal
 from lexbandit.service.engine.point import Point
-from lexbandit.service.engine.snapshots import packer
 from lexbandit.service.events import CorruptLog, Snapshot, by_columns
 from lexbandit.service.storage import Storage, StorageFailed
 
@@ -85,7 +84,7 @@ class Replay:
         """Save a snapshot, from which the next process goes on."""
         point = self.point
         if point.begun and not self._unfit():
-            data = await asyncio.to_thread(packer(point))
+            data = await asyncio.to_thread(point.packer())
             await self._storage.save_snapshot(
                 point.name, point.definition.fingerprint, Snapshot(point.seq, data)
             )

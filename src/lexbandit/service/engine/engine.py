@@ -42,7 +42,6 @@ from lexbandit.service.engine.point import (
     rewards_by_id,
     slices,
 )
-from lexbandit.service.engine.snapshots import packer
 from lexbandit.service.events import CorruptLog, Event, Kind, Snapshot, body_of, by_columns
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.storage import Storage, StorageFailed
@@ -828,7 +827,7 @@ class Snapshots:
             far = self._journal.seq - self._saved[name] >= self._every
             if not point.begun or not (changed or far):
                 continue
-            seq, pack = self._journal.seq, packer(point)
+            seq, pack = self._journal.seq, point.packer()
             data = await asyncio.to_thread(pack)
             await self._storage.save_snapshot(
                 name, point.definition.fingerprint, Snapshot(seq, data)

@@ -1,4 +1,4 @@
-"""One decision point: what is asked of it, what is refused, and how events change what is known."""
+"""One decision point: what is asked of it, how events change what it knows, and its snapshots."""
 
 import hashlib
 import json
@@ -21,10 +21,20 @@ from lexbandit.contexts import Category, Feature
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, counted, unknown_name
 from lexbandit.service.definition import Definition, arm_name
 from lexbandit.service.engine.history import RECENT, History
-from lexbandit.service.events import CorruptLog, Event, read_body
+from lexbandit.service.events import (
+    SNAPSHOT_HEAD,
+    SNAPSHOT_LENGTH,
+    CorruptLog,
+    Event,
+    read_body,
+    snapshot_parts,
+)
 
 LONGEST_TEXT = 1000
 """A category that is not known is taken, and stored as it was sent, up to this length."""
+
+# So many rows of a snapshot are encoded at once.
+_TOGETHER = 1_000
 
 
 def check_added(
@@ -720,6 +730,76 @@ class Point:
         self.version = self._at
         return True
 
+    # Snapshots: the state as bytes.
+    #
+    #   lexbandit.point 1\n     the format and its version
+    #   8 bytes                 the length of the next part, the low byte first
+    #   JSON                    seq, time, counts, keys, ...
+    #   the rest                the chooser, in its own format (docs/saving.md)
+
+    def packer(self) -> Callable[[], bytes]:
+        """Return a function that packs the state as it is now; it may run in another thread.
+
+        What is taken here is all that must not change meanwhile. It is quick: rows of `keys` and
+        `past` and pending decisions are replaced when they change, never changed in place, so they
+        need no copies.
+        """
+        document: dict[str, Any] = {
+            "seq": self.seq,
+            "version": self.version,
+            "time": self.time,
+            "counts": dict(self.counts),
+            "priors": dict(self.priors),
+            "history": self.history.plain(),
+            "arms": list(self.definition.arms),
+            "definition": self.definition.plain(),
+        }
+        tables: dict[str, list[Any]] = {
+            "keys": list(self.keys.values()),
+            "past": list(self.past.values()),
+        }
+        chooser = self.chooser.packer()
+
+        def pack() -> bytes:
+            parts = [_json(document)[:-1]]
+            for name, rows in tables.items():
+                parts += [f',"{name}":['.encode(), _rows_as_json(rows), b"]"]
+            text = b"".join([*parts, b"}"])
+            return b"".join(
+                [SNAPSHOT_HEAD, len(text).to_bytes(SNAPSHOT_LENGTH, "little"), text, chooser()]
+            )
+
+        return pack
+
+    @classmethod
+    def unpack(cls, definition: Definition, data: bytes) -> "Point":
+        """Return the point that was packed, with the tolerances that its definition has now."""
+        return cls._restored(definition, *snapshot_parts(definition.name, data))
+
+    @classmethod
+    def unpack_as_it_was(cls, name: str, data: bytes) -> "Point":
+        """Return the point that was packed, under the definition that it had then."""
+        document, chooser = snapshot_parts(name, data)
+        definition = Definition.from_plain(name, document["arms"], document["definition"])
+        return cls._restored(definition, document, chooser)
+
+    @classmethod
+    def _restored(
+        cls, definition: Definition, document: Mapping[str, Any], chooser: bytes
+    ) -> "Point":
+        point = cls(definition)
+        point.chooser = RecordingChooser.from_bytes(chooser, clock=point.clock)
+        point.chooser.set_tolerances([one.tolerance for one in definition.objectives])
+        point.begun = True
+        for name in ("seq", "version", "time"):
+            setattr(point, name, document[name])
+        point.counts = Counter(document["counts"])
+        point.priors = {arm: Prior(*prior) for arm, prior in document["priors"].items()}
+        point.history = History.from_plain(document["history"])
+        point.keys = OldestFirst((row[0], AnsweredRequest(*row)) for row in document["keys"])
+        point.past = OldestFirst((row[0], PastDecision(*row)) for row in document["past"])
+        return point
+
 
 def _past(pending: PendingDecision) -> PastDecision:
     """Return a decision that leaves, with the rewards that came in time."""
@@ -739,3 +819,16 @@ def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:
     except InvalidInput:
         return False
     return True
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _rows_as_json(rows: Sequence[tuple[Any, ...]]) -> bytes:
+    """Return rows as the inside of a JSON array.
+
+    Some at a time: whoever encodes keeps other threads from running.
+    """
+    starts = range(0, len(rows), _TOGETHER)
+    return b",".join([_json(rows[start : start + _TOGETHER])[1:-1] for start in starts])

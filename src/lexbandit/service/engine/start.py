@@ -19,7 +19,6 @@ from lexbandit.policies import make_policy
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine.blocks import fold_many
 from lexbandit.service.engine.point import Point
-from lexbandit.service.engine.snapshots import unpack, unpack_as_it_was
 from lexbandit.service.events import CorruptLog, Event, Kind, body_of
 from lexbandit.service.storage import Storage
 
@@ -84,7 +83,7 @@ async def _former(definition: Definition, storage: Storage, after: int) -> Point
         snapshot = await storage.load_snapshot(key.point, key.definition)
         try:
             if snapshot is not None and snapshot.seq > after:
-                point = unpack_as_it_was(key.point, snapshot.data)
+                point = Point.unpack_as_it_was(key.point, snapshot.data)
                 point.seq = snapshot.seq
                 return point
         except (InvalidInput, ValueError, KeyError, TypeError) as error:
@@ -105,7 +104,7 @@ async def _from_snapshot(definition: Definition, storage: Storage, removed: int)
             raise _lost(name, removed, "all of them are damaged")
         return None
     try:
-        point = unpack(definition, snapshot.data)
+        point = Point.unpack(definition, snapshot.data)
     except (InvalidInput, ValueError, KeyError, TypeError) as error:
         if removed:
             raise _lost(name, removed, str(error)) from error

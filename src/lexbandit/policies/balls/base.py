@@ -12,9 +12,14 @@ from lexbandit.errors import InvalidInput, counted
 from lexbandit.kernels import balls as kernel
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.policies.base import Policy, Prior
+from lexbandit.policies.base import (
+    Policy,
+    Prior,
+    arrays_like,
+    check_counted,
+    same_definition,
+)
 from lexbandit.policies.explain import likely, listed
-from lexbandit.policies.state import arrays_like, check_counted, same_definition
 from lexbandit.rounds import Rounds
 
 _BY_BALL = ("centres", "radii", "owners", "plays", "counts", "sums")

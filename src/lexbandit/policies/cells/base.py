@@ -15,15 +15,17 @@ from lexbandit.kernels import cells as kernel
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
 from lexbandit.partitions import Partition
-from lexbandit.policies.base import Policy, Prior, no_such_play
-from lexbandit.policies.levels import Levels
-from lexbandit.policies.state import (
+from lexbandit.policies.base import (
+    Policy,
+    Prior,
     arrays_like,
     check_counted,
     check_priors,
+    no_such_play,
     refuse_other_priors,
     same_definition,
 )
+from lexbandit.policies.levels import Levels
 from lexbandit.rounds import Rounds
 
 _FIRST_SLOTS = 64

@@ -16,17 +16,19 @@ from lexbandit.kernels.cells import MEAN, WIDTH
 from lexbandit.kernels.linear_features import GIVEN
 from lexbandit.kernels.random import seeded
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.policies.base import Policy, Prior, no_such_play
-from lexbandit.policies.levels import Levels
-from lexbandit.policies.state import (
+from lexbandit.policies.base import (
+    Policy,
+    Prior,
     array_of,
     arrays_like,
     check_counted,
     check_priors,
     mapping_of,
+    no_such_play,
     refuse_other_priors,
     same_definition,
 )
+from lexbandit.policies.levels import Levels
 from lexbandit.rounds import Rounds
 
 # Features are computed for so many numbers at a time: 8 MB.

@@ -16,15 +16,17 @@ from lexbandit.kernels import pooled_rules as kernel
 from lexbandit.kernels.linear_features import GIVEN, MIXED, RAW
 from lexbandit.kernels.random import RandomState, seeded
 from lexbandit.kernels.ties import ceilings_of
-from lexbandit.policies.base import Policy, Prior, no_such_play
-from lexbandit.policies.linear import credible
-from lexbandit.policies.state import (
+from lexbandit.policies.base import (
+    Policy,
+    Prior,
     arrays_like,
     check_counted,
     check_priors,
+    no_such_play,
     refuse_other_priors,
     same_definition,
 )
+from lexbandit.policies.linear import credible
 from lexbandit.rounds import Rounds
 
 # Features are computed for so many numbers at a time: 8 MB.

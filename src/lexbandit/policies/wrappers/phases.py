@@ -12,8 +12,13 @@ from lexbandit.checks import Floats, Integers
 from lexbandit.decisions import PolicyDecision, PolicyExplanation, Reason
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.random import GOLDEN, mix
-from lexbandit.policies.base import Policy, Prior
-from lexbandit.policies.state import MOST_PLAYS, array_of, mapping_of
+from lexbandit.policies.base import (
+    MOST_PLAYS,
+    Policy,
+    Prior,
+    array_of,
+    mapping_of,
+)
 from lexbandit.rounds import Rounds
 
 _ALL_64_BITS = 2**64 - 1

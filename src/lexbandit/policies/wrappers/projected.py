@@ -10,9 +10,13 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats, Integers
 from lexbandit.decisions import PolicyDecision, PolicyExplanation
 from lexbandit.errors import InvalidInput
-from lexbandit.policies.base import Policy, Prior
+from lexbandit.policies.base import (
+    Policy,
+    Prior,
+    array_of,
+    mapping_of,
+)
 from lexbandit.policies.registry import REGISTRY, make_policy
-from lexbandit.policies.state import array_of, mapping_of
 from lexbandit.rounds import Rounds
 
 

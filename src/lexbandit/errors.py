@@ -1,13 +1,18 @@
-"""The errors of the package: each names the value, the place and what is allowed."""
+"""The errors of the package, and words of messages: value, place, what is allowed, no secrets."""
 
 import difflib
+import re
 from collections.abc import Iterable
+from urllib.parse import unquote_plus
 
 # A longer message is shortened in its middle: its beginning says what is wrong, its end what to do.
 # The result is short enough that a row number in front of it does not shorten it again.
 _LONGEST, _BEGINNING, _END = 1200, 600, 300
 # Names longer than this get no suggestion: comparing megabytes would take seconds.
 _LONGEST_NAME = 200
+# Up to the last @, since a password that was not encoded may have any character; but not a port.
+_PASSWORD = re.compile(r"(\w+://[^:@/\s]*):(?!\d+[/?#])\S+@")
+_PARAMETER = re.compile(r"([?&]([^=&\s]+)=)[^&\s]+")
 
 
 class InvalidInput(ValueError):
@@ -58,6 +63,17 @@ def counted(number: int, what: str) -> str:
 def there_are(number: int, what: str) -> str:
     """Return "there is 1 arm" or "there are 2 arms"."""
     return f"there {'is' if number == 1 else 'are'} {counted(number, what)}"
+
+
+def without_password(text: str) -> str:
+    """Return a text in which the passwords of URLs cannot be read."""
+    return _PARAMETER.sub(_hidden, _PASSWORD.sub(r"\1:***@", text))
+
+
+def _hidden(parameter: re.Match[str]) -> str:
+    """Return a parameter of a URL's query: a driver takes passwords from there as well."""
+    start, name = parameter.groups()
+    return f"{start}***" if "password" in unquote_plus(name).lower() else parameter[0]
 
 
 class UnknownDecision(InvalidInput):

@@ -21,8 +21,8 @@ import pytest
 
 from lexbandit import Client, ServiceError
 from lexbandit._internal.caches import cache_root
-from lexbandit._internal.redaction import without_password
 from lexbandit.cli.serve import _welcome, sample
+from lexbandit.errors import without_password
 from lexbandit.service.config.file import read_config
 from lexbandit.service.http.access import hash_of
 

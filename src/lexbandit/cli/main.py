@@ -11,10 +11,9 @@ from collections.abc import Sequence
 
 import click
 
-from lexbandit._internal.redaction import without_password
 from lexbandit.cli.commands import COMMANDS, EXTRA_OF
 from lexbandit.cli.notices import missing
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput, unknown_name, without_password
 
 _WORDS = {
     errno.ENOSPC: "the disk is full",

@@ -8,8 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator
 
-from lexbandit._internal.redaction import without_password
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, without_password
 
 
 class _EchoHandler(logging.Handler):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lexbandit._internal.redaction import without_password
 from lexbandit.cli.notices import compile_notices, needs, storage_words
+from lexbandit.errors import without_password
 
 if TYPE_CHECKING:
     from lexbandit.service.config.file import Config

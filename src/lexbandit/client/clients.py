@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from lexbandit import checks
-from lexbandit._internal.redaction import without_password
 from lexbandit.client import wire
 from lexbandit.client.outbox import Outbox
 from lexbandit.client.retries import RETRIES, Attempts, key_of, url_of
@@ -21,7 +20,7 @@ from lexbandit.client.wire import (
     Rewarded,
     T,
 )
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, without_password
 
 try:
     import httpx

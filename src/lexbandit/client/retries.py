@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from time import time
 
-from lexbandit._internal.redaction import without_password
 from lexbandit.client.wire import Answer, error_of
-from lexbandit.errors import InvalidInput, ServiceError, counted
+from lexbandit.errors import InvalidInput, ServiceError, counted, without_password
 
 _FIRST = 0.1
 _LONGEST = 5.0

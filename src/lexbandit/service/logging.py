@@ -15,8 +15,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 
-from lexbandit._internal.redaction import without_password
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, without_password
 
 FORMATS = ("plain", "json")
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")

@@ -14,9 +14,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import fields
 from typing import Any
 
-from lexbandit._internal.redaction import without_password
 from lexbandit._internal.vega_script import BUNDLE
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, without_password
 from lexbandit.service.config.file import Config
 from lexbandit.service.dashboard.pages import Pages, routes
 from lexbandit.service.engine.engine import Engine

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from lexbandit._internal.redaction import without_password
 from lexbandit.chooser import Chooser
-from lexbandit.errors import InvalidInput
+from lexbandit.errors import InvalidInput, without_password
 from lexbandit.logs.candidates import with_tolerances
 from lexbandit.logs.evaluate import evaluate
 from lexbandit.logs.evaluation import plain

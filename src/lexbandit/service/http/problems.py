@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lexbandit._internal.redaction import without_password
-from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision
+from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, without_password
 from lexbandit.service.storage import StorageFailed
 
 MEDIA_TYPE = b"application/problem+json"

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lexbandit._internal.redaction import without_password
 from lexbandit.chooser.saving import feature_of, objective_of
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import InvalidInput, unknown_name, without_password
 from lexbandit.logs.log import LogDefinition, Opened
 from lexbandit.objectives import Objective
 from lexbandit.service.events import CorruptLog, read_body, snapshot_parts

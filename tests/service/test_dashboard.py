@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from lexbandit.service.dashboard import views
-from lexbandit.service.dashboard.cache import AnswerCache
-from lexbandit.service.dashboard.pages import HEADERS
+from lexbandit.service.dashboard.pages import HEADERS, AnswerCache
 from lexbandit.service.engine.history import History
 from service.watched import EVIL, LONG, Watched, watched
 

@@ -7,10 +7,12 @@ import asyncio
 import functools
 import hashlib
 import importlib
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -23,7 +25,6 @@ from lexbandit._internal.vega_script import BUNDLE, NAME
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import unknown_name
 from lexbandit.service.dashboard import maps, views
-from lexbandit.service.dashboard.cache import AnswerCache
 from lexbandit.service.http.access import COOKIE, Access, cookie_in, key_in_form, set_cookie
 from lexbandit.service.http.problems import (
     FORBIDDEN,
@@ -57,6 +58,13 @@ _FOREVER = "public, max-age=31536000, immutable"
 _KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 _LOGIN, _LOGOUT = "/login", "/logout"
+
+# An answer is cached for at least so many seconds, and for so many times the processor time that it
+# took. Not the time of the clock: on a busy machine that is mostly others' work, and a viewer would
+# look at an old answer for long.
+_LEAST, _TIMES = 1.5, 50.0
+# How many answers the cache holds: a viewer who tries many maps does not fill the memory.
+_CAPACITY = 16
 
 _LARGEST_FORM = 4096
 _NOT_KEPT = [(name.decode(), value.decode()) for name, value in SAFE]
@@ -97,6 +105,42 @@ def _page(name: str, values: dict[str, str], status: int = 200) -> Response:
     for field, text in values.items():
         page = page.replace(f"{{{field}}}", escape(text))
     return HTMLResponse(page, status, {**HEADERS, "Cache-Control": "no-store"})
+
+
+class CachedAnswer(NamedTuple):
+    """An answer, the last event it includes, and until when it may be out of date."""
+
+    seq: int
+    until: float
+    answer: Any
+
+
+class AnswerCache:
+    """Answers by key; one that is out of date is served for `most` seconds at most."""
+
+    def __init__(
+        self,
+        most: float,
+        clock: Callable[[], float] = time.monotonic,
+        spent: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._most = most
+        self._clock = clock
+        self._spent = spent
+        self._answers: OrderedDict[Any, CachedAnswer] = OrderedDict()
+
+    async def get(self, key: Any, seq: int, make: Callable[[], Awaitable[Any]]) -> CachedAnswer:
+        """Return the cached answer if nothing happened since, or if it is young; else a new one."""
+        cached = self._answers.get(key)
+        if cached is None or (cached.seq != seq and self._clock() >= cached.until):
+            before = self._spent()
+            answer = await make()
+            young = min(max(_LEAST, _TIMES * (self._spent() - before)), self._most)
+            cached = self._answers[key] = CachedAnswer(seq, self._clock() + young, answer)
+            self._answers.move_to_end(key)
+            if len(self._answers) > _CAPACITY:
+                self._answers.popitem(last=False)
+        return cached
 
 
 class _Watch:

@@ -24,7 +24,7 @@ def _load_tool() -> Any:
 
 tool = _load_tool()
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-LIMITS = {"replay": 7, "choose": 10, "request": 22, "restart": 62, "study": 40}
+LIMITS = {"replay": 7, "choose": 10, "request": 22, "restart": 50, "study": 40}
 """The most files that a reader opens for a walk; a restart's contain those of a request."""
 
 # Only the pass with the JIT walks: without it the same subprocesses would run twice.

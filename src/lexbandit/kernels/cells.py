@@ -486,6 +486,11 @@ def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
 
 
 @leaf
+def prepare(cells: Cells, slot: int, arm: int, outcomes: Array, t: int, r: int) -> None:
+    """Change what a rule stores beyond the objectives, before the rewards are recorded."""
+
+
+@leaf
 def learn(
     cells: Cells,
     slot: int,
@@ -500,6 +505,7 @@ def learn(
     _random: RandomState,
 ) -> None:
     """Record the rewards outcomes[t, r] of an arm played in the cell `key`; NaN: not observed."""
+    prepare(cells, slot, arm, outcomes, t, r)
     cells.plays[slot, arm] += 1.0
     cells.totals[slot, 0] += 1.0
     observe_all(cells, slot, arm, outcomes, t, r, ranked)
@@ -730,10 +736,11 @@ def cell_rule(
     choose: Callable[..., Any] | None = None,
     shares: Callable[..., Any] | None = None,
     mark: Callable[..., Any] | None = None,
+    prepare: Callable[..., Any] | None = None,
     learn: Callable[..., Any] | None = None,
     work: bool = False,
 ) -> CellRule:
-    """Compile the loops for a rule: `mark`, or `choose` and `shares`; and `learn` if it has one.
+    """Compile the loops for a rule: `mark`, or `choose` and `shares`; `prepare` or `learn` if any.
 
     A rule with `mark`, or that says `work`, has scratch space in `cells.work`.
 
@@ -752,9 +759,11 @@ def cell_rule(
     loops = []
     for n, default in enumerate((_LEARN_PLAIN, _LEARN)):
         record, updates = default, _UPDATES[n]
-        if learn:
-            record = learn if default is _LEARN else bind(learn, leaf, **_PLAIN)
-            own = {**space, "learn": record}
+        if prepare or learn:
+            plain = _PLAIN if default is _LEARN_PLAIN else {}
+            hook = {"prepare": bind(prepare, leaf, **plain)} if prepare else {}
+            record = bind(learn or _LEARN, leaf, **plain, **hook)
+            own: dict[str, Callable[..., Any]] = {**space, "learn": record}
             updates = bind(update, _FOR_FEW_ARMS, **own), bind(update_many, **own)
         replays = bind(replay, deferred(outcomes=1024), **rule, learn=record)
         loops.append(Loops(*selects, *updates, replays, probabilities))

@@ -20,10 +20,8 @@ from lexbandit.kernels.cells import (
     VECTORS,
     Cells,
     cell_rule,
-    observe_all,
 )
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, optional_grid
 from lexbandit.policies.explain import likely, listed, one_of
@@ -112,21 +110,9 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     return size
 
 
-@kernel
-def learn(
-    cells: Cells,
-    slot: int,
-    _key: int,
-    arm: int,
-    outcomes: Array,
-    t: int,
-    r: int,
-    ranked: int,
-    _ceilings: Array,
-    _row: int,
-    _random: RandomState,
-) -> None:
-    """Let this round's set be the previous one, then record the rewards outcomes[t, r].
+@leaf
+def prepare(cells: Cells, slot: int, _arm: int, _outcomes: Array, _t: int, _r: int) -> None:
+    """Let this round's set be the previous one.
 
     The set is that of all arms, whatever the round's own mask. It is stored once every arm was
     played in the cell.
@@ -139,9 +125,6 @@ def learn(
         mark(cells, slot, cells.work, everyone)
         for other in range(cells.plays.shape[1]):
             cells.stats[slot, other, previous, COUNT] = 1.0 - cells.work[MARKS, other]
-    cells.plays[slot, arm] += 1.0
-    cells.totals[slot, 0] += 1.0
-    observe_all(cells, slot, arm, outcomes, t, r, ranked)
 
 
 class AnnealingRule(CellPolicy):
@@ -161,7 +144,7 @@ class AnnealingRule(CellPolicy):
     is in tests/twins/related_cells.py.
     """
 
-    _rule = cell_rule(mark=mark, learn=learn)
+    _rule = cell_rule(mark=mark, prepare=prepare)
 
     def __init__(self, *, epsilon: float = 1.0, decay: float = 0.99, **cells: Any) -> None:
         self.epsilon = checks.positive("epsilon", epsilon)

@@ -16,9 +16,8 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import COUNT, MARKS, MEAN, Cells, cell_rule, observe, observe_all
+from lexbandit.kernels.cells import COUNT, MARKS, MEAN, Cells, cell_rule, observe
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import explanation_only, paper_grid
 from lexbandit.policies.explain import drawn, likely, listed, objective
@@ -59,24 +58,9 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     return size
 
 
-@kernel
-def learn(
-    cells: Cells,
-    slot: int,
-    _key: int,
-    arm: int,
-    outcomes: Array,
-    t: int,
-    r: int,
-    ranked: int,
-    _ceilings: Array,
-    _row: int,
-    _random: RandomState,
-) -> None:
-    """Record the rewards outcomes[t, r], and go on to the next round of the epoch."""
-    cells.plays[slot, arm] += 1.0
-    cells.totals[slot, 0] += 1.0
-    observe_all(cells, slot, arm, outcomes, t, r, ranked)
+@leaf
+def prepare(cells: Cells, slot: int, arm: int, outcomes: Array, t: int, r: int) -> None:
+    """Go on to the next round of the epoch; what it explores counts for the greedy rounds."""
     if cells.settings[LEFT] > 0.0:
         cells.settings[LEFT] -= 1.0
     else:
@@ -106,7 +90,7 @@ class EpochRule(CellPolicy):
     is in tests/twins/related_cells.py.
     """
 
-    _rule = cell_rule(mark=mark, learn=learn)
+    _rule = cell_rule(mark=mark, prepare=prepare)
 
     def __init__(self, **cells: Any) -> None:
         super().__init__(extra_channels=1, settings=[0, 0], **cells)

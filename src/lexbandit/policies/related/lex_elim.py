@@ -20,11 +20,9 @@ from lexbandit.kernels.cells import (
     MEAN,
     Cells,
     cell_rule,
-    observe_all,
     widest_of,
 )
 from lexbandit.kernels.jit import kernel, leaf
-from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import optional_grid
 from lexbandit.policies.explain import drawn, likely, listed
@@ -100,25 +98,10 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     return size
 
 
-@kernel
-def learn(
-    cells: Cells,
-    slot: int,
-    _key: int,
-    arm: int,
-    outcomes: Array,
-    t: int,
-    r: int,
-    ranked: int,
-    _ceilings: Array,
-    _row: int,
-    _random: RandomState,
-) -> None:
-    """Rule out arms by what was known before this round, then record the rewards outcomes[t, r]."""
+@leaf
+def prepare(cells: Cells, slot: int, _arm: int, _outcomes: Array, _t: int, _r: int) -> None:
+    """Rule out arms by what was known before this round."""
     rule_out(cells, slot)
-    cells.plays[slot, arm] += 1.0
-    cells.totals[slot, 0] += 1.0
-    observe_all(cells, slot, arm, outcomes, t, r, ranked)
 
 
 class NestedEliminationRule(CellPolicy):
@@ -142,7 +125,7 @@ class NestedEliminationRule(CellPolicy):
     each objective, which nobody here knows, and is not implemented.
     """
 
-    _rule = cell_rule(mark=mark, learn=learn)
+    _rule = cell_rule(mark=mark, prepare=prepare)
 
     def __init__(self, *, lam: float = 1.0, **cells: Any) -> None:
         self.lam = checks.at_least_zero("lam", lam)

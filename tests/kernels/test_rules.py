@@ -92,9 +92,9 @@ def test_an_unobserved_reward_is_not_zero() -> None:
     assert report.width[0] == width_of(policy)(2)
 
 
-def limits(beta: float, margin: float) -> tuple[float, np.ndarray, float, float]:
-    """Threshold, tolerances of 0, blur and λ = 0 of a cell with this margin."""
-    return beta * margin, np.zeros(2), 2.0 * margin, 0.0
+def limits(beta: float, margin: float) -> tuple[np.ndarray, lexicographic.Limits]:
+    """Tolerances of 0, and the limits of a cell with this margin; λ = 0."""
+    return np.zeros(2), lexicographic.Limits(beta * margin, 2.0 * margin, 0.0)
 
 
 def width_of(policy: LexicographicRule) -> Callable[[float], float]:
@@ -240,7 +240,7 @@ def shares_of(known: Cells, beta: float, margin: float) -> list[float]:
 
 
 def floor_of(known: Cells, beta: float, margin: float) -> float:
-    return lexicographic.candidate_floor(known, 0, 0, *limits(beta, margin)[:3])
+    return lexicographic.candidate_floor(known, 0, 0, *limits(beta, margin))
 
 
 def test_the_floor_is_equation_4() -> None:

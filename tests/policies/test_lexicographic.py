@@ -129,7 +129,7 @@ def test_probabilities_follow_every_tie(data: Any, objectives: int, arms: int, l
     stats[0, :, :, MEAN], stats[0, :, :, WIDTH] = np.transpose(means), np.transpose(widths)
     known = estimates(stats, np.add(means, widths)[np.newaxis])
     ceilings = np.full((1, arms), np.inf)
-    limits = 0.5, np.array(tolerances), blur, lam
+    limits = np.array(tolerances), lexicographic.Limits(0.5, blur, lam)
     shares = lexicographic.shares_of_many(known, 0, ceilings, 0, *limits)
     if objectives <= 2:
         short = lexicographic.shares_of_two(known, 0, ceilings, 0, *limits)
@@ -183,8 +183,9 @@ def _survival(policy: Any, environment: Any, contexts: np.ndarray) -> tuple[int,
             candidates = policy._reason(slot, policy._no_ceiling, np.ones(policy.arms))[0]
             opened = [np.flatnonzero(candidates).tolist()]
         else:
-            limits = policy.beta * v, policy.tolerances, 2 * v, policy.lam
-            opened = levels_of(policy._memory.cells, slot, policy._no_ceiling, *limits).opened
+            limits = lexicographic.Limits(policy.beta * v, 2 * v, policy.lam)
+            known, ceilings = policy._memory.cells, policy._no_ceiling
+            opened = levels_of(known, slot, ceilings, policy.tolerances, limits).opened
         for arms in opened:
             passed += 1
             dropped += not set(np.flatnonzero(best)) <= set(arms)

@@ -19,6 +19,7 @@ are short and need no arrays to work in.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,23 +38,31 @@ from lexbandit.kernels.ties import (
 )
 
 
+class Limits(NamedTuple):
+    """What the rule goes by, besides the tolerances; see above."""
+
+    threshold: float
+    blur: float
+    lam: float
+
+
 @leaf
 def candidate_floor(
-    known: ArmStatistics, slot: int, top: int, threshold: float, tolerances: Array, blur: float
+    known: ArmStatistics, slot: int, top: int, tolerances: Array, limits: Limits
 ) -> float:
     """Return the index in the dominant objective from which an arm is a candidate.
 
     Equation (4): g¹_a ≥ mean¹_top − u_top − 2v. +∞ if the learner is not confident about the top
     arm (u_top > βv, line 9): then there are no candidates and the top arm itself is played.
     """
-    if known.stats[slot, top, 0, WIDTH] > threshold:
+    if known.stats[slot, top, 0, WIDTH] > limits.threshold:
         return math.inf
-    return float(lower_of(known, slot, DOMINANT, top) - max(blur, tolerances[0]))
+    return float(lower_of(known, slot, DOMINANT, top) - max(limits.blur, tolerances[0]))
 
 
 @kernel
 def floor_at(
-    known: ArmStatistics, slot: int, i: int, tops: Keys, tolerances: Array, blur: float, lam: float
+    known: ArmStatistics, slot: int, i: int, tops: Keys, tolerances: Array, limits: Limits
 ) -> float:
     """Return L^i(h_i) − allowances[i] − e_i: the index from which arms stay candidates at level i.
 
@@ -61,11 +70,11 @@ def floor_at(
     """
     top = tops[i]
     excess = 0.0
-    if lam > 0.0:  # 0 · ∞ is no number
+    if limits.lam > 0.0:  # 0 · ∞ is no number
         for j in range(i):
-            reach = known.indices[slot, j, tops[j]] - lower_of(known, slot, j, top) + blur
-            excess = max(excess, lam * reach)
-    return float(lower_of(known, slot, i, top) - max(blur, tolerances[i]) - excess)
+            reach = known.indices[slot, j, tops[j]] - lower_of(known, slot, j, top) + limits.blur
+            excess = max(excess, limits.lam * reach)
+    return float(lower_of(known, slot, i, top) - max(limits.blur, tolerances[i]) - excess)
 
 
 @kernel
@@ -74,10 +83,8 @@ def close_arms(
     slot: int,
     i: int,
     tops: Keys,
-    threshold: float,
     tolerances: Array,
-    blur: float,
-    lam: float,
+    limits: Limits,
     before: Array,
     after: Array,
 ) -> bool:
@@ -87,9 +94,9 @@ def close_arms(
     the threshold, in objective i or one above: e_i is small only if h_i is known there too.
     """
     for j in range(i + 1):
-        if known.stats[slot, tops[i], j, WIDTH] > threshold:
+        if known.stats[slot, tops[i], j, WIDTH] > limits.threshold:
             return False
-    floor = floor_at(known, slot, i, tops, tolerances, blur, lam)
+    floor = floor_at(known, slot, i, tops, tolerances, limits)
     for arm in range(before.shape[1]):
         is_open = known.indices[slot, i, arm] >= floor
         after[0, arm] = before[0, arm] if is_open else -math.inf
@@ -102,17 +109,15 @@ def choose_of_two(
     slot: int,
     ceilings: Array,
     row: int,
-    threshold: float,
     tolerances: Array,
-    blur: float,
-    _lam: float,
+    limits: Limits,
     random: RandomState,
 ) -> int:
     """Return the arm to play for one or two objectives."""
     top = best_arm(known.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
     if known.indices.shape[1] == 1:
         return top
-    floor = candidate_floor(known, slot, top, threshold, tolerances, blur)
+    floor = candidate_floor(known, slot, top, tolerances, limits)
     if floor == math.inf:
         return top
     return best_arm(known.indices, slot, SECOND, floor, ceilings, row, random)
@@ -124,10 +129,8 @@ def choose_of_many(
     slot: int,
     ceilings: Array,
     row: int,
-    threshold: float,
     tolerances: Array,
-    blur: float,
-    lam: float,
+    limits: Limits,
     random: RandomState,
 ) -> int:
     """Return the arm to play for any number of objectives."""
@@ -138,9 +141,7 @@ def choose_of_many(
         open_arms[0, arm] = ceilings[row, arm]
     tops[0] = best_arm(known.indices, slot, DOMINANT, -math.inf, ceilings, row, random)
     for i in range(levels - 1):
-        if not close_arms(
-            known, slot, i, tops, threshold, tolerances, blur, lam, open_arms, open_arms
-        ):
+        if not close_arms(known, slot, i, tops, tolerances, limits, open_arms, open_arms):
             return int(tops[i])
         tops[i + 1] = best_arm(known.indices, slot, i + 1, -math.inf, open_arms, ONLY_ROW, random)
     return int(tops[levels - 1])
@@ -152,10 +153,8 @@ def shares_of_two(
     slot: int,
     ceilings: Array,
     row: int,
-    threshold: float,
     tolerances: Array,
-    blur: float,
-    _lam: float,
+    limits: Limits,
 ) -> Array:
     """Return the exact probability with which `choose_of_two` returns each arm.
 
@@ -170,7 +169,7 @@ def shares_of_two(
     for top in range(arms):
         if value_of(known.indices, slot, DOMINANT, top, -math.inf, ceilings, row) != highest:
             continue
-        floor = candidate_floor(known, slot, top, threshold, tolerances, blur)
+        floor = candidate_floor(known, slot, top, tolerances, limits)
         if known.indices.shape[1] == 1 or floor == math.inf:
             out[top] += 1.0 / ties
             continue
@@ -190,10 +189,8 @@ def shares_of_many(
     slot: int,
     ceilings: Array,
     row: int,
-    threshold: float,
     tolerances: Array,
-    blur: float,
-    lam: float,
+    limits: Limits,
 ) -> Array:
     """Return the exact probability with which `choose_of_many` returns each arm.
 
@@ -228,9 +225,7 @@ def shares_of_many(
             i -= 1
             continue
         weight = weights[i] / ties
-        if close_arms(
-            known, slot, i, tops, threshold, tolerances, blur, lam, opened[i], opened[i + 1]
-        ):
+        if close_arms(known, slot, i, tops, tolerances, limits, opened[i], opened[i + 1]):
             i += 1
             weights[i] = weight
         else:

@@ -36,10 +36,8 @@ def levels_of(
     known: ArmStatistics,
     slot: int,
     ceilings: Floats,
-    threshold: float,
     tolerances: Floats,
-    blur: float,
-    lam: float,
+    limits: kernel.Limits,
 ) -> Levels:
     """Follow `kernels.lexicographic.choose_of_many` level by level."""
     depth = len(tolerances)
@@ -54,15 +52,13 @@ def levels_of(
         if i == depth - 1:
             break
         closed = np.empty_like(opened)
-        sure = kernel.close_arms(
-            known, slot, i, tops, threshold, tolerances, blur, lam, opened, closed
-        )
+        sure = kernel.close_arms(known, slot, i, tops, tolerances, limits, opened, closed)
         if not sure:
             mask = np.zeros(ceilings.shape[1], np.bool_)
             mask[best] = True
             return Levels(tops[: i + 1].tolist(), floors, candidates, mask, True)
         opened = closed
-        floors.append(kernel.floor_at(known, slot, i, tops, tolerances, blur, lam))
+        floors.append(kernel.floor_at(known, slot, i, tops, tolerances, limits))
         candidates.append(np.flatnonzero(opened[0] > 0).tolist())
     last = opened[0] > 0
     if depth == 1:

@@ -9,6 +9,7 @@ from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import COUNT, MARGIN, WIDTH, CellRule, Cells, bound_row, cell_rule
 from lexbandit.kernels.jit import inlined, kernel, leaf
+from lexbandit.kernels.lexicographic import Limits
 from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
@@ -21,43 +22,38 @@ BETA, LAM = 0, 1
 
 
 @leaf
+def limits_in(cells: Cells, slot: int) -> Limits:
+    """Return what the rule goes by in a cell of margin v: βv, 2v and λ."""
+    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
+    return Limits(cells.settings[first + BETA] * v, 2.0 * v, cells.settings[first + LAM])
+
+
+@leaf
 def choose(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
     """Return the arm to play with one or two objectives: Algorithm 1, lines 7 to 14."""
-    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
-    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
-    return lexicographic.choose_of_two(
-        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam, random
-    )
+    limits = limits_in(cells, slot)
+    return lexicographic.choose_of_two(cells, slot, ceilings, row, cells.settings, limits, random)
 
 
 @inlined
 def shares(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose` returns each arm."""
-    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
-    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
-    return lexicographic.shares_of_two(
-        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam
-    )
+    limits = limits_in(cells, slot)
+    return lexicographic.shares_of_two(cells, slot, ceilings, row, cells.settings, limits)
 
 
 @kernel
 def choose_of_many(cells: Cells, slot: int, ceilings: Array, row: int, random: RandomState) -> int:
     """Return the arm to play with more than two objectives."""
-    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
-    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
-    return lexicographic.choose_of_many(
-        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam, random
-    )
+    limits = limits_in(cells, slot)
+    return lexicographic.choose_of_many(cells, slot, ceilings, row, cells.settings, limits, random)
 
 
 @kernel
 def shares_of_many(cells: Cells, slot: int, ceilings: Array, row: int) -> Array:
     """Return the exact probability with which `choose_of_many` returns each arm."""
-    v, first = cells.bounds[bound_row(cells.bounds, slot), MARGIN], cells.indices.shape[1]
-    threshold, lam = cells.settings[first + BETA] * v, cells.settings[first + LAM]
-    return lexicographic.shares_of_many(
-        cells, slot, ceilings, row, threshold, cells.settings, 2.0 * v, lam
-    )
+    limits = limits_in(cells, slot)
+    return lexicographic.shares_of_many(cells, slot, ceilings, row, cells.settings, limits)
 
 
 class LexicographicRule(CellPolicy):
@@ -105,7 +101,8 @@ class LexicographicRule(CellPolicy):
 
     def _levels(self, slot: int, ceilings: Floats) -> Levels:
         v, cells = self._margin(slot), self._memory.cells
-        return levels_of(cells, slot, ceilings, self.beta * v, self.tolerances, 2.0 * v, self.lam)
+        limits = Limits(self.beta * v, 2.0 * v, self.lam)
+        return levels_of(cells, slot, ceilings, self.tolerances, limits)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         v = self._margin(slot)

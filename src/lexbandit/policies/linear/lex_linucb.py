@@ -9,6 +9,7 @@ from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import WIDTH
 from lexbandit.kernels.jit import kernel, leaf
+from lexbandit.kernels.lexicographic import Limits
 from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
@@ -37,6 +38,12 @@ def threshold_at(models: Models) -> float:
 
 
 @leaf
+def limits_at(models: Models) -> Limits:
+    """Return what the rule goes by in the coming round: τ_t, no blur, and λ."""
+    return Limits(threshold_at(models), 0.0, models.settings[models.counts.shape[1] + LAM])
+
+
+@leaf
 def look(
     models: Models, features: Array, t: int, _ceilings: Array, _row: int, work: LinearWork
 ) -> None:
@@ -52,17 +59,15 @@ def look(
 @leaf
 def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return the arm to play with one or two objectives."""
-    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.choose_of_two(
-        work, 0, ceilings, row, threshold, models.settings, 0.0, lam, random
+        work, 0, ceilings, row, models.settings, limits_at(models), random
     )
 
 
 @kernel
 def shares(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
-    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
-    return lexicographic.shares_of_two(work, 0, ceilings, row, threshold, models.settings, 0.0, lam)
+    return lexicographic.shares_of_two(work, 0, ceilings, row, models.settings, limits_at(models))
 
 
 @kernel
@@ -70,19 +75,15 @@ def pick_of_many(
     models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork
 ) -> int:
     """Return the arm to play with more than two objectives."""
-    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
     return lexicographic.choose_of_many(
-        work, 0, ceilings, row, threshold, models.settings, 0.0, lam, random
+        work, 0, ceilings, row, models.settings, limits_at(models), random
     )
 
 
 @kernel
 def shares_of_many(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick_of_many` returns each arm."""
-    threshold, lam = threshold_at(models), models.settings[models.counts.shape[1] + LAM]
-    return lexicographic.shares_of_many(
-        work, 0, ceilings, row, threshold, models.settings, 0.0, lam
-    )
+    return lexicographic.shares_of_many(work, 0, ceilings, row, models.settings, limits_at(models))
 
 
 class LexLinearRule(LinearPolicy):
@@ -153,7 +154,7 @@ class LexLinearRule(LinearPolicy):
         return float(threshold_at(self._memory.models))
 
     def _levels(self, ceilings: Floats, work: LinearWork) -> Levels:
-        return levels_of(work, 0, ceilings, self.tau, self.tolerances, 0.0, self.lam)
+        return levels_of(work, 0, ceilings, self.tolerances, Limits(self.tau, 0.0, self.lam))
 
     def _reason(
         self, features: Floats, ceilings: Floats, known: LinearWork, shares: Floats

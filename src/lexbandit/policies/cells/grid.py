@@ -25,9 +25,9 @@ def grid_for(
     horizon: int,
     alpha: float,
     cells_per_side: Sides,
-    boundary: str = "half-open",
-    seed: int = 0,
-    smoothings: int = 3,
+    boundary: str,
+    seed: int,
+    smoothings: int,
 ) -> Partition:
     """Return the grid with m from Theorem 2, or the given m, or one for each dimension.
 
@@ -77,45 +77,34 @@ def _theory(horizon: int, alpha: float, dimension: int, smoothings: int) -> int:
     )
 
 
-def paper_grid(
-    *,
-    dimension: int,
-    horizon: int,
-    alpha: float = 1.0,
-    cells_per_side: Sides = None,
-    boundary: str = "half-open",
-    seed: int = 0,
-) -> Partition:
-    """Return MOC-MAB's grid, with m from Theorem 2 unless it is given."""
-    return grid_for(
-        dimension=dimension,
-        horizon=horizon,
-        alpha=alpha,
-        cells_per_side=cells_per_side,
-        boundary=boundary,
-        seed=seed,
-    )
+def theory_grid(smoothings: int) -> Callable[..., Partition]:
+    """Return a maker of the grid with m = ⌈T^(1/(smoothings·α+d))⌉, unless m is given."""
+
+    def make(
+        *,
+        dimension: int,
+        horizon: int,
+        alpha: float = 1.0,
+        cells_per_side: Sides = None,
+        boundary: str = "half-open",
+        seed: int = 0,
+    ) -> Partition:
+        return grid_for(
+            dimension=dimension,
+            horizon=horizon,
+            alpha=alpha,
+            cells_per_side=cells_per_side,
+            boundary=boundary,
+            seed=seed,
+            smoothings=smoothings,
+        )
+
+    return make
 
 
-def fine_grid(
-    *,
-    dimension: int,
-    horizon: int,
-    alpha: float = 1.0,
-    cells_per_side: Sides = None,
-    boundary: str = "half-open",
-    seed: int = 0,
-) -> Partition:
-    """Return a finer grid, of m = ⌈T^(1/(2α+d))⌉ unless it is given."""
-    return grid_for(
-        dimension=dimension,
-        horizon=horizon,
-        alpha=alpha,
-        cells_per_side=cells_per_side,
-        boundary=boundary,
-        seed=seed,
-        smoothings=2,
-    )
+paper_grid = theory_grid(3)
+"""MOC-MAB's grid, with m from Theorem 2."""
+fine_grid = theory_grid(2)
 
 
 def optional_grid(*, dimension: int, cells_per_side: Sides = None) -> Partition:

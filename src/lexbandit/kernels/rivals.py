@@ -44,6 +44,13 @@ RULE, DRAW_WIDTH, SCALE, HORIZON, WEIGHTS = 0, 1, 2, 3, 4
 _WORSE, _AS_GOOD, _OPEN = 0.0, 1.0, 2.0
 
 
+def settings_of(
+    rule: int, *, draw_width: float = 0.0, scale: float = 0.0, horizon: float = 0.0
+) -> Array:
+    """Return the settings of a rule, without weights."""
+    return np.array([rule, draw_width, scale, horizon], np.float64)
+
+
 @kernel
 def radius_of(
     rule: int,

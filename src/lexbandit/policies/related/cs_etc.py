@@ -36,10 +36,7 @@ class CostSubsidyExploreThenCommit(PooledPolicy):
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
-        settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.RULE] = kernel.CS_ETC
-        settings[kernel.SCALE] = self.scale
-        settings[kernel.HORIZON] = self.horizon
+        settings = kernel.settings_of(kernel.CS_ETC, scale=self.scale, horizon=self.horizon)
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
@@ -34,9 +32,7 @@ class CostSubsidyThompson(PooledPolicy):
 
     def __init__(self, *, draw_width: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.draw_width = checks.positive("draw_width", draw_width)
-        settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.RULE] = kernel.CS_TS
-        settings[kernel.DRAW_WIDTH] = self.draw_width
+        settings = kernel.settings_of(kernel.CS_TS, draw_width=self.draw_width)
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(

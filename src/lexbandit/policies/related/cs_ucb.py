@@ -33,9 +33,7 @@ class CostSubsidyUcb(PooledPolicy):
 
     def __init__(self, *, scale: float = 1.0, tolerance: Any = 0.0, **pooled: Any) -> None:
         self.scale = checks.positive("scale", scale)
-        settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.RULE] = kernel.CS_UCB
-        settings[kernel.SCALE] = self.scale
+        settings = kernel.settings_of(kernel.CS_UCB, scale=self.scale)
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(

@@ -43,10 +43,7 @@ class PairwiseElimination(PooledPolicy):
     ) -> None:
         self.horizon = checks.whole("horizon", horizon, least=1)
         self.scale = checks.positive("scale", scale)
-        settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.RULE] = kernel.PE_CS
-        settings[kernel.SCALE] = self.scale
-        settings[kernel.HORIZON] = self.horizon
+        settings = kernel.settings_of(kernel.PE_CS, scale=self.scale, horizon=self.horizon)
         super().__init__(settings=settings, tolerance=tolerance, **pooled)
 
     def _reason(

@@ -31,9 +31,7 @@ class WeightedThompson(PooledPolicy):
     ) -> None:
         self.weights = weights_of(price, objectives)
         self.draw_width = checks.positive("draw_width", draw_width)
-        settings = np.zeros(kernel.WEIGHTS)
-        settings[kernel.RULE] = kernel.WEIGHTED
-        settings[kernel.DRAW_WIDTH] = self.draw_width
+        settings = kernel.settings_of(kernel.WEIGHTED, draw_width=self.draw_width)
         super().__init__(
             objectives=objectives,
             tolerance=0.0,

@@ -55,8 +55,8 @@ class Chooser:
                  the problem
     explore      the share of choices drawn uniformly from the allowed arms; it makes logs usable to
                  evaluate other policies
-    wait         seconds to wait for rewards; None waits for as long as the decision is kept
-    keep         how many decisions are kept for their rewards; the oldest leave first
+    wait         seconds to wait for rewards; None waits for as long as the decision is stored
+    keep         how many decisions are stored for their rewards; the oldest leave first
     horizon      how many choices are planned for, for policies that need to know
     seed         of all random draws
     clock        returns the time in seconds, as a number

@@ -146,7 +146,7 @@ class PendingColumns(NamedTuple):
 
 
 class Leaving(NamedTuple):
-    """Decisions that leave: their time is over, or there is no room for them.
+    """Decisions that leave: their time is over, or there are more than `keep`.
 
     events      before which event each leaves
     expired     whether its time is over

@@ -21,7 +21,7 @@ class Periodic(Environment):
     Rewards are Bernoulli, and their means go round once in a period of T_s rounds. The context is
     `features` of them, uniform, and then the time s = (t mod T_s)/T_s of the rounds t = 1, 2, ….
     Arms come in F pairs that have the same mean in objective 1, in the same floating-point number.
-    Pair k = 0, …, F − 1 is at its best around s = k/F, and then its two arms change places in
+    Pair k = 0, …, F − 1 is at its best around s = k/F, and then its two arms swap in
     objective 2:
 
         μ¹ = 0.5 + 0.3 cos θ,   μ² = 0.5 ± 0.3 sin θ,   θ = 2π (s − k/F + f ⟨w, x⟩)

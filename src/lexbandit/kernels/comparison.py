@@ -9,7 +9,7 @@ w = min(1/p, 1/ε) the clipped importance weight,
 The mean of s(a)·r − s(a)·φᵀθ_a, with θ_a the model of the end, estimates what the chooser earned
 more than always playing a: the doubly robust estimator (Dudík et al., 2014, Statistical Science 29)
 with weights truncated at 1/ε (Ionides, 2008, Journal of Computational and Graphical Statistics 17).
-Since it is linear in θ_a, Σ s(a)·φ is all that has to be kept of the contexts. The noise of that
+Since it is linear in θ_a, Σ s(a)·φ is all that has to be stored of the contexts. The noise of that
 mean has the variance Σ s(a)²e² / n², with e = r − q_A(x) the error of what the model predicted of
 the arm that was played, before it learned r.
 

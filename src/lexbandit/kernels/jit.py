@@ -316,7 +316,7 @@ def inlined(function: F) -> F:
     """Compile a small function that hot loops call: its body is put in place of every call.
 
     Passing arrays costs more than what these functions do. Larger ones stay `kernel`, since a body
-    put in many places takes long to compile.
+    put into many callers takes long to compile.
     """
     return _part(function, forceinline=True, _nrt=True)
 

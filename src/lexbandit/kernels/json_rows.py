@@ -1,4 +1,4 @@
-"""Find the values in JSON documents of one form, without making an object of each.
+"""Find the values in JSON documents of one form, without an object for each.
 
 A document is an object. One of its keys has an array of rows, which are objects too, and one key of
 a row has an object of named values:
@@ -210,7 +210,7 @@ def row_end(form: Form, text: Bytes, at: int, end: int, found: Keys, row: int) -
 def scan_one(form: Form, text: Bytes, at: int, end: int, found: Keys, rows: int) -> int:
     """Find the values of one document after so many rows; returns how many rows there are then.
 
-    -1 if it is not of the form, or there is no room for its rows in `found`. The values of the
+    -1 if it is not of the form, or `found` is too short for its rows. The values of the
     document itself are noted in its first row.
     """
     last, row = form.first[_ROW], rows

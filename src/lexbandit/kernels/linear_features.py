@@ -26,7 +26,7 @@ def write_legendre(
     """Write products of shifted Legendre polynomials of contexts[t] to features[n].
 
     Bonnet's recursion (k + 1) P_{k+1}(z) = (2k + 1) z P_k(z) − k P_{k−1}(z) at z = 2x − 1.
-    table[f] are the places of the factors of feature f in `powers`, where P_k(2x_j − 1) stands.
+    table[f] says where the factors of feature f stand in `powers`, which has P_k(2x_j − 1).
     """
     degree = table.shape[1]
     for j in range(contexts.shape[1]):
@@ -53,7 +53,7 @@ def write_mixed(
 ) -> None:
     """Write products of Legendre polynomials and indicators of contexts[t] to features[n].
 
-    table[f] are the places of the factors of feature f in `powers`, which has MIXED_FACTORS numbers
+    table[f] says where the factors of feature f stand in `powers`, which has MIXED_FACTORS numbers
     a coordinate: P_0 to P_4 of 2x − 1, and x itself.
     """
     for j in range(contexts.shape[1]):

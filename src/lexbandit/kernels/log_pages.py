@@ -50,7 +50,7 @@ def checksums(
 def whole_numbers(text: Bytes, found: Keys) -> int:
     """Write the whole numbers that commas separate in a text; returns how many there are.
 
-    -1 if there is anything else in it, or more of them than there is room for.
+    -1 if there is anything else in it, or more of them than the array holds.
     """
     count, number, negative, digits = 0, 0, False, 0
     for n in range(text.shape[0] + 1):

@@ -57,7 +57,7 @@ def predict_rows(
 ) -> None:
     """Write m + s(φᵀθ_a − m) of every row, arm and objective to predicted[n, K, D].
 
-    φᵀθ_a is kept within [0, 1]; m and s are means[D] and shares[D].
+    φᵀθ_a is clipped to [0, 1]; m and s are means[D] and shares[D].
     """
     for t in range(features.shape[0]):
         for arm in range(found.shape[0]):

@@ -1,6 +1,6 @@
 """Confidence sequences from sums over blocks of rows; `logs.sequences` derives them.
 
-A lower bound is kept for scores Z = (1 − κ)L + κR of rows, with κ chosen at the beginning of each
+There is a lower bound for scores Z = (1 − κ)L + κR of rows, with κ chosen at the beginning of each
 block. Six sums of a block are enough: its rows, ΣL, ΣR, ΣL², ΣLR and ΣR². The upper bound is the
 lower one of −U and −R, with its sign changed.
 

@@ -131,7 +131,7 @@ def outside_words(count: int, objective: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of texts as lines with columns; all but the first stand to the right."""
+    """Return rows of strings as lines with columns; all but the first stand to the right."""
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     return [
         "  ".join(

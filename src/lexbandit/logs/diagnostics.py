@@ -208,7 +208,7 @@ def pareto_k(tails: Floats, rows: float) -> float:
     """Return the shape of a generalised Pareto distribution fitted to the largest weights.
 
     tails[m, TAIL] are the largest weights of blocks. The largest min(rows/5, 3√rows) of all are
-    fitted, as far as they are kept, by what they exceed the next one. NaN with fewer than five that
+    fitted, where they are stored, by what they exceed the next one. NaN with fewer than five that
     exceed it: there is no tail, as with weights that are all alike.
     """
     largest = np.sort(tails[tails > 0.0])[::-1]

@@ -24,7 +24,7 @@ class DisplayAdvertising(Recorded):
 
     With a `path`, the recording is that prepared file (see `lexbandit.logs.r6a.prepare`). Without
     one it is a synthetic day (see `lexbandit.logs.r6a_synthetic`), made when it is first needed and
-    kept in `cache`. Only the synthetic means are known.
+    stored in `cache`. Only the synthetic means are known.
     """
 
     arms = 2
@@ -98,7 +98,7 @@ def display_advertising(
     path        a file made by `lexbandit.logs.r6a.prepare`; None: a synthetic day
     rows        how many rows: of the file at most (by default all); of the synthetic day 4,500,000
     data_seed   which synthetic day
-    cache       where the synthetic day is kept; by default lexbandit's folder in the user's cache
+    cache       where the synthetic day is stored; by default lexbandit's folder in the user's cache
     """
     return DisplayAdvertising(
         path=None if path is None else Path(path),

@@ -26,7 +26,7 @@ from lexbandit import checks
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 
-# The settings of Switch-DR, DR with optimistic shrinkage and clipped IPS, unless told otherwise.
+# The settings of Switch-DR, DR with optimistic shrinkage and clipped IPS, by default.
 THRESHOLD, SHRINKAGE, CLIP = 10.0, 100.0, 10.0
 # Probabilities of a row sum to 1 within this.
 _ROUNDING = 1e-6

@@ -139,7 +139,7 @@ def _conclude(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     said = (*diagnostics.sentences, *clipped, *_young_words(log, total_rows))
     said = (*said, *dict.fromkeys(doubts))
     diagnostics = replace(diagnostics, sentences=said)
-    if settings["interval"] == "bootstrap":  # the units of a segment are not kept
+    if settings["interval"] == "bootstrap":  # the units of a segment are not stored
         settings["interval"] = "asymptotic"
     segments = [
         Segment(
@@ -382,8 +382,8 @@ def _promise(log: Log, sums: Sums) -> float:
 def _promise_doubted(sums: Sums) -> bool:
     """Tell whether a policy's mean weight is below 1 by more than chance.
 
-    It is where some rows gave no chance to an arm that the policy plays, such as rows that kept an
-    earlier arm. A promised `explore` was not kept there, and no logged propensity shows it.
+    It is where some rows gave no chance to an arm that the policy plays, such as rows that repeated
+    an earlier arm. A promised `explore` was broken there, and no logged propensity shows it.
     """
     for rows, total, squares in sums.policies[:, :, [ROWS, WEIGHTS, SQUARES]].sum(axis=0).tolist():
         mean = total / rows
@@ -406,7 +406,7 @@ def _differences(sums: Sums, log: Log, **settings: Any) -> tuple[Difference, ...
 
 
 def _promise_words(log: Log, sums: Sums, decision: Verdict) -> list[str]:
-    """Say that what `explore` promises is not kept, or that a promise would help."""
+    """Say that what `explore` promises is not true, or that a promise would help."""
     seen = float(sums.arms[:, :, LEAST].min())
     if log.explore and not _promise(log, sums):
         return [

@@ -236,7 +236,7 @@ def between(one: Difference) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with lists for tuples, texts for keys, and None for NaN and infinities."""
+    """Return a value with lists for tuples, strings for keys, and None for NaN and infinities."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Yahoo! R6A files as contexts and clicks: read once, prepared as in the paper, kept as Parquet.
+"""Yahoo! R6A files as contexts and clicks: read once, prepared as in the paper, stored as Parquet.
 
 The day-1 file of the dataset ("R6A, Yahoo! Front Page Today Module User Click Log", version 1.0)
 has to be asked for from Yahoo! Webscope; its terms forbid passing it on, so none of it is here.
@@ -39,14 +39,14 @@ FIRST_REAL = 10**9
 
 
 def cache_folder() -> Path:
-    """Return the folder where converted and made-up data are kept, beside the compiled kernels."""
+    """Return the folder of converted and made-up data, beside the compiled kernels."""
     return cache_root() / "r6a"
 
 
 def convert(paths: Sequence[Path], cache: Path, progress: Progress | None = None) -> Path:
     """Return a Parquet file with the events of the R6A files, in their order; made once.
 
-    It is kept in the folder `cache` under a name that changes with the names, sizes and times of
+    It is stored in the folder `cache` under a name that changes with the names, sizes and times of
     the files and with the reader. `progress(stage, done, total)` is called now and then.
     """
     files = _checked(paths)

@@ -15,14 +15,14 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# The features that are kept, in order; feature 1 is constant.
+# The features that are read, in order; feature 1 is constant.
 FEATURES = ("2", "3", "4", "5", "6")
 _CONSTANT = "1"
 _SHAPE = "timestamp article click |user six features |article six features ..."
 
 
 class Visit(NamedTuple):
-    """What is kept of one line: of visitor and displayed article, the five features that vary.
+    """What is read of one line: of visitor and displayed article, the five features that vary.
 
     `shown` is None if the displayed article is listed without features.
     """

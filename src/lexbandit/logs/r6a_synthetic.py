@@ -85,7 +85,7 @@ class SyntheticDay:
         self.articles: Floats = np.round(random.dirichlet(_ARTICLES, articles), 6)
 
     def visits(self, stage: str) -> Iterator[Visits]:
-        """Yield the day's visits; each call draws the same ones again, so nothing is kept."""
+        """Yield the day's visits; each call draws the same ones again, so nothing is stored."""
         for block, start in enumerate(range(0, self.rows, _BLOCK)):
             n = min(_BLOCK, self.rows - start)
             random = np.random.default_rng([self.seed, VERSION, 1, block])
@@ -176,7 +176,7 @@ def write_synthetic(
 ) -> Path:
     """Write the synthetic day as an R6A text file, plain or gzip, and return its path.
 
-    The format has no room for remarks, so the label is in the file's name and in a note beside it.
+    The format has no field for remarks, so the label is in the file's name and in a note beside it.
     """
     day = SyntheticDay(rows=rows, seed=seed, progress=progress)
     folder = Path(folder)

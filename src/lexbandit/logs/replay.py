@@ -97,7 +97,7 @@ def _rate(log: Log) -> float:
         raise InvalidInput(
             "column 'propensity': all propensities are 1, so no other policy can be replayed."
         )
-    # What `explore` promises holds for arms that were not played too; it may not be kept.
+    # What `explore` promises holds for arms that were not played too; the log may show otherwise.
     return promised if 0.0 < promised <= least * (1.0 + 1e-9) else least
 
 

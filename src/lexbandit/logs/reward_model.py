@@ -6,7 +6,7 @@ learned noise. A model that fits badly makes intervals wider; it never makes the
 
 With m the mean of all rewards so far and g what the regression says of an arm, the prediction is
 m + s(g − m). The share s is that of the regression through the rows so far, each with the g and m
-that it was predicted by: s = Σ(g − m)(y − m) / Σ(g − m)², kept within [0, 1]. So a regression that
+that it was predicted by: s = Σ(g − m)(y − m) / Σ(g − m)², clipped to [0, 1]. So a regression that
 knows nothing yet, or overfits rare rewards, counts for little.
 
 A row must not be predicted by a model that learned from it. `RewardModel` learns from earlier rows

@@ -33,7 +33,7 @@ from lexbandit.kernels import estimation as kernel
 
 # Rows in a block, at most: the first has one row, and from there on they double.
 BLOCK = 65_536
-# How many of the largest weights are kept of a block.
+# How many of the largest weights are stored of a block.
 TAIL = 1_024
 # The values of `explore` that a projection of needed rows is made for; 0 is the log as it is.
 EXPLORES = (0.0, 0.05, 0.1, 0.2, 0.5)
@@ -114,7 +114,7 @@ def sum_block(
         threshold: the weight from which on Switch-DR trusts the model.
         shrinkage: λ of DR with optimistic shrinkage.
         clip: the largest weight of clipped IPS.
-        tail: how many of the largest weights are kept.
+        tail: how many of the largest weights are stored.
 
     Rows of a block may be left out (a segment): pass those that stay, with the same `start`.
     """

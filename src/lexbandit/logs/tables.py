@@ -26,8 +26,8 @@ def write_blocks(
 ) -> None:
     """Write the tables, as they come, as one Parquet file: memory stays flat.
 
-    The file appears under its name only when it is complete. An error in making the tables is
-    raised as it is; a full disk is an OSError.
+    The file appears under its name only when it is complete. An error of `blocks` is raised
+    as it is; a full disk is an OSError.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

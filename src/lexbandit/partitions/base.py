@@ -19,7 +19,7 @@ class Partition(ABC):
     dimension: int
     refines: bool = False
     counts_arrivals: bool = False
-    """Whether `locate` depends on how many contexts came to each cell, so that it is to be told."""
+    """Whether `locate` depends on how many contexts came to each cell: `enter_all` counts them."""
     draws: bool = False
     """Whether a context on a boundary is assigned at random, and one play's cell is not known."""
     sides: Integers = np.empty(0, np.int64)

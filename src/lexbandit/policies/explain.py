@@ -1,15 +1,15 @@
-"""The words explanations share; `lexbandit.decisions.Reason` fills in their places."""
+"""The words explanations share, with placeholders that `lexbandit.decisions.Reason` fills in."""
 
 from lexbandit.checks import Floats
 
 
 def listed(arms: list[int]) -> str:
-    """Return the place of arms in a `Reason`, which says "arm 2", "arms 0, 1 and 3", or names."""
+    """Return the placeholder of arms: "arm 2", "arms 0, 1 and 3", or names, in a `Reason`."""
     return f"{{arms {' '.join(map(str, arms))}}}"
 
 
 def objective(i: int) -> str:
-    """Return the place of objective i, from 0 on, in a `Reason`."""
+    """Return the placeholder of objective i, from 0 on, in a `Reason`."""
     return f"{{objective {i}}}"
 
 

@@ -675,10 +675,10 @@ def _names_beside(
     *,
     framed: bool = False,
 ) -> list[alt.Chart]:
-    """Return leaders, and the texts of rows beside their points, where nothing is covered.
+    """Return leaders, and the labels of rows beside their points, where nothing is covered.
 
-    Rows without a text only keep texts away. So do, if the panel is `framed`, its lines at 1, error
-    bars and joining lines.
+    Rows without a label only keep labels away. So do, if the panel is `framed`, its lines at 1,
+    error bars and joining lines.
     """
     width, height = size
     from_right, to_x = pixels(limits[0], axes[0], width)

@@ -118,7 +118,7 @@ def _head(point: str, kind: str) -> int:
 class Events(Sequence[Event]):
     """Events of the log in their order, by columns: a few objects for many events.
 
-    seqs, times    their places and times
+    seqs, times    their numbers and times
     labels         of each, which of `names` says its point and its kind
     text           all bodies, one after the other
     starts, ends   where in `text` the body of each begins and ends

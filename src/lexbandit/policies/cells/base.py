@@ -194,7 +194,7 @@ class CellPolicy(Policy):
 
     A subclass is a rule: `_rule` has its compiled functions (see `kernels.cells`), which read the
     numbers in `settings`; `_reason` explains. The rule ranks arms by the indices of the first
-    `ranked` objectives, which are kept up to date for it. Channels beyond the objectives are the
+    `ranked` objectives, which are updated for it. Channels beyond the objectives are the
     subclass's own. `L` and `alpha` say how smooth the means are, for the rules that use the cells'
     margins.
     """

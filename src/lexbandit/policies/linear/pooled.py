@@ -78,7 +78,7 @@ class Looks(NamedTuple):
 
 
 class Prospect(NamedTuple):
-    """What is known in one context, kept for an outlook."""
+    """What is known in one context, for an outlook."""
 
     looks: Looks
     known: credible.Known
@@ -340,7 +340,7 @@ class PooledPolicy(Policy):
         self._tell(context, arm, rewards, allowed, amends=False)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
-        """Learn further rewards of a play that was told by `update`; NaN means "not these"."""
+        """Learn further rewards of a play that `update` recorded; NaN means "not these"."""
         self._tell(context, arm, rewards, allowed, amends=True)
 
     def _tell(self, context: Any, arm: int, rewards: Any, allowed: Any, *, amends: bool) -> None:

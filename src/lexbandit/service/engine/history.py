@@ -113,7 +113,7 @@ class Series:
     """Buckets by their place: floor(time / width). Stretches in which nothing happened have none.
 
     With `span` the series forgets what is older than so many seconds; without, its width doubles
-    whenever more than `MOST_BUCKETS` places lie between the first bucket and the last.
+    whenever more than `MOST_BUCKETS` widths lie between the first bucket and the last.
     """
 
     def __init__(self, width: float, span: float | None = None) -> None:

@@ -118,7 +118,7 @@ def _check(feature: Category, value: Any, place: str = "") -> None:
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
-# Ids of decisions are texts of at most this length.
+# Ids of decisions are strings of at most this length.
 LONGEST_ID = 128
 # The service's own begin with this, and no caller's do: so neither takes the other's.
 OUR_IDS = "_"

@@ -127,7 +127,7 @@ def check(value: Any, body: bytes) -> None:
 
 
 def _malformed(body: bytes, error: Exception) -> Problem:
-    """Return what a caller is told of a body that is not strict JSON."""
+    """Return the message about a body that is not strict JSON."""
     if isinstance(error, _Twice):
         return Problem(MALFORMED, f"the key {str(error)!r} stands twice in one object.")
     if isinstance(error, RecursionError):

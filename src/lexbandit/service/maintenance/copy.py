@@ -103,7 +103,7 @@ async def _there(source: Storage, target: Storage) -> int:
 
 
 async def _length(storage: Storage) -> int:
-    """Return how many events a log has: places have no gaps, so its end is found by halving."""
+    """Return how many events a log has: their numbers have no gaps, so halving finds its end."""
     most = 1
     while await storage.read_since(most, 1):
         most *= 2

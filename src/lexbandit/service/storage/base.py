@@ -162,7 +162,7 @@ class Storage(ABC):
         raise _not_supported("read by another thread")
 
     async def restore(self, events: Sequence[Event]) -> None:
-        """Append events of another log as they are there, with their places and times.
+        """Append events of another log as they are there, with their numbers and times.
 
         All or none, and none unless this log ends right before them. Only a log that others can be
         copied to needs it.

@@ -2,7 +2,7 @@
 
 A batch is appended by one statement. It first moves the one row of `lexbandit_clock`, and that
 row stays locked until the batch is committed, so that batches are committed in the order of their
-places: who has read the log up to some place has missed nothing below it.
+numbers: who has read the log up to some number has missed nothing below it.
 """
 
 import asyncio
@@ -138,7 +138,7 @@ WITH clock AS (
 SELECT before, time FROM clock
 """
 
-# Events of another log with their places and times; $1 comes before the first, $2 is the last.
+# Events of another log with their numbers and times; $1 comes before the first, $2 is the last.
 _RESTORE = """
 WITH clock AS (
     UPDATE lexbandit_clock SET seq = $2, time = $3 WHERE seq = $1 RETURNING seq

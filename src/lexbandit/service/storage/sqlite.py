@@ -106,7 +106,7 @@ FROM removed, (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHER
 LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
 """
 
-# A disk that was full is written again when it has so many bytes of room.
+# A disk that was full is written again when it has so many bytes free.
 _SPACE = 2**20
 # Writes to the disk, and changes nothing.
 _TOUCH = ("UPDATE removed SET seq = seq", ())
@@ -303,7 +303,7 @@ class SqliteStorage(Storage):
         return sum(file.stat().st_size for file in files if file.exists())
 
     async def probe(self) -> None:
-        """Write to the disk what changes nothing; on one that is full there may be room for it."""
+        """Write to the disk what changes nothing; even a full one may have the space for it."""
 
         def work() -> None:
             if _free(self.path.parent) < _SPACE:
@@ -781,7 +781,7 @@ def _touch(connection: sqlite3.Connection) -> None:
 
 
 def _free(folder: Path) -> float:
-    """Return how many bytes the disk of a folder has room for; ∞ if that cannot be told."""
+    """Return how many bytes are free on the disk of a folder; ∞ if that is not known."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 from lexbandit.cli.main import status_of
+from lexbandit.errors import InvalidInput
 from lexbandit.service.config.file import read_config
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
@@ -139,6 +141,52 @@ async def test_who_is_killed_while_events_leave_archives_none_twice(
     rows = [id for file in files for id in pl.read_parquet(file)["id"]]
     assert len(rows) == len(set(rows)) == 350
     assert ids <= set(rows)
+
+
+async def archived(path: Path, name: str, decisions: int, old: Path) -> None:
+    """Decide, then let all but the last event of a log leave it for a folder."""
+    points = {name: definition(name=name)}
+    engine = await Engine.start(points, SqliteStorage(path))
+    try:
+        for _ in range(decisions):
+            await engine.decide(name, CONTEXT)
+        await engine.save_two_snapshots()
+        await compact(engine.storage, points, before=time.time() + 1, archive=old)
+    finally:
+        await engine.stop()
+
+
+@in_loop
+async def test_two_logs_may_be_archived_in_one_folder(tmp_path: Path) -> None:
+    """Files of the other one were removed, or taken for archives of what left this one."""
+    old = tmp_path / "old"
+    await archived(tmp_path / "ads.db", "ads", 30, old)
+    for _ in range(2):
+        await archived(tmp_path / "router.db", "router", 10, old)
+    rows = [len(pl.read_parquet(file)) for file in sorted(old.iterdir())]
+    assert rows == [30, 10, 10]
+
+
+@pytest.mark.parametrize("more", [1, 2])
+@in_loop
+async def test_archives_of_before_a_restore_are_not_touched(tmp_path: Path, more: int) -> None:
+    """Their last decisions are not in the backup: they are nowhere else."""
+    log, backup, old = tmp_path / "log.db", tmp_path / "backup.db", tmp_path / "old"
+    await archived(log, "router", 20, old)
+    shutil.copy(log, backup)
+    for _ in range(more):
+        await archived(log, "router", 20, old)
+    shutil.copy(backup, log)
+    before = {file.name: file.read_bytes() for file in old.iterdir()}
+    words = r"has events after \d+, up to which this log was archived, and it is not of this log"
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match=words):
+            await archived(log, "router", 30, old)
+    assert {file.name: file.read_bytes() for file in old.iterdir()} == before
+    for name in sorted(before)[1:]:
+        (old / name).rename(tmp_path / name)
+    await archived(log, "router", 1, old)
+    assert sum(len(pl.read_parquet(file)) for file in old.iterdir()) == 20 + 61
 
 
 @in_loop

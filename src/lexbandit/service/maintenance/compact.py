@@ -9,10 +9,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
+from lexbandit.service.events import read_body
 from lexbandit.service.storage import Storage
 
-_NAME = re.compile(r".+-(\d{12,})-(\d{12,})\.parquet")
+_NAME = re.compile(r"(.+)-(\d{12,})-(\d{12,})\.parquet")
 
 
 class Compacted(NamedTuple):
@@ -67,10 +69,13 @@ async def _compact(
     files: list[Path] = []
     if last > begun and archive is not None:
         archive.mkdir(parents=True, exist_ok=True)
-        archived = [end for first, end in _spans(archive).values() if first <= begun < end]
+        found = await _begun_archives(storage, archive, begun, {*points, *forget, *blocked})
+        archived = [end for first, end in found.values() if first <= begun]
         if archived:  # a process ended, or was killed, after it had removed a part of it
             last = min(last, *archived)
         else:
+            for file in found:  # of a process that ended before it had removed any
+                file.unlink()
             files = await _archives(storage, archive, begun, last)
     removed = begun
     while removed < last:
@@ -82,26 +87,57 @@ async def _compact(
 
 
 async def _archives(storage: Storage, folder: Path, begun: int, last: int) -> list[Path]:
-    """Write the decisions of the events after `begun` up to `last` to a file a point.
-
-    Files of these events that are there already are of a process that ended before it had removed
-    any: they are removed.
-    """
+    """Write the decisions of the events after `begun` up to `last` to a file a point."""
     files: list[Path] = []
     for name in await storage.points():
         file = folder / f"{name}-{begun + 1:012}-{last:012}.parquet"
         if await asyncio.to_thread(asyncio.run, _archive(storage.reader(), name, file, last)):
             files.append(file)
-    for file, (first, _) in _spans(folder).items():
-        if first > begun and file not in files:
-            file.unlink()
     return files
 
 
-def _spans(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Return the archives in a folder: of which events, from the first to the last."""
-    found = [(file, _NAME.fullmatch(file.name)) for file in sorted(folder.iterdir())]
-    return {file: (int(name[1]), int(name[2])) for file, name in found if name is not None}
+async def _begun_archives(
+    storage: Storage, folder: Path, begun: int, points: Collection[str]
+) -> dict[Path, tuple[int, int]]:
+    """Return the archives of points that have events after `begun`: from the first to the last.
+
+    They are of a process that ended before it had removed all of these. One of another log, or of
+    this one before a backup was restored, may be all that is left of its decisions: it is refused,
+    since it would be taken for an archive of the events here, or be written over.
+    """
+    found: dict[Path, tuple[int, int]] = {}
+    for file in sorted(folder.iterdir()):
+        name = _NAME.fullmatch(file.name)
+        if name is None or name[1] not in points or int(name[3]) <= begun:
+            continue
+        first, last = int(name[2]), int(name[3])
+        if first > begun + 1 or not await _is_of(storage, name[1], file, begun):
+            raise InvalidInput(
+                f"{file} has events after {begun}, up to which this log was archived, and it is "
+                "not of this log: another one is archived there, or a backup was restored. Move "
+                "the file away, or name another folder (archive)."
+            )
+        found[file] = first, last
+    return found
+
+
+async def _is_of(storage: Storage, point: str, file: Path, begun: int) -> bool:
+    """Tell whether the last decision in an archive is in the log; if it was removed, it was."""
+    # Polars is needed by those who archive only.
+    import polars as pl  # noqa: PLC0415
+
+    from lexbandit.service.maintenance.export import rows_of  # noqa: PLC0415
+
+    try:
+        rows = await asyncio.to_thread(pl.read_parquet, file, columns=["seq", "id"])
+    except (pl.exceptions.PolarsError, OSError):
+        return False  # no archive at all
+    for seq, id in rows.tail(1).iter_rows():
+        if seq > begun:
+            page = await storage.read_since(seq - 1, 1, point)
+            ids = [row["id"] for event in page for row in rows_of(read_body(event))]
+            return bool(page) and page[0].seq == seq and id in ids
+    return True
 
 
 async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
@@ -114,7 +150,10 @@ async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
         # It brings Polars, which a service that archives nothing does not need.
         from lexbandit.service.maintenance.export import export  # noqa: PLC0415
 
-        return (await export(storage, point, file, last=last)).rows > 0
+        rows = (await export(storage, point, file, last=last)).rows
+        if not rows:
+            file.unlink()
+        return rows > 0
     finally:
         await storage.close()
 

@@ -16,10 +16,13 @@ import pytest
 from lexbandit.cli.main import status_of
 from lexbandit.errors import InvalidInput
 from lexbandit.service.config.file import read_config
+from lexbandit.service.engine import start
+from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.engine.point import DecisionRequest
-from lexbandit.service.events import CorruptLog, Event, read_body
+from lexbandit.service.engine.snapshots import packer
+from lexbandit.service.events import CorruptLog, Event, Snapshot, read_body
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
@@ -318,7 +321,11 @@ def test_compact_and_erase_from_the_command_line(
 
     asyncio.run(fill())
     assert b"somebody-3" in path.read_bytes()
-    assert status_of(["erase", str(config), "ads", "--unit", "name=somebody-3"]) == 0
+    unit = ["erase", str(config), "ads", "--unit", "name=somebody-3"]
+    for age in ("1" * 401, "1e999", "NaN", "old"):  # no export could hold the first
+        assert status_of([*unit, "--replace", f"age={age}"]) == 1
+        assert "'age' must be a number, got" in capsys.readouterr().err
+    assert status_of(unit) == 0
     assert "The context of 40 decisions was erased." in capsys.readouterr().out
     for file in tmp_path.glob("log.db*"):
         assert b"somebody-3" not in file.read_bytes()
@@ -470,3 +477,105 @@ def test_the_log_is_read_by_its_indexes(tmp_path: Path) -> None:
 async def _nothing(home: SqliteHome) -> None:
     async with home.opened():
         pass
+
+
+@pytest.mark.parametrize("written", ["4711", "4711.0", "4.711e3"])
+@in_loop
+async def test_a_unit_is_found_however_its_number_is_written(tmp_path: Path, written: str) -> None:
+    async with running(SqliteHome(tmp_path)) as engine:
+        for tokens in (4711, 4711.0, 4711.5, 471):
+            await engine.decide("router", {**CONTEXT, "tokens": tokens})
+        columns = {name: [value] * 2 for name, value in CONTEXT.items()}
+        await engine.decide_columns("router", {**columns, "tokens": [4711.0, 1.0]})
+        assert await erase(engine, "router", of_unit("tokens", written)) == 3
+        assert await erase(engine, "router", of_unit("tokens", "true")) == 0
+        assert await erase(engine, "router", of_unit("nobody", "None")) == 0
+        bodies = [event.body for event in await whole_log(engine.storage)]
+    assert not [body for body in bodies if b"4711," in body or b"4711.0" in body]
+
+
+@pytest.mark.parametrize(
+    ("replacing", "words"),
+    [
+        ({"tokens": "nobody"}, "would not fit the definition: context feature 'tokens' must be a"),
+        ({"tokesn": 0}, "has no feature 'tokesn' to replace, it has: tokens, "),
+    ],
+)
+@in_loop
+async def test_values_that_do_not_fit_replace_nothing(
+    tmp_path: Path, replacing: dict[str, Any], words: str
+) -> None:
+    """A start from the log would refuse them, or what was to be replaced would stay."""
+    async with running(SqliteHome(tmp_path)) as engine:
+        id = (await engine.decide("router", {**CONTEXT, "tokens": 7})).id
+        before = await whole_log_of(engine)
+        with pytest.raises(InvalidInput, match=words) as refused:
+            await erase(engine, "router", of_ids([id]), replacing)
+        assert str(refused.value).endswith("Nothing was changed.")
+        assert await whole_log_of(engine) == before
+
+
+@in_loop
+async def test_what_is_decided_while_others_are_erased_stays(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told to forget it: its replica has its context, and takes its rewards."""
+    async with running(home) as engine:
+        await engine.decide("router", {**CONTEXT, "tokens": 7})
+        save, ids = engine.save_snapshots, []
+
+        async def meanwhile() -> None:
+            ids.append((await engine.decide("router", {**CONTEXT, "tokens": 7})).id)
+            await save()
+
+        monkeypatch.setattr(engine, "save_snapshots", meanwhile)
+        assert await erase(engine, "router", of_unit("tokens", "7")) == 1
+    home.sql("DELETE FROM {snapshots}")
+    async with running(home) as engine:
+        assert engine.points["router"].chooser.waiting == 1
+        assert (await engine.reward("router", ids[0], {"quality": 1.0})).learned
+
+
+@in_loop
+async def test_a_snapshot_that_came_after_erasing_does_not_stay(home: Home) -> None:
+    """A replica may have begun to write it before it knew."""
+    async with running(home) as engine:
+        await engine.decide("router", CONTEXT)
+        await engine.save_snapshots()
+        id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
+        point = engine.points["router"]
+        late = Snapshot(point.seq, packer(point)())
+        await engine.append("router", "erase", {"ids": [id]})
+        await engine.storage.save_snapshot("router", point.definition.fingerprint, late)
+    saved = [data for (data,) in home.sql("SELECT data FROM {snapshots}")]
+    assert saved
+    assert not any(b"4711.4711" in data for data in saved)
+
+
+@in_loop
+async def test_a_replay_under_way_saves_nothing_that_was_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has read the contexts that leave the log after that."""
+    home = SqliteHome(tmp_path)
+    async with running(home) as engine:
+        await traffic(engine, 20)
+        id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
+        await traffic(engine, 5)
+    monkeypatch.setattr(start, "_BEHIND", 10)
+    changed = {**POINTS, "router": definition(explore=0.5)}
+    page, has_read = Replay._page, asyncio.Event()
+
+    async def stays(replay: Replay) -> bool:
+        await page(replay)
+        has_read.set()
+        await asyncio.Event().wait()
+        return False
+
+    monkeypatch.setattr(Replay, "_page", stays)
+    engine = await Engine.start(changed, make_storage(home.url))
+    await has_read.wait()
+    assert await erase(engine, "router", of_ids([id])) == 1
+    await engine.stop()
+    for file in tmp_path.iterdir():
+        assert b"4711.4711" not in file.read_bytes()

@@ -1,7 +1,6 @@
 """`lexbandit erase CONFIG.toml POINT`: remove context values from a log for good."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +69,11 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _value(text: str) -> Any:
+    """Return a value as a request could have it: strict JSON, or else the text itself."""
+    from lexbandit.service.http.json_body import decode  # noqa: PLC0415
+    from lexbandit.service.http.problems import Problem  # noqa: PLC0415
+
     try:
-        return json.loads(text)
-    except ValueError:
+        return decode(text.encode())
+    except Problem:
         return text

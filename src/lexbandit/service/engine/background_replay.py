@@ -39,6 +39,7 @@ class Replay:
         *,
         progress: dict[str, float],
         switch: Callable[[Point], None],
+        erased: Callable[[], int],
         skip_untaken: bool,
     ) -> None:
         self.point = point
@@ -47,6 +48,7 @@ class Replay:
         self._journal = journal
         self._progress = progress  # by point, the share of the log that was replayed
         self._switch = switch
+        self._erased = erased  # the last event by which the point that serves forgot contexts
         self._skip_untaken = skip_untaken
         self._first = point.seq
         progress[point.name] = 0.0
@@ -81,9 +83,12 @@ class Replay:
                 log.info("%s: replayed %.0f %%", name, 100 * self._progress[name])
 
     async def save(self) -> None:
-        """Save a snapshot, from which the next process goes on."""
+        """Save a snapshot, from which the next process goes on.
+
+        Not of a state that may hold contexts which were erased since.
+        """
         point = self.point
-        if point.begun and not self._unfit():
+        if point.begun and not self._unfit() and point.seq >= self._erased():
             data = await asyncio.to_thread(point.packer())
             await self._storage.save_snapshot(
                 point.name, point.definition.fingerprint, Snapshot(point.seq, data)

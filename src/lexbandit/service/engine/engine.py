@@ -172,6 +172,7 @@ class Engine:
             self._journal,
             progress=self.replay_progress,
             switch=self._switch,
+            erased=lambda: self.points[point.name].erased,
             skip_untaken=skip_untaken,
         )
         self._run(self.replays[point.name].run())
@@ -827,11 +828,13 @@ class Snapshots:
             far = self._journal.seq - self._saved[name] >= self._every
             if not point.begun or not (changed or far):
                 continue
-            seq, pack = self._journal.seq, point.packer()
+            seq, erased, pack = self._journal.seq, point.erased, point.packer()
             data = await asyncio.to_thread(pack)
             await self._storage.save_snapshot(
                 name, point.definition.fingerprint, Snapshot(seq, data)
             )
+            if erased > self._saved[name]:  # a replica may have saved one of before it
+                await self._storage.remove_snapshots(name, erased)
             self._saved[name] = seq
         self._last = time.monotonic()
         self.seconds = self._last - begin

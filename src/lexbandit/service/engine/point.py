@@ -387,6 +387,8 @@ class Point:
         """How many rows this process read that the definition cannot take."""
         self.first_unfit = ""
         """Why the first of them could not be taken."""
+        self.erased = 0
+        """The last event by which contexts were forgotten, of those this process read."""
         self._at = 0  # the event that is being taken
         self.look_at = math.inf if definition.wait is None else -math.inf
         """No decision's time is over before this time."""
@@ -551,7 +553,7 @@ class Point:
         for id in ids:
             self.keys.pop(id)
         self.history.forget(ids)
-        self.version = self._at
+        self.version = self.erased = self._at
 
     def _keep_past(self, past: PastDecision) -> None:
         self.past[past.id] = past

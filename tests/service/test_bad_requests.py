@@ -61,6 +61,7 @@ BAD: list[tuple[str, str | bytes, int, str]] = [
     (DECISIONS, f'{{"context": {GOOD}, "id": ""}}', 422, "begins with a letter or digit"),
     (DECISIONS, f'{{"context": {GOOD}, "id": "a b"}}', 422, "begins with a letter or digit"),
     (DECISIONS, f'{{"context": {GOOD}, "id": "{"x" * 129}"}}', 422, "up to 128 visible"),
+    (DECISIONS, f'{{"context": {GOOD}, "id": "known\\n"}}', 422, "visible characters only"),
     (DECISIONS, '{"context": {"tokens": 1, "task": "code"}}', 422, "hour"),
     (DECISIONS, '{"context": {"tokens": "1", "task": "code", "hour": 1}}', 422, "tokens"),
     (DECISIONS, '{"context": {"tokens": [1, 2], "task": "code", "hour": 1}}', 422, "tokens"),

@@ -275,6 +275,8 @@ def own_id(id: Any) -> str:
         raise InvalidInput(
             f"id must not begin with {OUR_IDS}, as the service's own do, got {id!r}."
         )
+    if not id.isprintable():  # the pattern of `Id` lets a line end after it
+        raise InvalidInput(f"id must have visible characters only, no spaces, got {id!r}.")
     return id
 
 

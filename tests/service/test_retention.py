@@ -26,6 +26,7 @@ from lexbandit.service.events import CorruptLog, Event, Snapshot, read_body
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
+from lexbandit.service.maintenance.verify import verify
 from lexbandit.service.storage import StorageFailed, make_storage
 from lexbandit.service.storage.sqlite import READ, READ_POINT, SqliteStorage
 from service.homes import HOMES, Home, SqliteHome, in_loop, whole_log
@@ -579,3 +580,59 @@ async def test_a_replay_under_way_saves_nothing_that_was_erased(
     await engine.stop()
     for file in tmp_path.iterdir():
         assert b"4711.4711" not in file.read_bytes()
+
+
+async def verified(home: Home) -> None:
+    storage = make_storage(home.url).reader()
+    await storage.open()
+    try:
+        await verify(storage, lambda _: None)
+    finally:
+        await storage.close()
+
+
+@in_loop
+async def test_a_damaged_mark_of_removed_events_hides_none(home: Home) -> None:
+    """Those that it hid were in no export and no state, and the log was said to be whole."""
+    async with running(home) as engine:
+        await traffic(engine, 30)
+        removed = await compacted(engine)
+        await traffic(engine, 10)
+    await verified(home)
+    table = "removed" if isinstance(home, SqliteHome) else "lexbandit_removed"
+    home.sql(f"UPDATE {table} SET seq = seq + 4")
+    words = f"up to {removed + 4} were removed, and event {removed + 1} is there"
+    with pytest.raises(CorruptLog, match=words):
+        await verified(home)
+
+
+@in_loop
+async def test_a_log_without_its_mark_is_damaged(tmp_path: Path) -> None:
+    home = SqliteHome(tmp_path)
+    async with running(home) as engine:
+        await traffic(engine, 3)
+    home.sql("DELETE FROM removed")
+    with pytest.raises(CorruptLog, match="does not say which of its events were removed"):
+        await verified(home)
+    with pytest.raises(CorruptLog, match="does not say which of its events were removed"):
+        await make_storage(home.url).open()
+
+
+@pytest.mark.parametrize("by", [-4, 2])
+@in_loop
+async def test_a_snapshot_whose_place_was_damaged_is_passed_over(home: Home, by: int) -> None:
+    """Else events are folded twice, or those that come next are not folded at all."""
+    async with running(home) as engine:
+        await traffic(engine, 5)
+        await engine.save_snapshots()
+        await traffic(engine, 5)
+        before = digests(engine)
+    home.sql(
+        f"UPDATE {{snapshots}} SET seq = seq + {by} WHERE point = 'router' "
+        "AND seq = (SELECT max(seq) FROM {snapshots} WHERE point = 'router')"
+    )
+    with pytest.raises(CorruptLog, match="snapshot of router after event"):
+        await verified(home)
+    async with running(home) as engine:
+        assert digests(engine) == before
+        await traffic(engine, 1)

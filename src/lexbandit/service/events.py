@@ -16,6 +16,7 @@ allowed arms, that is null is none.
 The state of a decision point is what its events, taken one after the other, lead to.
 """
 
+import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -67,6 +68,22 @@ def snapshot_parts(name: str, data: bytes) -> tuple[dict[str, Any], bytes]:
     start = len(SNAPSHOT_HEAD) + SNAPSHOT_LENGTH
     size = int.from_bytes(data[len(SNAPSHOT_HEAD) : start], "little")
     return json.loads(data[start : start + size]), data[start + size :]
+
+
+def snapshot_checksum(point: str, definition: str, snapshot: Snapshot) -> bytes:
+    """Return the checksum that is stored beside a snapshot; it covers its place too."""
+    found = hashlib.sha256(f"{point}\n{definition}\n{snapshot.seq}\n".encode())
+    found.update(snapshot.data)
+    return found.digest()
+
+
+def is_whole(point: str, definition: str, snapshot: Snapshot, stored: bytes) -> bool:
+    """Tell whether a snapshot is as it was written.
+
+    Earlier versions stored the checksum of the data alone.
+    """
+    alone = hashlib.sha256(snapshot.data).digest
+    return stored == snapshot_checksum(point, definition, snapshot) or stored == alone()
 
 
 _DOUBLE, _SIGNED = struct.Struct(">d"), struct.Struct(">q")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from lexbandit.service.events import Event, Snapshot
+from lexbandit.service.events import CorruptLog, Event, Snapshot
 
 LARGEST_PAGE = 16 * 2**20
 """A page of events that is read ends when their bodies have so many bytes."""
@@ -40,6 +40,14 @@ def not_next(place: str, event: Event) -> StorageFailed:
         f"{place}: its log does not end right before event {event.seq}, which was to be copied "
         "there: something else writes to it. Copy into an empty database or a new file.",
         final=True,
+    )
+
+
+def hidden(first: int, removed: int) -> CorruptLog:
+    """Return the error for a log with an event that is said to be removed."""
+    return CorruptLog(
+        f"the log says that its events up to {removed} were removed, and event {first} is there: "
+        "that mark was damaged. Restore the log from a backup."
     )
 
 

@@ -6,7 +6,6 @@ numbers: who has read the log up to some number has missed nothing below it.
 """
 
 import asyncio
-import hashlib
 import logging
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -23,12 +22,15 @@ from lexbandit.service.events import (
     checksum,
     content_checksum,
     in_order,
+    is_whole,
+    snapshot_checksum,
 )
 from lexbandit.service.storage.base import (
     LARGEST_PAGE,
     SnapshotKey,
     Storage,
     StorageFailed,
+    hidden,
     not_next,
     read_one,
 )
@@ -230,7 +232,13 @@ _REWRITE = tuple(
 _SNAPSHOTS = "SELECT point, definition, seq FROM lexbandit_snapshots ORDER BY point, seq DESC"
 _REMOVE_SNAPSHOTS = "DELETE FROM lexbandit_snapshots WHERE point = $1 AND seq < $2"
 _DAMAGED_SNAPSHOT = """
-SELECT point, seq FROM lexbandit_snapshots WHERE sha256(data) <> sha256 ORDER BY seq LIMIT 1
+SELECT point, seq FROM lexbandit_snapshots WHERE sha256 NOT IN (
+    sha256(convert_to(concat_ws(E'\\n', point, definition, seq, ''), 'UTF8') || data), sha256(data)
+) ORDER BY seq LIMIT 1
+"""
+_HIDDEN = """
+SELECT min(log.seq), max(removed.seq)
+FROM lexbandit_log AS log, lexbandit_removed AS removed WHERE log.seq <= removed.seq
 """
 
 _SAVE = """
@@ -437,10 +445,13 @@ class PostgresStorage(Storage):
         """Leave it to the server, whose autovacuum lets what was removed be overwritten."""
 
     async def check_rest(self) -> None:
-        """Check the first events and the snapshots."""
+        """Check the first events, the mark before which none is left, and the snapshots."""
         await self.first_events()
         async with self._connection("did not read a snapshot") as connection:
+            first, removed = await connection.fetchrow(_HIDDEN)
             found = await connection.fetchrow(_DAMAGED_SNAPSHOT)
+        if first is not None:
+            raise hidden(first, removed)
         if found is not None:
             point, seq = found
             raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
@@ -457,7 +468,7 @@ class PostgresStorage(Storage):
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot, and forget all but the last two of its point and definition."""
-        digest = hashlib.sha256(snapshot.data).digest()
+        digest = snapshot_checksum(point, definition, snapshot)
         trouble = "did not take a snapshot"
         async with self._connection(trouble) as connection, connection.transaction():
             await connection.execute(_SAVE, point, definition, *snapshot, digest)
@@ -469,7 +480,7 @@ class PostgresStorage(Storage):
         async with self._connection("did not read a snapshot") as connection:
             while row := await connection.fetchrow(_LOAD, point, definition, before):
                 before, data, digest = row
-                if hashlib.sha256(data).digest() == digest:
+                if is_whole(point, definition, Snapshot(before, data), digest):
                     return Snapshot(before, data)
                 log.warning(
                     "the snapshot of %s after event %d is damaged: passed over", point, before

@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import functools
-import hashlib
 import logging
 import math
 import os
@@ -31,6 +30,8 @@ from lexbandit.service.events import (
     checksum,
     follow,
     in_order,
+    is_whole,
+    snapshot_checksum,
 )
 from lexbandit.service.storage._sqlite_wal import wal_damage
 from lexbandit.service.storage.base import (
@@ -39,6 +40,7 @@ from lexbandit.service.storage.base import (
     Storage,
     StorageFailed,
     StorageInUse,
+    hidden,
     not_next,
     read_one,
 )
@@ -98,10 +100,11 @@ CREATE TABLE snapshots (
 );
 """
 
-# The last event that is there, and the last place written; in one statement, so that no batch of
-# another process comes between them.
+# The last event that is there, the last place written, the first event that is there, and the last
+# that was removed; in one statement, so that no batch of another process comes between them.
 _END = """
-SELECT coalesce(last.seq, removed.seq), coalesce(last.time, 0.0), written
+SELECT coalesce(last.seq, removed.seq), coalesce(last.time, 0.0), written,
+    (SELECT min(seq) FROM log), removed.seq
 FROM removed, (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHERE name = 'log')
 LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
 """
@@ -557,10 +560,10 @@ class SqliteStorage(Storage):
         def check() -> None:
             _check_structure(self._reader, self.path)
             in_order(self._reader.execute(_FIRST_EVENTS).fetchall())
-            for point, seq, data, digest in self._reader.execute(
-                "SELECT point, seq, data, checksum FROM snapshots"
+            for point, definition, seq, data, stored in self._reader.execute(
+                "SELECT point, definition, seq, data, checksum FROM snapshots"
             ):
-                if _digest(data) != digest:
+                if not is_whole(point, definition, Snapshot(seq, data), stored):
                     raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
 
         await self._read("all of it", check)
@@ -570,7 +573,7 @@ class SqliteStorage(Storage):
         of = (point, definition)
         save: _Statement = (
             "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
-            (*of, snapshot.seq, snapshot.data, _digest(snapshot.data)),
+            (*of, *snapshot, snapshot_checksum(*of, snapshot)),
         )
         forget: _Statement = (
             "DELETE FROM snapshots WHERE point = ? AND definition = ? AND seq NOT IN ("
@@ -589,8 +592,8 @@ class SqliteStorage(Storage):
                 "ORDER BY seq DESC",
                 (point, definition),
             )
-            for seq, data, digest in rows:
-                if _digest(data) == digest:
+            for seq, data, stored in rows:
+                if is_whole(point, definition, Snapshot(seq, data), stored):
                     return Snapshot(seq, data)
                 log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
             return None
@@ -637,10 +640,6 @@ def _insertion(rows: Sequence[Event], table: str = "log") -> _Statement:
         values += one
         values.append(checksum(one))
     return f"INSERT INTO {table} VALUES {', '.join([_ROW] * len(rows))}", values
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
 
 
 class SqliteReader(SqliteStorage):
@@ -706,8 +705,11 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def _end(connection: sqlite3.Connection, path: Path) -> tuple[int, float]:
-    """Return the place and the time of a log's last event; refuse a log that lost its end."""
-    seq, time, written = connection.execute(_END).fetchone()
+    """Return the place and the time of a log's last event; refuse a log that lost an end."""
+    _removed(connection)  # refuses a damaged one
+    seq, time, written, first, removed = connection.execute(_END).fetchone()
+    if first is not None and first <= removed:
+        raise hidden(first, removed)
     if seq != written or not isinstance(time, float):
         raise CorruptLog(
             f"{path} is damaged: its log ends with event {seq}, and event {written} was the last "
@@ -728,7 +730,13 @@ def _one_state(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _removed(connection: sqlite3.Connection) -> int:
     """Return the last event that was removed from the log's beginning."""
-    return int(connection.execute("SELECT seq FROM removed").fetchone()[0])
+    rows = connection.execute("SELECT seq FROM removed").fetchall()
+    if len(rows) != 1 or not isinstance(rows[0][0], int):
+        raise CorruptLog(
+            "the log does not say which of its events were removed: that mark was damaged. Restore "
+            "the log from a backup."
+        )
+    return int(rows[0][0])
 
 
 def _check_structure(connection: sqlite3.Connection, path: Path) -> None:

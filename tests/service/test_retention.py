@@ -21,7 +21,6 @@ from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.engine.point import DecisionRequest
-from lexbandit.service.engine.snapshots import packer
 from lexbandit.service.events import CorruptLog, Event, Snapshot, read_body
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
@@ -545,7 +544,7 @@ async def test_a_snapshot_that_came_after_erasing_does_not_stay(home: Home) -> N
         await engine.save_snapshots()
         id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
         point = engine.points["router"]
-        late = Snapshot(point.seq, packer(point)())
+        late = Snapshot(point.seq, point.packer()())
         await engine.append("router", "erase", {"ids": [id]})
         await engine.storage.save_snapshot("router", point.definition.fingerprint, late)
     saved = [data for (data,) in home.sql("SELECT data FROM {snapshots}")]

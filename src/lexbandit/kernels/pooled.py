@@ -39,7 +39,7 @@ one: the model does not expect what it sees.
 In between the noise of all arms, the scales and θ_0 stay as they are, and what is known of the arm
 that was played follows: B by the formula of Sherman and Morrison, Bb with it, and Q_a by
 e²/(1 + φᵀBφ). When a refresh happens depends on the rewards alone, so a replay and single steps
-agree to the last bit. It is rare, so NumPy does it: nothing of it has to be compiled.
+agree to the last bit.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
@@ -59,8 +59,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import leaf, once
+from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.jit import deferred, kernel, leaf, once
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
 MOMENT, OWN = 0, 1
@@ -221,26 +221,71 @@ def estimate(
             sight[1, i, arm] = math.sqrt(noise * leverage)
 
 
-def inverses_of(matrices: Array) -> Array:
-    """Return the inverses of symmetric positive definite matrices[..., F, F], exactly symmetric.
+@leaf
+def decompose(matrix: Array, half: Array) -> None:
+    """Write U with UᵀU = matrix[F, F] scaled to ones on its diagonal (Cholesky), above and on its.
 
-    By Cholesky's decomposition of the matrix scaled to ones on its diagonal. Where rounding made it
-    indefinite the diagonal is raised until it is not, so the result of finite numbers is finite.
+    Where rounding made the matrix indefinite its diagonal is raised until it is not.
     """
-    sizes = np.sqrt(matrices.diagonal(axis1=-2, axis2=-1))[..., np.newaxis]
-    scaled = matrices / sizes / sizes.swapaxes(-1, -2)
-    raised = _LEAST_RAISED
-    while True:
-        try:
-            halves = np.linalg.inv(np.linalg.cholesky(scaled)) / sizes.swapaxes(-1, -2)
-            break
-        except np.linalg.LinAlgError:
-            scaled = scaled + raised * np.eye(scaled.shape[-1])
-            raised *= 1e3
-    found = halves.swapaxes(-1, -2) @ halves
-    return np.asarray(0.5 * (found + found.swapaxes(-1, -2)))
+    size = matrix.shape[0]
+    raised, more = 0.0, _LEAST_RAISED
+    definite = False
+    while not definite:
+        definite = True
+        for j in range(size):
+            for k in range(j, size):
+                half[j, k] = matrix[j, k] / math.sqrt(matrix[j, j]) / math.sqrt(matrix[k, k])
+            half[j, j] += raised
+        for j in range(size):
+            if half[j, j] <= 0.0:
+                definite = False
+                raised += more
+                more *= 1e3
+                break
+            pivot = math.sqrt(half[j, j])
+            for k in range(j, size):
+                half[j, k] /= pivot
+            for row in range(j + 1, size):
+                factor = half[j, row]
+                for k in range(row, size):
+                    half[row, k] -= factor * half[j, k]
 
 
+@kernel
+def invert(matrix: Array, half: Array, inverse: Array) -> None:
+    """Write the inverse of a symmetric positive definite matrix[F, F], exactly symmetric.
+
+    The result of finite numbers is finite. `half` is space for F² numbers. Inner loops run along
+    rows, so that they are vectors.
+    """
+    size = matrix.shape[0]
+    decompose(matrix, half)
+    # The inverse of Uᵀ, row by row.
+    for j in range(size):
+        for k in range(j):
+            inverse[j, k] = 0.0
+        inverse[j, j] = 1.0
+        for row in range(j):
+            factor = half[row, j]
+            for k in range(row + 1):
+                inverse[j, k] -= factor * inverse[row, k]
+        for k in range(j + 1):
+            inverse[j, k] /= half[j, j]
+    # The product of that with itself, scaled back.
+    half[:] = 0.0
+    for row in range(size):
+        for j in range(row + 1):
+            factor = inverse[row, j]
+            for k in range(j + 1):
+                half[j, k] += factor * inverse[row, k]
+    for j in range(size):
+        for k in range(j + 1):
+            found = half[j, k] / math.sqrt(matrix[j, j]) / math.sqrt(matrix[k, k])
+            inverse[j, k] = found
+            inverse[k, j] = found
+
+
+@leaf
 def noise_now(seen: float, unexplained: float, square: float, variance: float) -> float:
     """Return σ² from Σn, ΣQ, the sum of squares of all rewards and V."""
     fading = FIRST_NOISE * min(1.0, _FADING / max(seen, 1.0))
@@ -248,6 +293,7 @@ def noise_now(seen: float, unexplained: float, square: float, variance: float) -
     return max(noise, _ROUNDING * square / max(seen, 1.0), _LEAST_NOISE * variance)
 
 
+@leaf
 def prior_variance(seen: float, total: float, square: float) -> float:
     """Return V from the number, sum and sum of squares of all rewards of an objective."""
     centred = square - total * total / max(seen, 1.0)
@@ -256,90 +302,168 @@ def prior_variance(seen: float, total: float, square: float) -> float:
     return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
 
 
-def learn_scales(model: Model, i: int, arms: Keys, variance: float) -> None:
-    """Set the scale x of every block by one step to the largest evidence."""
-    shared, inverses = model.shared[i], model.matrices[arms, i, INVERSE]
-    differences = model.vectors[arms, i, OWN] + inverses @ shared[PULL] - shared[COMMON]
-    squares = (differences**2).sum(axis=0) / (variance * model.prior[VARIANCE])
-    known = 1.0 - np.diagonal(inverses, axis1=1, axis2=2) * shared[PENALTY]
-    block = model.prior[BLOCK].astype(np.int64)
-    constant = np.bincount(block, model.prior[CONSTANT]) > 0.0
-    weights = np.where(constant, _CONSTANT_WEIGHTS, _BLOCK_WEIGHTS)
-    found = weights * np.where(constant, _CONSTANT_SCALE, _BLOCK_SCALE)
-    found += np.bincount(block, squares)
-    weights += np.bincount(block, np.clip(known, 0.0, 1.0).sum(axis=0))
-    shared[SCALE] = np.maximum(found / weights, _LEAST_SCALE)[block]
+@once
+def learn_scales(model: Model, i: int, variance: float, squares: Array, known: Array) -> None:
+    """Set the scale x of every block by one step to the largest evidence.
 
-
-def solve(model: Model, i: int, arms: Keys) -> None:
-    """Compute inverses, own and common parts and residuals from the sums and penalties of i.
-
-    `arms` are those that were observed; of the others B = Λ⁻¹.
+    `squares` and `known` are space for one number a block.
     """
-    tallies, vectors, matrices, shared, common, facts, prior = model
-    penalty, diagonal = shared[i, PENALTY], np.arange(prior.shape[1])
-    grams, moments = matrices[arms, i, GRAM], vectors[arms, i, MOMENT]
-    whole = grams.copy()
-    whole[:, diagonal, diagonal] += penalty
-    inverses = inverses_of(whole)
-    own = (inverses @ moments[:, :, np.newaxis])[:, :, 0]
-    vectors[:, i, OWN] = 0.0
-    vectors[arms, i, OWN] = own
-    matrices[:, i, INVERSE] = np.diag(1.0 / penalty)
-    matrices[arms, i, INVERSE] = inverses
-    pooled = -penalty[:, np.newaxis] * inverses.sum(axis=0) * penalty
-    pooled[diagonal, diagonal] += (len(arms) + 1.0 / COMMON_WIDTH) * penalty
-    common[i] = inverses_of(pooled)
-    centre = facts[i, CENTRE] / COMMON_WIDTH * prior[CONSTANT]
-    shared[i, WEIGHTED] = penalty * (centre + own.sum(axis=0))
-    shared[i, COMMON] = common[i] @ shared[i, WEIGHTED]
-    shared[i, PULL] = penalty * shared[i, COMMON]
-    rest = moments - grams @ shared[i, COMMON]
-    squares = tallies[arms, i, SQUARE] - (moments + rest) @ shared[i, COMMON]
-    squares -= (rest * (inverses @ rest[:, :, np.newaxis])[:, :, 0]).sum(axis=1)
-    # Of an arm with a prior, the share that belongs to rewards: a prior is no noise.
-    counts = tallies[arms, i, COUNT]
-    seen = (counts - tallies[arms, i, WEIGHT]) / counts
-    tallies[:, i, RESIDUAL] = 0.0
-    tallies[arms, i, RESIDUAL] = np.maximum(squares, 0.0) * seen
-    facts[i, UNEXPLAINED] = tallies[:, i, RESIDUAL].sum()
+    size = model.prior.shape[1]
+    for j in range(size):
+        squares[j], known[j] = 0.0, 0.0
+    for j in range(size):
+        if model.prior[CONSTANT, j] > 0.0:
+            block = int(model.prior[BLOCK, j])
+            known[block] = _CONSTANT_WEIGHTS
+            squares[block] = _CONSTANT_WEIGHTS * _CONSTANT_SCALE
+    for block in range(size):
+        if known[block] == 0.0:
+            known[block] = _BLOCK_WEIGHTS
+            squares[block] = _BLOCK_WEIGHTS * _BLOCK_SCALE
+    for arm in range(model.tallies.shape[0]):
+        if model.tallies[arm, i, COUNT] > 0.0:
+            for j in range(size):
+                block = int(model.prior[BLOCK, j])
+                difference = model.vectors[arm, i, OWN, j] - model.shared[i, COMMON, j]
+                for k in range(size):
+                    difference += model.matrices[arm, i, INVERSE, j, k] * model.shared[i, PULL, k]
+                squares[block] += difference * difference / (variance * model.prior[VARIANCE, j])
+                share = model.matrices[arm, i, INVERSE, j, j] * model.shared[i, PENALTY, j]
+                known[block] += min(max(1.0 - share, 0.0), 1.0)
+    for j in range(size):
+        block = int(model.prior[BLOCK, j])
+        model.shared[i, SCALE, j] = max(squares[block] / known[block], _LEAST_SCALE)
 
 
-def refresh_one(model: Model, i: int, *, anew: bool) -> None:
+@once
+def solve_arms(model: Model, i: int, whole: Array, half: Array) -> None:
+    """Write B and Bb of every arm by its sums and the penalties; B = Λ⁻¹ where nothing was seen."""
+    size = model.prior.shape[1]
+    for arm in range(model.tallies.shape[0]):
+        for j in range(size):
+            model.vectors[arm, i, OWN, j] = 0.0
+            for k in range(size):
+                whole[j, k] = model.matrices[arm, i, GRAM, j, k]
+                model.matrices[arm, i, INVERSE, j, k] = 0.0
+            whole[j, j] += model.shared[i, PENALTY, j]
+            model.matrices[arm, i, INVERSE, j, j] = 1.0 / model.shared[i, PENALTY, j]
+        if model.tallies[arm, i, COUNT] > 0.0:
+            invert(whole, half, model.matrices[arm, i, INVERSE])
+            for j in range(size):
+                own = 0.0
+                for k in range(size):
+                    own += model.matrices[arm, i, INVERSE, j, k] * model.vectors[arm, i, MOMENT, k]
+                model.vectors[arm, i, OWN, j] = own
+
+
+@once
+def solve_common(model: Model, i: int, whole: Array, half: Array) -> None:
+    """Write C_0, θ_0 and what is computed with them, given B and Bb of every arm."""
+    shared, common, size = model.shared, model.common, model.prior.shape[1]
+    for j in range(size):
+        penalty = shared[i, PENALTY, j]
+        weighted = model.facts[i, CENTRE] / COMMON_WIDTH * model.prior[CONSTANT, j]
+        for k in range(size):
+            whole[j, k] = 0.0
+        whole[j, j] = penalty / COMMON_WIDTH
+        for arm in range(model.tallies.shape[0]):
+            if model.tallies[arm, i, COUNT] > 0.0:  # of the others Λ − ΛBΛ and Bb are 0
+                weighted += model.vectors[arm, i, OWN, j]
+                whole[j, j] += penalty
+                for k in range(size):
+                    inverse = model.matrices[arm, i, INVERSE, j, k]
+                    whole[j, k] -= penalty * inverse * shared[i, PENALTY, k]
+        shared[i, WEIGHTED, j] = penalty * weighted
+    invert(whole, half, common[i])
+    for j in range(size):
+        mean = 0.0
+        for k in range(size):
+            mean += common[i, j, k] * shared[i, WEIGHTED, k]
+        shared[i, COMMON, j] = mean
+        shared[i, PULL, j] = shared[i, PENALTY, j] * mean
+
+
+@once
+def leave_residuals(model: Model, i: int, rest: Array) -> None:
+    """Write Q of every arm and their sum, given B and θ_0; `rest` is space for F numbers."""
+    tallies, vectors, matrices = model.tallies, model.vectors, model.matrices
+    size = model.prior.shape[1]
+    model.facts[i, UNEXPLAINED] = 0.0
+    for arm in range(tallies.shape[0]):
+        tallies[arm, i, RESIDUAL] = 0.0
+        if tallies[arm, i, COUNT] > 0.0:
+            left = tallies[arm, i, SQUARE]
+            for j in range(size):
+                rest[j] = vectors[arm, i, MOMENT, j]
+                for k in range(size):
+                    rest[j] -= matrices[arm, i, GRAM, j, k] * model.shared[i, COMMON, k]
+                left -= (vectors[arm, i, MOMENT, j] + rest[j]) * model.shared[i, COMMON, j]
+            for j in range(size):
+                part = 0.0
+                for k in range(size):
+                    part += matrices[arm, i, INVERSE, j, k] * rest[k]
+                left -= rest[j] * part
+            # Of an arm with a prior, the share that belongs to rewards: a prior is no noise.
+            rewarded = 1.0 - tallies[arm, i, WEIGHT] / tallies[arm, i, COUNT]
+            tallies[arm, i, RESIDUAL] = max(left, 0.0) * rewarded
+            model.facts[i, UNEXPLAINED] += tallies[arm, i, RESIDUAL]
+
+
+@deferred(matrices=2048)
+def refresh_one(
+    i: int,
+    anew: bool,
+    tallies: Array,
+    vectors: Array,
+    matrices: Array,
+    shared: Array,
+    common: Array,
+    facts: Array,
+    prior: Array,
+) -> None:
     """Compute all that follows from the sums of objective i, in steps from the present scales.
 
     `anew` begins from scales of 1 instead, and takes more steps: then the outcome depends on the
     sums alone, as a merge needs.
     """
-    shared, facts = model.shared[i], model.facts[i]
-    counts, totals, squares, _, weights, means = model.tallies[:, i].T.copy()
-    # A prior is no reward: what its mean added is left out.
-    seen = float((counts - weights).sum())
-    total = float((totals - weights * means).sum())
-    square = float((squares - weights * means * means).sum())
-    facts[SEEN] = seen
-    facts[CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
+    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
+    size = prior.shape[1]
+    whole, half, rest = np.empty((size, size)), np.empty((size, size)), np.empty(size)
+    by_block, known = np.empty(size), np.empty(size)
+    seen, total, square = 0.0, 0.0, 0.0
+    for arm in range(tallies.shape[0]):
+        # A prior is no reward: what its mean added is left out.
+        weight, mean = tallies[arm, i, WEIGHT], tallies[arm, i, MEAN]
+        seen += tallies[arm, i, COUNT] - weight
+        total += tallies[arm, i, TOTAL] - weight * mean
+        square += tallies[arm, i, SQUARE] - weight * mean * mean
+    facts[i, SEEN] = seen
+    facts[i, CENTRE] = (_PSEUDO_REWARDS * 0.5 + total) / (_PSEUDO_REWARDS + seen)
     variance = prior_variance(seen, total, square)
-    arms = np.flatnonzero(counts)
     if anew:
-        shared[SCALE] = 1.0
-        facts[NOISE] = FIRST_NOISE
+        facts[i, NOISE] = FIRST_NOISE
+        for j in range(size):
+            shared[i, SCALE, j] = 1.0
     for step in range(_STEPS_ANEW if anew else _STEPS):
         if seen >= _LEARN_FROM and not (anew and step == 0):
-            learn_scales(model, i, arms, variance)
-        noise = max(float(facts[NOISE]), _LEAST_NOISE * variance)
-        scales = variance * model.prior[VARIANCE] * shared[SCALE]
-        shared[PENALTY] = np.maximum(noise / scales, _LEAST_PENALTY * seen)
-        solve(model, i, arms)
-        facts[NOISE] = noise_now(seen, float(facts[UNEXPLAINED]), square, variance)
-    facts[DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
+            learn_scales(model, i, variance, by_block, known)
+        noise = max(facts[i, NOISE], _LEAST_NOISE * variance)
+        for j in range(size):
+            scale = variance * prior[VARIANCE, j] * shared[i, SCALE, j]
+            shared[i, PENALTY, j] = max(noise / scale, _LEAST_PENALTY * seen)
+        solve_arms(model, i, whole, half)
+        solve_common(model, i, whole, half)
+        leave_residuals(model, i, rest)
+        noise = noise_now(seen, facts[i, UNEXPLAINED], square, variance)
+        facts[i, NOISE] = noise
+    facts[i, DUE] = seen + min(math.floor(_GROWTH * seen) + 1.0, _MOST_APART)
 
 
 def refresh(model: Model, *, anew: bool = False, only_due: bool = False) -> None:
     """Compute all that follows from the sums, for every objective or those where it is due."""
     for i in range(len(model.facts)):
         if not only_due or model.facts[i, SEEN] >= model.facts[i, DUE]:
-            refresh_one(model, i, anew=anew)
+            refresh_one(i, anew, *model)
 
 
 @leaf

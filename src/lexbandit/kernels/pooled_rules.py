@@ -8,7 +8,7 @@ posterior, spreads of draws and reaches, and `bands` [D].
 
 numba compiles everything that a kernel calls into the kernel, so each large part is called by
 one kernel only: `select` decides, `shares` computes the probabilities of what `select` saw, and
-`pooled.refresh` is left to NumPy. Python calls them in turn. That keeps the first call quick.
+`pooled.refresh_one` learns variances. Python calls them in turn. That keeps the first call quick.
 """
 
 import math

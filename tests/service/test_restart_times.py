@@ -55,8 +55,7 @@ def folding(point: Point, events: list[Event], *, together: bool) -> float:
 
 
 def test_a_log_is_folded_in_blocks_in_half_the_time_of_one_by_one() -> None:
-    """The policy is one that learns quickly: the default's refreshes take as long both ways."""
-    meant = definition(wait=None, policy="lex-linucb")
+    meant = definition(wait=None)
     events = events_of(meant, 6000)
     taken: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(5):  # the first time loads what is compiled

@@ -235,7 +235,8 @@ def observe_interval(cells: Cells, slot: int, i: int, arm: int, reward: float) -
     stats = cells.stats
     count = stats[slot, arm, i, COUNT]
     predicted = stats[slot, arm, i, MEAN] if count > 0.0 else 0.5
-    stats[slot, arm, i, SPREAD] += (reward - predicted) ** 2
+    error = reward - predicted
+    stats[slot, arm, i, SPREAD] += error * error
     stats[slot, arm, i, COUNT] = count + 1.0
     stats[slot, arm, i, SUM] += reward
     stats[slot, arm, i, MEAN] = stats[slot, arm, i, SUM] / (count + 1.0)

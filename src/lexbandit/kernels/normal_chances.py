@@ -65,7 +65,9 @@ def chances(means: Array, deviations: Array) -> Array:
     shifted = means - origin
     out = np.zeros(n)
     if n == 2:
-        gap = (shifted[0] - shifted[1]) / math.sqrt(2.0 * (sigmas[0] ** 2 + sigmas[1] ** 2))
+        gap = (shifted[0] - shifted[1]) / math.sqrt(
+            2.0 * (sigmas[0] * sigmas[0] + sigmas[1] * sigmas[1])
+        )
         out[0] = 0.5 * math.erfc(-gap)
         out[1] = 0.5 * math.erfc(gap)
         return out
@@ -75,7 +77,7 @@ def chances(means: Array, deviations: Array) -> Array:
     for a in range(n):
         low = max(low, shifted[a] - _REACH * sigmas[a])
         high = max(high, shifted[a] + _REACH * sigmas[a])
-        sharpness += 1.0 / sigmas[a] ** 2
+        sharpness += 1.0 / (sigmas[a] * sigmas[a])
     below_, above, density = np.empty(n + 1), np.empty(n + 1), np.empty(n)
     points = math.ceil((high - low) * math.sqrt(sharpness) / 0.8)
     if points <= _MANY_POINTS:

@@ -223,7 +223,7 @@ def estimate(
 
 @leaf
 def decompose(matrix: Array, half: Array) -> None:
-    """Write U with UᵀU = matrix[F, F] scaled to ones on its diagonal (Cholesky), above and on its.
+    """Write U, the upper half with UᵀU = matrix[F, F] scaled to ones on its diagonal (Cholesky).
 
     Where rounding made the matrix indefinite its diagonal is raised until it is not.
     """
@@ -299,7 +299,8 @@ def prior_variance(seen: float, total: float, square: float) -> float:
     centred = square - total * total / max(seen, 1.0)
     variance = (_PSEUDO_REWARDS * FIRST_NOISE + max(centred, 0.0)) / (_PSEUDO_REWARDS + seen)
     deviation = math.sqrt(variance)
-    return max(min(0.2, 0.8 * deviation), 0.4 * deviation) ** 2
+    prior = max(min(0.2, 0.8 * deviation), 0.4 * deviation)
+    return prior * prior
 
 
 @once
@@ -309,14 +310,14 @@ def learn_scales(model: Model, i: int, variance: float, squares: Array, known: A
     `squares` and `known` are space for one number a block.
     """
     size = model.prior.shape[1]
-    for j in range(size):
-        squares[j], known[j] = 0.0, 0.0
+    for block in range(known.shape[0]):
+        squares[block], known[block] = 0.0, 0.0
     for j in range(size):
         if model.prior[CONSTANT, j] > 0.0:
             block = int(model.prior[BLOCK, j])
             known[block] = _CONSTANT_WEIGHTS
             squares[block] = _CONSTANT_WEIGHTS * _CONSTANT_SCALE
-    for block in range(size):
+    for block in range(known.shape[0]):
         if known[block] == 0.0:
             known[block] = _BLOCK_WEIGHTS
             squares[block] = _BLOCK_WEIGHTS * _BLOCK_SCALE
@@ -409,7 +410,7 @@ def leave_residuals(model: Model, i: int, rest: Array) -> None:
             model.facts[i, UNEXPLAINED] += tallies[arm, i, RESIDUAL]
 
 
-@deferred(matrices=2048)
+@deferred(matrices=20_000)
 def refresh_one(
     i: int,
     anew: bool,
@@ -429,7 +430,8 @@ def refresh_one(
     model = Model(tallies, vectors, matrices, shared, common, facts, prior)
     size = prior.shape[1]
     whole, half, rest = np.empty((size, size)), np.empty((size, size)), np.empty(size)
-    by_block, known = np.empty(size), np.empty(size)
+    blocks = int(prior[BLOCK].max()) + 1
+    by_block, known = np.empty(blocks), np.empty(blocks)
     seen, total, square = 0.0, 0.0, 0.0
     for arm in range(tallies.shape[0]):
         # A prior is no reward: what its mean added is left out.

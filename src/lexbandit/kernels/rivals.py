@@ -313,7 +313,8 @@ def weighted(means: Array, spreads: Array, weights: Array, arm: int) -> tuple[fl
     variance = 0.0
     for i in range(means.shape[0]):
         mean += weights[i] * means[i, arm]
-        variance += (weights[i] * spreads[i, arm]) ** 2
+        part = weights[i] * spreads[i, arm]
+        variance += part * part
     return mean, math.sqrt(variance)
 
 

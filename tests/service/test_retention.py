@@ -170,6 +170,36 @@ async def test_two_logs_may_be_archived_in_one_folder(tmp_path: Path) -> None:
     assert rows == [30, 10, 10]
 
 
+@pytest.mark.parametrize("ends_at", ["tick", "decisions", "removed"])
+@in_loop
+async def test_an_archive_that_cannot_be_of_this_log_is_refused(
+    tmp_path: Path, ends_at: str
+) -> None:
+    """Its last decision is at another kind of event here, another one, or before later ones."""
+    old, home = tmp_path / "old", SqliteHome(tmp_path)
+    async with running(home) as engine:
+        await traffic(engine, 20)
+        await engine.save_two_snapshots()
+        await compact(engine.storage, POINTS, before=time.time() + 1, archive=old)
+        for file in old.iterdir():
+            file.unlink()
+        begun = await engine.storage.removed()
+        await traffic(engine, 20)
+        await engine.append("router", "tick", {})
+        tick = engine.seq
+        await traffic(engine, 20)
+        await engine.save_two_snapshots()
+        events = await whole_log(engine.storage)
+        decided = [event.seq for event in events if event.kind == "decisions"]
+        seq = {"tick": tick, "decisions": decided[0], "removed": begun}[ends_at]
+        other = old / f"router-{1:012}-{engine.seq:012}.parquet"
+        pl.DataFrame({"seq": [seq], "id": ["of another log"]}).write_parquet(other)
+        with pytest.raises(InvalidInput, match="not of this log"):
+            await compact(engine.storage, POINTS, before=time.time() + 1, archive=old)
+        assert await engine.storage.removed() == begun
+        assert [*old.iterdir()] == [other]
+
+
 @pytest.mark.parametrize("more", [1, 2])
 @in_loop
 async def test_archives_of_before_a_restore_are_not_touched(tmp_path: Path, more: int) -> None:
@@ -603,6 +633,8 @@ async def test_a_damaged_mark_of_removed_events_hides_none(home: Home) -> None:
     words = f"up to {removed + 4} were removed, and event {removed + 1} is there"
     with pytest.raises(CorruptLog, match=words):
         await verified(home)
+    with pytest.raises(CorruptLog, match=words):
+        await make_storage(home.url).open()
 
 
 @in_loop

@@ -3,11 +3,15 @@
 import asyncio
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from lexbandit.cli.notices import needs, storage_words
 from lexbandit.errors import InvalidInput, counted
+
+if TYPE_CHECKING:
+    from lexbandit.service.maintenance.compact import Compacted
 
 
 @click.command("compact")
@@ -34,7 +38,7 @@ def command(
     with needs("service"):
         from lexbandit.service.config.file import read_config  # noqa: PLC0415
         from lexbandit.service.engine.engine import Engine  # noqa: PLC0415
-        from lexbandit.service.maintenance.compact import Compacted, compact  # noqa: PLC0415
+        from lexbandit.service.maintenance.compact import compact  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     with needs("postgres"):
         flags = {"retain": retain, "archive": archive, "storage": storage}
@@ -44,13 +48,14 @@ def command(
         raise InvalidInput('say how much of the log stays, such as --retain 90d or retain = "90d".')
     before = time.time() - found.retain
 
-    async def work() -> Compacted:
+    async def work() -> "Compacted":
         engine = await Engine.start(found.points, opened)
         try:
             await engine.save_two_snapshots()
             done = await compact(
                 opened, found.points, before=before, archive=found.archive, forget=forget
             )
+            _print(done)
             await opened.shrink()
         finally:
             await engine.stop()
@@ -58,12 +63,16 @@ def command(
 
     with storage_words():
         done = asyncio.run(work())
-    click.echo(f"{counted(done.events, 'event')} removed; the log begins after {done.removed:,}.")
-    for file in done.archives:
-        click.echo(f"archived: {file}")
     if done.blocked:
         click.echo(
             f"Events stay for points that {config} does not have: {', '.join(done.blocked)}. "
             "--forget POINT lets them go.",
             err=True,
         )
+
+
+def _print(done: "Compacted") -> None:
+    """Print what was removed and archived."""
+    click.echo(f"{counted(done.events, 'event')} removed; the log begins after {done.removed:,}.")
+    for file in done.archives:
+        click.echo(f"archived: {file}")

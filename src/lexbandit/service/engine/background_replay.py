@@ -93,6 +93,8 @@ class Replay:
             await self._storage.save_snapshot(
                 point.name, point.definition.fingerprint, Snapshot(point.seq, data)
             )
+            if point.seq < self._erased():  # meanwhile
+                await self._storage.remove_snapshots(point.name, self._erased())
 
     async def _page(self) -> bool:
         """Fold the next events; returns whether there were any."""

@@ -14,6 +14,8 @@ from lexbandit.service.definition import Definition
 from lexbandit.service.events import read_body
 from lexbandit.service.storage import Storage
 
+# So many events of the log are read at a time.
+_PAGE = 1000
 _NAME = re.compile(r"(.+)-(\d{12,})-(\d{12,})\.parquet")
 
 
@@ -111,7 +113,7 @@ async def _begun_archives(
         if name is None or name[1] not in points or int(name[3]) <= begun:
             continue
         first, last = int(name[2]), int(name[3])
-        if first > begun + 1 or not await _is_of(storage, name[1], file, begun):
+        if first > begun + 1 or not await _is_of(storage, name[1], file, begun, last):
             raise InvalidInput(
                 f"{file} has events after {begun}, up to which this log was archived, and it is "
                 "not of this log: another one is archived there, or a backup was restored. Move "
@@ -121,8 +123,11 @@ async def _begun_archives(
     return found
 
 
-async def _is_of(storage: Storage, point: str, file: Path, begun: int) -> bool:
-    """Tell whether the last decision in an archive is in the log; if it was removed, it was."""
+async def _is_of(storage: Storage, point: str, file: Path, begun: int, last: int) -> bool:
+    """Tell whether an archive may have the decisions of this log up to the event `last`.
+
+    Its last decision must be in the log; if it was removed, no later one may be in its span.
+    """
     # Polars is needed by those who archive only.
     import polars as pl  # noqa: PLC0415
 
@@ -135,9 +140,20 @@ async def _is_of(storage: Storage, point: str, file: Path, begun: int) -> bool:
     for seq, id in rows.tail(1).iter_rows():
         if seq > begun:
             page = await storage.read_since(seq - 1, 1, point)
-            ids = [row["id"] for event in page for row in rows_of(read_body(event))]
-            return bool(page) and page[0].seq == seq and id in ids
-    return True
+            decided = bool(page) and page[0].seq == seq and page[0].kind == "decisions"
+            return decided and id in [row["id"] for row in rows_of(read_body(page[0]))]
+    return not await _decides(storage, point, begun, last)
+
+
+async def _decides(storage: Storage, point: str, after: int, last: int) -> bool:
+    """Tell whether the log has decisions of a point after one event, up to the event `last`."""
+    while page := await storage.read_since(after, _PAGE, point):
+        if any(event.kind == "decisions" and event.seq <= last for event in page):
+            return True
+        after = page[-1].seq
+        if after >= last:
+            break
+    return False
 
 
 async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:

@@ -533,7 +533,7 @@ class PostgresStorage(Storage):
                 await connection.execute(_TABLES)
 
     async def _check_end(self, connection: Any) -> None:
-        """Refuse a log that lost its end."""
+        """Refuse a log that lost its end, or whose mark of removed events hides some."""
         found = await connection.fetchrow(_ENDS)
         written, last, same_time, ahead = found or (None, None, False, None)
         if written != last or written is None:
@@ -546,6 +546,9 @@ class PostgresStorage(Storage):
                 f"PostgreSQL at {self._place} is damaged: the time in lexbandit_clock is not the "
                 f"one of event {last}, the last of the log. Restore it from a backup."
             )
+        first, removed = await connection.fetchrow(_HIDDEN)
+        if first is not None:
+            raise hidden(first, removed)
         self._ahead = ahead if written else None
 
     async def _version(self, connection: Any) -> int:

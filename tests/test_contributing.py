@@ -68,6 +68,35 @@ def test_a_page_can_be_made_for_every_kind_of_policy(
     exec(call[1], {})
 
 
+FILES = {
+    "policies/epsilon_greedy.py": POLICY,
+    "environments/models.py": next(block for block in BLOCKS if "class Models" in block),
+    "bounds/hoeffding.py": next(block for block in BLOCKS if "class Hoeffding" in block),
+    "features/pairs.py": next(block for block in BLOCKS if "class Pairs" in block),
+}
+
+
+@pytest.mark.slow
+def test_the_files_pass_lint_and_types(tmp_path: Path) -> None:
+    """Who copies a file from the page can run `make check`."""
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    names = [f"src/lexbandit/{name}" for name in FILES]
+    for name, text in zip(names, FILES.values(), strict=True):
+        (tmp_path / name).write_text(text, "utf-8")
+    for check in (["ruff", "check"], ["ruff", "format", "--check"], ["mypy"]):
+        done = subprocess.run(
+            [sys.executable, "-m", *check, *names],
+            check=False,
+            timeout=600,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": "", "MYPYPATH": "src"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.compiled
 def test_the_policy_passes_the_suite_with_nothing_but_its_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import array
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,12 @@ def test_what_is_to_be_read_first_says_how(make: Make) -> None:
         for take in (make().choose_many, make().learn):
             with pytest.raises(lb.InvalidInput, match=rf"Arrow table is wanted.*call {how}\(\)"):
                 take(frame)
+
+
+@pytest.mark.parametrize("path", ["past.csv", Path("past.csv")])
+def test_a_path_says_what_reads_files(make: Make, path: str | Path) -> None:
+    with pytest.raises(lb.InvalidInput, match=r"files are read by lexbandit\.Log\(FILE"):
+        make().learn(path)
 
 
 def test_a_wrong_arm_of_a_log_is_told_with_its_row(make: Make) -> None:

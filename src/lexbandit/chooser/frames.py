@@ -1,6 +1,7 @@
 """Read columns from mappings, rows, arrays, and frames of Polars, pandas and Arrow."""
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,8 @@ def _of_frame(frame: Any) -> Columns:
             name: _values(package, frame.column(n)) for n, name in enumerate(frame.schema.names)
         }
     hint = "".join(f"; call {how}() first" for how in _UNREAD if hasattr(frame, how))
+    if isinstance(frame, str | PathLike):
+        hint = "; files are read by lexbandit.Log(FILE, like=chooser), which `learn` takes"
     raise InvalidInput(
         "a mapping of columns, a list of mappings, an array, a Polars or pandas frame or an Arrow "
         f"table is wanted, got {type(frame).__name__}{hint}."

@@ -338,7 +338,7 @@ class Log:
                 raise InvalidInput(
                     f"the log has no column {feature.name!r}, a context feature"
                     f"{nearest(feature.name, schema)} It has {', '.join(schema)}. These are "
-                    "contexts of another definition: name its column in columns=, or leave the "
+                    f"contexts of another definition: {_name_it(feature.name)}, or leave the "
                     f"feature out of context={'' if isinstance(feature, Category) else other}."
                 )
 
@@ -347,15 +347,23 @@ class Log:
         if not any(columns.values()):
             raise InvalidInput(
                 f"the log has no column of any objective ({', '.join(columns)}); it has "
-                f"{', '.join(schema)}. Name them in columns=."
+                f"{', '.join(schema)}. If they are called otherwise there, {_name_it(*columns)}."
             )
         for name, column in columns.items():
             if column is None:
                 raise InvalidInput(
                     f"the log has no column {name!r}, an objective{nearest(name, schema)} It has "
-                    f"{', '.join(schema)}. Name its column in columns=, or leave the objective out "
-                    "of objectives=; where no reward came yet, the column holds null."
+                    f"{', '.join(schema)}. If it is called otherwise there, {_name_it(name)}; else "
+                    "leave the objective out of the definition. Where no reward came yet, the "
+                    "column holds null."
                 )
+
+
+def _name_it(*names: str) -> str:
+    """Return how to say which column an objective or a feature has, in Python and in a shell."""
+    columns = ", ".join(f"{name!r}: ..." for name in names)
+    options = " ".join(f"--column {name}=NAME" for name in names)
+    return f"name the column: Log(..., columns={{{columns}}}), or {options}"
 
 
 def _columns_of(

@@ -155,6 +155,8 @@ def test_an_entry_point_is_found_by_name(
         (["reproduce", "--runs", "0"], 2, "--runs"),
         (["run"], 2, "STUDY.toml"),
         (["run", "none.toml"], 1, "cannot read none.toml: No such file"),
+        (["run", "beyond-9"], 1, "no file 'beyond-9', and no study of that name"),
+        (["run", "growht-4"], 1, "did you mean 'growth-4'? `lexbandit list studies` shows them"),
         (["report", "none"], 2, "does not exist"),
         (["reproduce", "3", "--r6a", "none.gz"], 1, "none.gz"),
     ],

@@ -58,7 +58,11 @@ def _kinds(text: str) -> set[str]:
     "evaluated on the others.",
 )
 @click.option(
-    "--estimator", type=click.Choice(ESTIMATORS), default="dr", show_default=True, help="Of means."
+    "--estimator",
+    type=click.Choice(ESTIMATORS),
+    default="dr",
+    show_default=True,
+    help="How means are estimated.",
 )
 @click.option(
     "--interval",

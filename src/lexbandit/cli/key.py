@@ -38,7 +38,7 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
 
     \b
     decide   ask for decisions
-    reward   tell rewards
+    reward   send rewards
     read     explanations, summaries, the log, metrics, the dashboard
     admin    add and retire arms, and all of the above
 

@@ -28,6 +28,7 @@ from lexbandit.cli.output import (
     show_series,
     show_tolerance,
 )
+from lexbandit.errors import InvalidInput, nearest
 
 _OPTIONS = [
     click.option(
@@ -89,12 +90,7 @@ def command(studies: tuple[str, ...], options: RunOptions) -> int:
 
     A name may stand for several: 'growth-*'. All go into one folder with one report.
     """
-    packaged = packaged_studies()
-    paths = [
-        path
-        for name in studies
-        for path in ([packaged[known] for known in matching(packaged, name)] or [Path(name)])
-    ]
+    paths = [path for name in studies for path in _paths_of(name)]
     found = [read_study(path) for path in dict.fromkeys(paths)]
     printer = Printer(quiet=options.quiet, as_json=options.as_json)
     summary, status = conduct_all(found, options, printer)
@@ -106,6 +102,19 @@ def command(studies: tuple[str, ...], options: RunOptions) -> int:
         show_series(summary, printer)
         show_claims(summary, printer)
     return status
+
+
+def _paths_of(name: str) -> list[Path]:
+    """Return the files of the packaged studies that a name or pattern stands for, or its own."""
+    packaged = packaged_studies()
+    path = Path(name)
+    found = [packaged[known] for known in matching(packaged, name)]
+    if found or path.suffix or path.parent.name or path.exists():
+        return found or [path]
+    raise InvalidInput(
+        f"there is no file {name!r}, and no study of that name comes with lexbandit"
+        f"{nearest(name, packaged)} `lexbandit list studies` shows them."
+    )
 
 
 @contextmanager

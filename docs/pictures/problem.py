@@ -83,6 +83,7 @@ def region(floor: float) -> Any:
         VERMILION,
         align="left",
         fontWeight="bold",
+        fontSize=13,
     )
     shown = shade.encode(
         x=X.title("throughput, the dominant objective").axis(values=[0, 0.1, 0.2, 0.3]),
@@ -116,7 +117,7 @@ def key() -> Any:
     frame = at({"x": 0.006, "x2": 0.192, "y": 0.05, "y2": 0.19})
     across = {"x": x - u, "x2": x + u, "y": y, "y2": y}
     tick = {"x": x + u, "x2": x + u, "y": y - 0.022, "y2": y + 0.022}
-    text = ["an arm: its estimate plus and minus", "the width; the tick is the upper end"]
+    text = ["an arm: estimate and width;", "the tick is its upper end"]
     return (
         frame.mark_rect(fill=None, stroke="#BBBBBB", cornerRadius=4).encode(x2="x2:Q", y2="y2:Q")
         + lines(across, tick, color=INK, strokeWidth=2.2)

@@ -24,9 +24,9 @@ def main() -> None:
         ]
     marks += [
         dot(132, CLICK, color=BLUE, radius=6),
-        text(144, CLICK + 5, "told after a second", size=13),
+        text(144, CLICK + 5, "comes after a second", size=13),
         dot(262, SPEND, color=BLUE, radius=6),
-        text(274, SPEND + 5, "told after minutes", size=13),
+        text(274, SPEND + 5, "comes after minutes", size=13),
         text(180, RATING - 7, "silence", size=13, color=DARK_GREY),
         dot(END, RATING, color=VERMILION, radius=6),
         text(END + 11, RATING + 5, "default", size=13, color=VERMILION),

@@ -97,3 +97,53 @@ def test_intervals_cover_the_truth_without_a_model() -> None:
 def test_intervals_cover_the_truth_in_300_runs(name: str, policy: str) -> None:
     rounds = {"lex-thompson": 1000, "lex-linucb": 3000}
     assert least_coverage(name, policy, rounds.get(policy, 600), 300) >= 0.90
+
+
+# The mean quality of each arm by kind of request: the first is good in one kind and bad in others.
+ROUTERS = {
+    "quick start": {"code": [0.6, 0.89, 0.9], "maths": [0.3, 0.6, 0.9], "chat": [0.89, 0.89, 0.9]},
+    "two kinds": {"code": [0.47, 0.88, 0.9], "sum": [0.72, 0.88, 0.9], "chat": [0.9, 0.9, 0.9]},
+}
+COSTS = [0.0005, 0.003, 0.02]
+
+
+def covered_by_kinds(name: str, n: int, seed: int, explore: float) -> list[bool]:
+    """Return for each arm whether the interval of its quality covers the truth."""
+    kinds = ROUTERS[name]
+    random = np.random.default_rng(seed)
+    chooser = lb.Chooser(
+        objectives=[
+            lb.Objective("quality", tolerance=0.02),
+            lb.Objective("cost", goal="min", range=(0, 0.05)),
+        ],
+        arms=ARMS,
+        context=[lb.Category("kind", list(kinds)), lb.Number("size", 0, 1)],
+        explore=explore,
+        seed=seed,
+    )
+    truth = np.zeros(len(ARMS))
+    for kind in random.choice(list(kinds), n).tolist():
+        decision = chooser.choose({"kind": kind, "size": random.random()})
+        arm = ARMS.index(decision.arm)
+        means = np.array(kinds[kind])
+        chooser.reward(decision, quality=means[arm] + random.uniform(-0.1, 0.1), cost=COSTS[arm])
+        truth += (means[arm] - means) / n
+    against = chooser.summary().against
+    found = [[against[arm]["quality"].low, against[arm]["quality"].high] for arm in ARMS]
+    low, high = np.array(found, float).T
+    return list(map(bool, (low <= truth) & (truth <= high)))
+
+
+def test_intervals_cover_arms_of_one_kind_where_all_are_explored() -> None:
+    every = [covered_by_kinds("two kinds", 300, seed, 0.06) for seed in range(40)]
+    assert np.mean(every, axis=0).min() >= 0.90
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("explore", "least"), [(0.06, 0.90), (0.0, 0.70)])
+@pytest.mark.parametrize("n", [300, 1000])
+@pytest.mark.parametrize("name", ROUTERS)
+def test_arms_of_one_kind_in_80_runs(name: str, n: int, explore: float, least: float) -> None:
+    """Without `explore` the model judges them: it is too sure of kinds that it tried little."""
+    every = [covered_by_kinds(name, n, seed, explore) for seed in range(80)]
+    assert np.mean(every, axis=0).min() >= least

@@ -174,6 +174,11 @@ def by_bound(bound: str, rounds: Rounds, name: str, log: Log) -> None:
     replayed(policy_of(name, bound=bound, delta=0.1), rounds, log)
 
 
+def by_tolerance(rounds: Rounds, name: str, log: Log) -> None:
+    """Replay with tolerances."""
+    replayed(policy_of(name, tolerance=[0.2, 0.1], lam=0.5), rounds, log)
+
+
 Run = Callable[[str, Log], None]
 
 
@@ -194,10 +199,8 @@ def cases(name: str) -> Iterator[tuple[str, Run]]:
     for objectives in (1, 3):
         yield f"objectives-{objectives}", partial(by_objectives, objectives)
     if "tolerance" in REGISTRY.parameters(name):
-        yield (
-            "tolerance",
-            lambda n, log: replayed(policy_of(n, tolerance=[0.2, 0.1], lam=0.5), base, log),
-        )
+        for case, rounds in (("tolerance", base), ("tolerance-ties", binary)):
+            yield case, partial(by_tolerance, rounds)
     for bound in BOUNDS if "bound" in REGISTRY.parameters(name) else ():
         yield f"bound-{bound}", partial(by_bound, bound, base)
 

@@ -66,6 +66,7 @@ def pair(K: int, D: int, layout: Any, **settings: Any) -> tuple[PooledPolicy, Le
         CONSTANTS,
         benefit=rule[pooled_rules.BENEFIT],
         binary=rule[pooled_rules.BINARY],
+        simple=rule[pooled_rules.SIMPLE],
         few=rule[pooled_rules.FEW],
         draws=rule[pooled_rules.DRAWS],
         floor=rule[pooled_rules.FLOOR],

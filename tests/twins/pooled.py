@@ -229,6 +229,7 @@ class LexThompson:
         *,
         benefit: float,
         binary: float,
+        simple: float,
         few: float,
         draws: float,
         floor: float,
@@ -241,7 +242,7 @@ class LexThompson:
         self.objectives = [Objective(K, prior, constants) for _ in range(D)]
         self.benefit, self.draws, self.floor, self.steady = benefit, draws, floor, steady
         self.ties = ties
-        self.binary, self.few, self.tolerances = binary, few, tolerances
+        self.binary, self.simple, self.few, self.tolerances = binary, simple, few, tolerances
         self.rounds = 0
         self.dice = Dice(seed)
 
@@ -274,9 +275,9 @@ class LexThompson:
         return found
 
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κws with κ = benefit · ln(2 + t)^1.25, times binary · √v for rewards of 0 or 1.
+        """m + κws with κ = benefit · ln(2 + t)^1.25, and steady without a tolerance.
 
-        Without a tolerance, before the last objective, κ = steady instead.
+        Times binary · √v for rewards of 0 or 1, and sqrt(1 + simple/F) if there is a tolerance.
         """
         objective, v = self.objectives[i], self.binary_variance(i)
         kappa = self.benefit * math.log(self.rounds + 3) ** 1.25
@@ -284,6 +285,7 @@ class LexThompson:
             kappa = self.steady
         if v is not None:
             kappa *= self.binary * math.sqrt(v)
+            kappa *= 1.0 if self.exact(i) else math.sqrt(1 + self.simple / len(phi))
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)

@@ -44,8 +44,8 @@ TABLES = 4
 OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 
 # The settings of lex-thompson, in one array.
-BENEFIT, BINARY, FEW, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6
-SETTINGS = 7
+BENEFIT, BINARY, SIMPLE, FEW, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6, 7
+SETTINGS = 8
 
 # κ grows with this power of ln t.
 _GROWTH = 1.25
@@ -66,15 +66,17 @@ def prepare_draws(
     In the round t, for an arm with n of the N rewards of K arms: the reach is m + κws with
     κ = benefit · ln(2 + t)^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
     u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had a reward when
-    others had. Of an objective whose rewards were all 0 or 1, with variance v =
-    p(1 − p) at the mean p of them, κ is multiplied by binary · √v, and u² = 1 + few/(4vn + 1).
+    others had. Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at the
+    mean p of them, κ is multiplied by binary · sqrt(v(1 + simple/F)), where the model has F
+    features, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
-    t^(−1/3), which lets exact ties resolve; there κ = steady, and draws are wider by exact · w too.
+    t^(−1/3), which lets exact ties resolve; there κ = steady, simple = 0, and draws are wider by
+    exact · w too.
     """
     means, deviations = sight[MEANS], sight[DEVIATIONS]
     spreads, reaches = sight[SPREADS], sight[REACHES]
     last = means.shape[0] - 1
-    arms = means.shape[1]
+    arms, features = means.shape[1], model.vectors.shape[3]
     benefit = settings[BENEFIT] * math.log(clock[0] + 3.0) ** _GROWTH
     for i in range(last + 1):
         exact = i < last and tolerances[i] == 0.0
@@ -82,7 +84,8 @@ def prepare_draws(
         doubt, worth = settings[STEADY] if exact else benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
-            doubt *= settings[BINARY] * math.sqrt(variance)
+            simple = 0.0 if exact else settings[SIMPLE] / features
+            doubt *= settings[BINARY] * math.sqrt(variance * (1.0 + simple))
             worth = 4.0 * variance
         for arm in range(arms):
             count = model.tallies[arm, i, COUNT]

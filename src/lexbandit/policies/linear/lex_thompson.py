@@ -15,9 +15,11 @@ from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_feature
 from lexbandit.policies.registry import REGISTRY
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior: BENEFIT · ln(2 + t)^1.25, times BINARY · √v for rewards of 0 or 1 with variance v.
+# posterior: BENEFIT · ln(2 + t)^1.25, times BINARY · sqrt(v(1 + SIMPLE/F)) for rewards of 0 or
+# 1 with variance v. F is the number of features.
 BENEFIT = 0.107
 BINARY = 1.3
+SIMPLE = 3.0
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
 FEW = 16.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
@@ -44,11 +46,13 @@ class LexThompsonRule(PooledPolicy):
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
     again. Where all rewards were 0 or 1, with variance v = p(1 − p) at the mean p of them, κ is
-    multiplied by 1.3 √v, and u_a² = 1 + 16/(4vn_a + 1): rare successes say little.
+    multiplied by 1.3 sqrt(v(1 + 3/F)), where the model has F features, and u_a² = 1 + 16/(4vn_a +
+    1): rare successes say little, and where there is little to learn the doubt costs little.
 
     In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
     The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact
-    ties resolve, κ is 1/caution, and draws are wider by 1.25 w_a too.
+    ties resolve, κ is 1/caution (times 1.3 √v if rewards were 0 or 1), and draws are wider by 1.25
+    w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha
@@ -63,6 +67,7 @@ class LexThompsonRule(PooledPolicy):
         settings = np.zeros(kernel.SETTINGS)
         settings[kernel.BENEFIT] = BENEFIT / self.caution
         settings[kernel.BINARY] = BINARY
+        settings[kernel.SIMPLE] = SIMPLE
         settings[kernel.FEW] = FEW
         settings[kernel.DRAWS] = self.draw_width
         settings[kernel.FLOOR] = FLOOR

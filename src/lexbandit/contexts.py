@@ -511,6 +511,16 @@ class Contexts:
             self.counts[name][note] = self.counts[name].get(note, 0) + count
 
 
+def noted(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a sentence on the values that were outside their range, missing or unknown, or ""."""
+    said = [
+        f"{count:,} of {name} ({note})"
+        for name, notes in counts.items()
+        for note, count in notes.items()
+    ]
+    return f"Context values taken otherwise than given: {', '.join(said)}." if said else ""
+
+
 def time_feature(t: Any, period: int) -> Floats:
     """Return (t mod T_s)/T_s, the time context of Section VI-A, of a round t or an array of them.
 

@@ -5,6 +5,7 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,11 @@ def test_categories_and_flags_in_the_types_of_files(tmp_path: Path) -> None:
     frame(N, **kinds[0]).write_csv(tmp_path / "log.csv")
     for given in (*(frame(N, **kind) for kind in kinds), tmp_path / "log.csv"):
         assert lb.evaluate(log_of(given, context=context), "always:medium") == expected
+    kinds = [{"vip": [float(vip) for vip in vips]}, {"vip": list(map(Decimal, vips))}]
+    coded = pl.Series([str(vip).lower() for vip in vips], dtype=pl.Categorical)
+    for kind in (*kinds, {"vip": coded}):  # fractions, as pandas has flags with a gap
+        given = frame(N, zone=list(map(Decimal, zones)), **kind)
+        assert lb.evaluate(log_of(given, context=context), "always:medium") == expected
     assert (
         "row 4, column 'vip': context feature 'vip' must be True or False, or 1 or 0, got 2"
         in refused(frame(N, zone=zones, vip=[int(n == 4) * 2 for n in range(N)]), context=context)
@@ -137,6 +143,58 @@ def test_categories_and_flags_in_the_types_of_files(tmp_path: Path) -> None:
         context=[lb.Category("zone", ["1", "2"], outside="refuse")],
     )
     assert "row 0, column 'zone'" in said
+
+
+def test_numbers_and_rewards_that_are_stored_as_codes() -> None:
+    coded = [pl.col(name).cast(pl.String).cast(pl.Categorical) for name in ("tokens", "quality")]
+    given = log_of(frame(N).with_columns(coded))
+    assert lb.evaluate(given, "always:medium") == lb.evaluate(log_of(frame(N)), "always:medium")
+
+
+def test_names_in_a_csv_file_are_as_they_are_written(tmp_path: Path) -> None:
+    """1.10 is not 1.1, 007 is not 7, and 08:00 no time of day."""
+    path = tmp_path / "log.csv"
+    for names in (
+        ["1.1", "1.10", "1.2"],
+        ["007", "07", "7"],
+        ["08:00", "8:00", "2026-01-02T10:00"],
+    ):
+        arms = [names[n % 3] for n in range(N)]
+        frame(N, arm=arms, task=arms, proposed=[names[1]] * N).write_csv(path)
+        log = log_of(path, arms=names, context=[lb.Category("task", names)])
+        assert played(log) == arms
+        report = lb.evaluate(log, "column:proposed")
+        labels = [f"task = {name}" for name in names]
+        assert {one.label: one.rows for one in report.segments} == dict.fromkeys(labels, N // 3)
+        always = lb.evaluate(log, f"always:{names[1]}")
+        assert report.differences == always.differences
+    frame(N, arm=["1.0", "2.0", "3"] * (N // 3)).write_csv(path)  # of a column that had nulls
+    assert played(log_of(path, arms=["1", "2", "3"])) == ["1", "2", "3"] * (N // 3)
+    frame(N, arm=["1.10"] * N).write_csv(path)
+    with pytest.raises(InvalidInput, match=r"row 0, column 'arm': unknown arm '1\.10'"):
+        log_of(path, arms=["1.1", "1.2"]).describe()
+
+
+def test_context_values_that_are_not_known_are_told() -> None:
+    table = frame(N, task=["Code"] * 200 + ["code"] * 100)
+    context = [lb.Number("tokens", 0, 400), lb.Category("task", ["code", "chat"])]
+    said = str(lb.evaluate(log_of(table, context=context), "always:medium"))
+    outside = table.filter(pl.col("tokens") > 400).height
+    assert (
+        f"Context values taken otherwise than given: {outside} of tokens (outside its range), "
+        "200 of task (unknown)."
+    ) in said
+    assert "Context values" not in str(lb.evaluate(log_of(frame(N)), "always:medium"))
+
+
+def test_probabilities_in_a_csv_file(tmp_path: Path) -> None:
+    shares = [[0.2, 0.5, 0.3], [0, 1, 0]] * (N // 2)
+    frame(N, p=list(map(json.dumps, shares))).write_csv(tmp_path / "log.csv")
+    expected = lb.evaluate(log_of(frame(N, p=shares)), "column:p")
+    assert lb.evaluate(log_of(tmp_path / "log.csv"), "column:p") == expected
+    texts = [*map(json.dumps, shares[1:]), "[0.2, 0.8"]
+    with pytest.raises(InvalidInput, match=r"row 299, column 'p': a list of numbers in JSON"):
+        lb.evaluate(log_of(frame(N, p=texts)), "column:p")
 
 
 def test_a_text_among_the_numbers_of_a_feature_is_named(tmp_path: Path) -> None:
@@ -192,7 +250,7 @@ def test_the_row_of_allowed_arms_that_are_no_list() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["noon"] * N, "row 0, column 'time': the time is missing, or is none that can be read"),
+        (["noon"] * N, "row 0, column 'time': 'noon' is no time that can be read"),
         ([None] * N, "row 0, column 'time': the time is missing"),
         ([datetime(2026, 1, 1).time()] * N, "column 'time' must hold times.*the type Time"),
     ],
@@ -337,6 +395,38 @@ def test_a_row_with_more_values_than_columns_is_refused(tmp_path: Path, packed: 
     path.write_bytes(gzip.compress(text) if packed else text)
     with pytest.raises(InvalidInput, match=r"row 7: 9 values for 8 columns: .*,0,75\. Put quotes"):
         log_of(path).describe()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl.gz"])
+def test_a_file_that_is_not_in_utf_8(tmp_path: Path, ending: str) -> None:
+    table = frame(50, task=["café"] * 50)
+    text = table.write_csv() if ending == "csv" else table.write_ndjson()
+    path, latin = tmp_path / f"log.{ending}", text.encode("latin-1")
+    path.write_bytes(gzip.compress(latin) if ending.endswith("gz") else latin)
+    with pytest.raises(InvalidInput, match="is not in UTF-8: it has the byte 0xe9"):
+        log_of(path).describe()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"arm": "small", "quality": NaN}', "JSON has no NaN; write null"),
+        ('["small", 0.5]', "a line must be an object in JSON, got"),
+        ('{"arm": "small",', "Expecting property name"),
+    ],
+)
+def test_a_line_that_is_no_json_is_named(tmp_path: Path, line: str, words: str) -> None:
+    lines = frame(50).write_ndjson().splitlines()
+    lines[8] = line
+    (tmp_path / "log.jsonl").write_text("\n\n".join(lines))
+    with pytest.raises(InvalidInput, match=rf"log\.jsonl, row 8: {words}"):
+        log_of(tmp_path / "log.jsonl").describe()
+
+
+def test_a_promise_that_is_missed_by_rounding_shows_its_digits() -> None:
+    table = frame(N, propensity=[0.3333] * N)
+    said = str(lb.evaluate(log_of(table, explore=1), "always:medium"))
+    assert "at least 0.333333333, but the log has one of 0.3333:" in said
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

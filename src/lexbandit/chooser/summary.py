@@ -12,6 +12,7 @@ from lexbandit.checks import Floats
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.ledger import Ledger, Pending
 from lexbandit.chooser.reward_sums import ArmDifference, Judged, average_interval, differences
+from lexbandit.contexts import noted
 from lexbandit.decisions import enumerated
 from lexbandit.errors import counted
 from lexbandit.kernels import comparison as kernel
@@ -154,13 +155,8 @@ class Summary:
                     f"{counted(count, 'reward')} of {name} lay outside its range {low:g} to "
                     f"{high:g} and {were} nearest end."
                 )
-        otherwise = [
-            f"{count:,} of {name} ({note})"
-            for name, counts in self.contexts.items()
-            for note, count in counts.items()
-        ]
-        if otherwise:
-            lines.append(f"Context values taken otherwise than given: {', '.join(otherwise)}.")
+        if said := noted(self.contexts):
+            lines.append(said)
         return lines
 
     def _compared(self) -> list[str]:

@@ -18,7 +18,7 @@ from lexbandit.checks import Floats
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.logs.log import Log
-from lexbandit.logs.rows import Rows
+from lexbandit.logs.rows import Rows, list_of, strings_of
 from lexbandit.logs.tables import pl
 from lexbandit.policies import REGISTRY
 
@@ -363,9 +363,11 @@ class _Column(Candidate):
 
     def probabilities(self, rows: Rows) -> Floats:
         given = rows.table[self.extra[0]]
+        if given.dtype == pl.String and (given[0] or "").startswith("["):
+            given = self._decoded(rows, given)
         if given.dtype.is_nested():
             return self._listed(rows, given)
-        names = given.cast(str).to_list()
+        names = strings_of(given, self._arms).to_list()
         numbers = {arm: k for k, arm in enumerate(self._arms)}
         found = np.array([numbers.get(name, -1) for name in names])
         rows.refuse(
@@ -376,6 +378,16 @@ class _Column(Candidate):
         shares = np.zeros((len(rows), len(self._arms)))
         shares[np.arange(len(rows)), found] = 1.0
         return shares
+
+    def _decoded(self, rows: Rows, given: pl.Series) -> pl.Series:
+        """Return texts in JSON as lists, as a file without types has them."""
+        lists = [list_of(text) for text in given.to_list()]
+        rows.refuse(
+            np.array([one is None for one in lists]),
+            self.extra[0],
+            lambda row: f"a list of numbers in JSON is wanted, got {given[row]!r}.",
+        )
+        return pl.Series(lists, dtype=pl.List(pl.Float64))
 
     def _listed(self, rows: Rows, given: pl.Series) -> Floats:
         """Return the probabilities of a column of lists."""

@@ -10,6 +10,7 @@ a model that learned from the rows of other units.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -19,6 +20,7 @@ import numpy as np
 
 from lexbandit import checks
 from lexbandit.checks import Floats, Integers
+from lexbandit.contexts import noted
 from lexbandit.errors import InvalidInput, counted, unknown_name
 from lexbandit.kernels.estimation import LEAST, ROUNDING, ROWS, SQUARES, WEIGHTS
 from lexbandit.logs import (
@@ -103,7 +105,9 @@ def evaluate(
     log.span  # noqa: B018  (refuses an empty log, repeated ids and rows out of order)
     policy, baseline = (candidate_of(one, log, train_until) for one in (candidate, against))
     origin = 0 if train_until is None else row_until(log, train_until)
-    log = log.reading((*policy.features, *baseline.features))
+    log = log.reading(
+        (*policy.features, *baseline.features), names=(*policy.extra, *baseline.extra)
+    )
     crossed = not log.adaptive and interval != "anytime"
     work = _Work(
         log,
@@ -127,6 +131,8 @@ def _conclude(work: "_Work", found: "_Summed", **settings: Any) -> Evaluation:
     diagnostics = diagnose(total, policy.arms or log.arms, names)
     counts = zip(found.outside.tolist(), names, strict=True)
     clipped = [words for count, name in counts if (words := outside_words(count, name))]
+    if taken := noted(found.contexts):
+        clipped.append(taken)
     doubts = [one.doubt for one in (policy, work.baseline) if one.doubt]
     _refuse_no_overlap(diagnostics, policy, work.baseline)
     settings["least_propensity"] = 0.0 if policy.arms else _promise(log, total)
@@ -198,7 +204,8 @@ class _Summed(NamedTuple):
     `units` has the sums of groups of units over all blocks, float[groups, D, fields], if they are
     asked for. `outside` has the number of rewards outside of each objective's range, int64[D].
     `values` has for each objective, of the rows that the candidate gives weight, how many have a
-    reward, and how many of these are the worst and the best there is, int64[3, D].
+    reward, and how many of these are the worst and the best there is, int64[3, D]. `contexts`
+    counts for each feature the values that were outside its range, missing or unknown.
     """
 
     total: list[Sums]
@@ -206,6 +213,7 @@ class _Summed(NamedTuple):
     units: Floats | None
     outside: Integers
     values: Integers
+    contexts: dict[str, Counter[str]]
 
     @classmethod
     def none(cls, work: _Work) -> "_Summed":
@@ -215,13 +223,16 @@ class _Summed(NamedTuple):
             units = np.zeros((bootstrap.GROUPS, len(work.log.objectives), FIELDS))
         outside = np.zeros(len(work.log.objectives), np.int64)
         values = np.zeros((3, len(work.log.objectives)), np.int64)
-        return cls([], tuple({} for _ in work.splits), units, outside, values)
+        contexts = {name: Counter[str]() for name in work.log.contexts.names}
+        return cls([], tuple({} for _ in work.splits), units, outside, values, contexts)
 
     def add(self, other: "_Summed") -> None:
         """Add the sums of other blocks."""
         self.total.extend(other.total)
         np.add(self.outside, other.outside, out=self.outside)
         np.add(self.values, other.values, out=self.values)
+        for name, counts in other.contexts.items():
+            self.contexts[name] += counts
         for mine, theirs in zip(self.segments, other.segments, strict=True):
             for n, (rows, parts) in theirs.items():
                 before, joined = mine.get(n, (0, []))
@@ -284,7 +295,8 @@ def _folds(rows: Rows) -> Integers:
 def _sum_rows(work: _Work, rows: Rows) -> _Summed:
     """Sum one block and its segments; a model that still learns then learns the block."""
     arms = work.log.arms
-    points, shares = rows.points(work.log.contexts), rows.shares(work.log.objectives)
+    points, notes = rows.encoded(work.log.contexts)
+    shares = rows.shares(work.log.objectives)
     arrays: dict[str, Any] = {
         "reward": shares,
         "action": rows.arms,
@@ -307,6 +319,8 @@ def _sum_rows(work: _Work, rows: Rows) -> _Summed:
     found = _Summed.none(work)
     found.total.append(sum_block(start, **arrays))
     np.add(found.outside, outside_of(rows.rewards, work.log.objectives), out=found.outside)
+    for name, note, number in notes:
+        found.contexts[name][note] += number
     weighed = arrays["candidate"][np.arange(len(rows)), arrays["action"]] > 0.0
     seen = arrays["reward"][weighed]
     for count, which in zip(found.values, (~np.isnan(seen), seen == 0.0, seen == 1.0), strict=True):
@@ -411,7 +425,7 @@ def _promise_words(log: Log, sums: Sums, decision: Verdict) -> list[str]:
     if log.explore and not _promise(log, sums):
         return [
             f"explore = {log.explore:g} promises every arm a propensity of at least "
-            f"{log.explore / len(log.arms):.4g}, but the log has one of {seen:.4g}: the promise is "
+            f"{log.explore / len(log.arms):.9g}, but the log has one of {seen:.9g}: the promise is "
             "not kept and not used, so intervals are wider."
         ]
     if log.explore and _promise_doubted(sums):

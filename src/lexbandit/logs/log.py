@@ -20,7 +20,7 @@ from lexbandit.logs import learning
 from lexbandit.logs.description import Description, describe_log
 from lexbandit.logs.ids import refuse_duplicates
 from lexbandit.logs.reward_model import CrossFitted, RewardModel
-from lexbandit.logs.rows import Columns, Rows, check_propensities, rows_of, times_of
+from lexbandit.logs.rows import Columns, Rows, check_propensities, no_time, rows_of, times_of
 from lexbandit.logs.sources import Source, opener_of, source_of
 from lexbandit.logs.sums import blocks
 from lexbandit.logs.tables import pl
@@ -125,6 +125,7 @@ class Log:
             "group": group,
         }
         self.columns = self._named(roles, dict(columns or {}))
+        self.source = self.source.with_names(self._columns_of_names())
         if said is not None and self.columns.time is None:
             raise InvalidInput(
                 f"wait={said!r} needs a column of times, to tell which rows are too young for "
@@ -236,9 +237,10 @@ class Log:
             times = times_of(table[column])
             missing = np.flatnonzero(~np.isfinite(times))
             if len(missing):
+                first = int(missing[0])
                 raise InvalidInput(
-                    f"{self.source.place(row + int(missing[0]))}, column {column!r}: the time is "
-                    "missing, or is none that can be read."
+                    f"{self.source.place(row + first)}, column {column!r}: "
+                    f"{no_time(table[column][first])}"
                 )
             late = np.flatnonzero(np.abs(times) > _SECONDS)
             if len(late):
@@ -286,10 +288,14 @@ class Log:
         """Return the rows from `start` to before `stop`, for a chooser to learn from."""
         return Part(self, start, stop)
 
-    def reading(self, features: Iterable[str]) -> "Log":
-        """Return this log with the columns of further features found, for what reads them."""
+    def reading(self, features: Iterable[str], names: Collection[str] = ()) -> "Log":
+        """Return this log with the columns of further features found, for what reads them.
+
+        `names` are further columns that hold names of arms.
+        """
         found = {name: self.column_of(name) for name in features}
         other = copy(self)
+        other.source = self.source.with_names(names)
         other.columns = self.columns._replace(features={**self.columns.features, **found})
         return other
 
@@ -324,6 +330,12 @@ class Log:
             if f"{read}{_REPEATED}" in schema:
                 raise InvalidInput(f"the log has two columns {read!r}: rename or drop one of them.")
         return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
+
+    def _columns_of_names(self) -> set[str]:
+        """Return the columns that hold names: of arms, of groups, of values of a category."""
+        categories = [f.name for f in self.contexts.features if isinstance(f, Category)]
+        named = [self.columns.features[name] for name in categories]
+        return {c for c in (self.columns.arm, self.columns.group, *named) if c is not None}
 
     def _refuse_missing_features(self, columns: Mapping[str, str | None]) -> None:
         schema = self.source.schema()

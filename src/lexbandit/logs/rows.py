@@ -110,6 +110,7 @@ class Rows:
         """
         if isinstance(feature, Category):
             return strings_of(column, feature.values)
+        column = decoded(column)
         if isinstance(feature, Flag):
             flags = flags_of(column)
             self.refuse(
@@ -231,21 +232,47 @@ def strings_of(column: pl.Series, known: Sequence[str]) -> pl.Series:
             f"column {column.name!r} must hold names, as strings or numbers; it has the type "
             f"{column.dtype}."
         )
-    if column.dtype.is_float():
-        whole = column.cast(pl.Int64, strict=False)
-        exact = (whole.cast(column.dtype) == column).fill_null(False)
-        strings = whole.cast(pl.String).zip_with(exact, column.cast(pl.String))
+    if column.dtype.is_float() or column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+        strings = _whole(column).fill_null(column.cast(pl.String))
         return strings.zip_with(column.is_not_nan(), pl.Series([None], dtype=pl.String))
     strings = column.cast(pl.String)
     if column.dtype == pl.Boolean and {"True", "False"} & set(known):
         return strings.str.to_titlecase()
-    return strings
+    return _known_strings(strings, known) if column.dtype == pl.String else strings
+
+
+def _whole(numbers: pl.Series) -> pl.Series:
+    """Return whole numbers as strings, null for others."""
+    whole = numbers.cast(pl.Int64, strict=False)
+    exact = (whole.cast(pl.Float64) == numbers).fill_null(False)
+    return whole.cast(pl.String).zip_with(exact, pl.Series([None], dtype=pl.String))
+
+
+def _known_strings(strings: pl.Series, known: Sequence[str]) -> pl.Series:
+    """Return strings; where one is not known, the known one of the same number or truth value.
+
+    A file of text has "1.0" for 1 where a column of whole numbers had nulls once.
+    """
+    unknown = strings.is_not_null() & ~strings.is_in(list(known))
+    if not known or not unknown.any():
+        return strings
+    truth = strings.str.to_titlecase()
+    truth = truth.zip_with(truth.is_in(["True", "False"]), pl.Series([None], dtype=pl.String))
+    read = _whole(strings.cast(pl.Float64, strict=False)).fill_null(truth)
+    return read.zip_with(unknown & read.is_in(list(known)), strings)
+
+
+def decoded(column: pl.Series) -> pl.Series:
+    """Return strings that are stored as codes as strings, any other column as it is."""
+    return column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
 
 
 def flags_of(column: pl.Series) -> pl.Series:
     """Return a column of 0 and 1, or of strings "true" and "false", as flags; else null."""
     if column.dtype.is_numeric():
-        return (column == 1).zip_with(column.is_in([0, 1]), pl.Series([None], dtype=pl.Boolean))
+        there = (column == 0) | (column == 1)
+        return (column == 1).zip_with(there, pl.Series([None], dtype=pl.Boolean))
     if column.dtype == pl.String:
         values = {"true": True, "false": False, "1": True, "0": False}
         return column.str.to_lowercase().replace_strict(
@@ -305,16 +332,22 @@ def _unknown(given: list[str | None], arms: Sequence[str]) -> str:
 
 def _is_list(text: str | None) -> bool:
     """Tell whether a text is a list of strings in JSON, or null."""
+    return text in (None, "null") or list_of(text, str) is not None
+
+
+def list_of(text: str | None, kinds: type | tuple[type, ...] = (int, float)) -> list[Any] | None:
+    """Return a list in JSON whose entries are of these kinds; None for any other text."""
     try:
         found = None if text is None else json.loads(text)
     except ValueError:
-        return False
-    return found is None or (isinstance(found, list) and all(isinstance(one, str) for one in found))
+        return None
+    fits = isinstance(found, list) and all(isinstance(one, kinds) for one in found)
+    return found if fits else None
 
 
 def _numbers(rows: Rows, column: str, what: str) -> Floats:
     """Return a column of numbers; null is NaN."""
-    given = rows.table[column]
+    given = decoded(rows.table[column])
     if given.dtype == pl.Null:
         return np.full(len(given), np.nan)
     if given.dtype == pl.String:  # of a file of text, in which one value may be no number
@@ -396,9 +429,20 @@ def _rewards_of(rows: Rows, column: str, objective: Objective) -> Floats:
 
 
 def _times(rows: Rows, column: str) -> Floats:
-    times = times_of(rows.table[column])
-    rows.refuse(~np.isfinite(times), column, "the time is missing, or is none that can be read.")
+    given = rows.table[column]
+    times = times_of(given)
+    rows.refuse(~np.isfinite(times), column, lambda row: no_time(given[row]))
     return times
+
+
+def no_time(value: Any) -> str:
+    """Return what an error says of a value that is no time."""
+    if value is None or str(value) == "nan":
+        return "the time is missing."
+    return (
+        f"{str(value)!r} is no time that can be read; write it as 2026-01-31T18:30:00, or in "
+        "seconds."
+    )
 
 
 def times_of(given: pl.Series) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lexbandit.checks import Integers
 from lexbandit.contexts import Category, Cycle, Feature, Flag, Number
-from lexbandit.logs.rows import Columns, Rows, flags_of, strings_of
+from lexbandit.logs.rows import Columns, Rows, decoded, flags_of, strings_of
 from lexbandit.logs.tables import pl
 
 # Of a category with more values the commonest are looked at.
@@ -44,7 +44,7 @@ class Split(NamedTuple):
                 .to_physical()
             )
             return codes.cast(pl.Int64).fill_null(-1).to_numpy()
-        numbers = given.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+        numbers = decoded(given).cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
         found = np.searchsorted(np.array(self.edges), numbers, side="left").astype(np.int64)
         return np.where(np.isnan(numbers), -1, found)
 
@@ -85,6 +85,7 @@ def _by_values(feature: str, column: str, values: Sequence[str], first: pl.Serie
 
 
 def _by_quarters(feature: str, column: str, given: pl.Series) -> list[Split]:
+    given = decoded(given)
     if not (given.dtype.is_numeric() or given.dtype == pl.String):
         return []  # no numbers: they are refused where contexts are read
     numbers = given.cast(pl.Float64, strict=False).to_numpy()

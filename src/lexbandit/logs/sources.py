@@ -7,9 +7,10 @@ process or machine reads its own part.
 import csv
 import glob
 import gzip
+import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -43,6 +44,9 @@ class Source(Protocol):
     def place(self, row: int) -> str:
         """Return where a row stands, as errors name it; rows are counted from 0."""
 
+    def with_names(self, columns: Collection[str]) -> "Source":
+        """Return the same rows, these columns as they are written where a file has no types."""
+
 
 class TableSource:
     """A table in memory."""
@@ -67,6 +71,10 @@ class TableSource:
         """Return "row 17"."""
         return f"row {row}"
 
+    def with_names(self, columns: Collection[str]) -> "TableSource":
+        """Return itself: a table has types."""
+        return self
+
 
 class _File(NamedTuple):
     """One file: its rows, its columns, and those of them that hold nothing but null."""
@@ -84,7 +92,7 @@ class FileSource:
     in the next. A column that a file lacks, or in which it has no value, is null there.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    def __init__(self, paths: Iterable[str | Path]) -> None:
         self.paths = tuple(map(str, paths))
 
     def schema(self) -> pl.Schema:
@@ -124,6 +132,25 @@ class FileSource:
             row -= file.rows
         return f"row {row}"
 
+    def with_names(self, columns: Collection[str]) -> "FileSource":
+        """Return the same files; of CSV files these columns are read as strings.
+
+        Else 1.10 would be 1.1, and 007 would be 7.
+        """
+        named = FileSource(self.paths)
+        named._files = tuple(
+            file._replace(
+                schema=pl.Schema(
+                    (name, pl.String() if name in columns else kind)
+                    for name, kind in file.schema.items()
+                )
+            )
+            if _ending(file.path) == ".csv"
+            else file
+            for file in self._files
+        )
+        return named
+
     def _scan(self) -> pl.LazyFrame:
         """Return the rows of all files as one table, to be read later."""
         files = [file for file in self._files if file.rows] or list(self._files)
@@ -149,7 +176,11 @@ class FileSource:
 
 def _file(path: str) -> _File:
     """Count the rows of a file and find its columns."""
-    schema = _scan([path]).collect_schema()
+    try:
+        schema = _scan([path]).collect_schema()
+    except pl.exceptions.PolarsError:
+        _refuse_bad_line(path)
+        raise
     if _ending(path) == ".csv" and len(schema) == 1 and re.search("[;|\t]", schema.names()[0]):
         raise InvalidInput(
             f"{path} has one column, {schema.names()[0]!r}: separate the columns by commas, and "
@@ -161,8 +192,8 @@ def _file(path: str) -> _File:
     nulls_of = [pl.col(name).null_count().alias(str(n)) for n, name in enumerate(asked)]
     try:
         counts = table.select(pl.len().alias("rows"), *nulls_of).collect(engine="streaming")
-    except pl.exceptions.ComputeError:
-        _refuse_long_row(path, len(schema))
+    except pl.exceptions.PolarsError:
+        _refuse_bad_line(path, len(schema))
         raise
     rows, *nulls = counts.row(0)
     # Without a value, a file of text has no type: what Polars takes it for would win over others'.
@@ -174,20 +205,53 @@ def _file(path: str) -> _File:
     return _File(path, rows, schema, empty if rows else ())
 
 
-def _refuse_long_row(path: str, columns: int) -> None:
-    """Refuse the first row of a CSV file that has more values than there are columns."""
-    if _ending(path) != ".csv":
+def _refuse_bad_line(path: str, columns: int | None = None) -> None:
+    """Refuse a file of text that is not in UTF-8, or its first line that cannot be read."""
+    if _ending(path) == ".parquet":
         return
     opened = gzip.open if path.lower().endswith(_PACKED) else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        lines = (line for line in csv.reader(file) if line)
-        for row, line in enumerate(lines, start=-1):  # the first line has the names
-            if len(line) > columns:
-                raise InvalidInput(
-                    f"{path}, row {row}: {len(line)} values for {columns} columns: "
-                    f"{','.join(line)}. Put quotes around what has a comma, and write decimals "
-                    "with a point."
-                )
+    with opened(path, "rt", encoding="utf-8", newline="") as file:
+        try:
+            if _ending(path) == ".csv":
+                _refuse_long_row(path, file, columns)
+            else:
+                _refuse_no_object(path, file)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise InvalidInput(
+                f"{path} is not in UTF-8: it has the byte 0x{byte:02x} where none may be. Save it "
+                "in UTF-8."
+            ) from None
+
+
+def _refuse_long_row(path: str, lines: Iterable[str], columns: int | None) -> None:
+    """Refuse the first row of a CSV file that has more values than there are columns."""
+    rows = (row for row in csv.reader(lines) if row)
+    for n, row in enumerate(rows, start=-1):  # the first line has the names
+        if columns is not None and len(row) > columns:
+            raise InvalidInput(
+                f"{path}, row {n}: {len(row)} values for {columns} columns: "
+                f"{','.join(row)}. Put quotes around what has a comma, and write decimals "
+                "with a point."
+            )
+
+
+def _refuse_no_object(path: str, lines: Iterable[str]) -> None:
+    """Refuse the first line of a JSON-lines file that is no object in JSON."""
+    for n, line in enumerate(line for line in lines if line.strip()):
+        try:
+            found = json.loads(line, parse_constant=_no_number)
+        except ValueError as error:
+            said = str(error)
+        else:
+            if isinstance(found, dict):
+                continue
+            said = f"a line must be an object in JSON, got {line.strip()[:60]}"
+        raise InvalidInput(f"{path}, row {n}: {said}.")
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"JSON has no {text}; write null for a value that is missing")
 
 
 def _scan(paths: Sequence[str], schema: pl.Schema | None = None) -> pl.LazyFrame:

@@ -247,11 +247,18 @@ def _reason(
 def _standing(
     explanation: PolicyExplanation, arms: Sequence[ArmExplained], objective: Objective, i: int
 ) -> str:
-    """Say who leads in an objective, and how likely the others are as good."""
+    """Say who leads in an objective, and how likely the others are as good.
+
+    Below the first objective, these are the arms that are as good above by the estimates: an arm
+    that is out may well be better here than the one that leads.
+    """
     level = explanation.standing[i]
+    left = explanation.standing[i - 1].arms if i else range(len(arms))
     top = arms[level.top]
     close = _close(objective, level.band)
-    chances = {arms[r.arm].name: r.within[i] for r in explanation.arms if r.allowed}
+    chances = {
+        arms[r.arm].name: r.within[i] for r in explanation.arms if r.allowed and r.arm in left
+    }
     lead = chances.pop(top.name)
     unsure = f" and is {close} with probability {_spoken(lead)}" if lead < 0.95 else ""
     estimate = top.estimates[objective.name]
@@ -259,6 +266,8 @@ def _standing(
     if estimate.value is None:
         led = f"{top.name}, of which nothing is observed yet, leads by what the arms have in common"
     leader = f"{objective.name}: {led}{unsure}"
+    if not chances:
+        return f"{leader}."
     ranked = sorted(chances, key=lambda name: -chances[name])
     named = [name for name in ranked[:_NAMED] if chances[name] >= 0.005]
     rest = ranked[len(named) :]

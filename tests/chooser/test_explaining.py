@@ -264,10 +264,10 @@ def test_three_objectives_are_told_in_order(make: Make) -> None:
         chooser.reward(chooser.choose(CONTEXT, [arm]), quality=quality, speed=speed, cost=cost)
     told = chooser.explain(CONTEXT)
     assert told.reason.index("quality: large leads") < told.reason.index("speed: large leads")
-    speed, _, cost_too = told.reason.partition("speed: ")[2].partition("cost decides between ")
-    assert cost_too.startswith("medium and large: medium leads with")
-    assert "medium is within 0.1 of the best" in speed
-    assert "small" not in speed  # as fast as the leader, and out by its quality
+    quick, _, cheap = told.reason.partition("speed: ")[2].partition("cost decides between ")
+    assert cheap.startswith("medium and large: medium leads with")
+    assert "medium is within 0.1 of the best" in quick
+    assert "small" not in quick  # as fast as the leader, and out by its quality
     assert told.likely[0] == "medium"
     assert told.arms[0].within == pytest.approx(0.0, abs=0.01)
 

@@ -78,7 +78,8 @@ def test_loops_around_different_rules_have_different_names() -> None:
     """Else one would be read from the other's place in the cache, also when they differ inside."""
     rules = [cells.cell_rule(mark=mark) for mark in (_first, _second)]
     for loop in ("select", "select_many", "replay", "shares"):
-        names = {getattr(rule.plain, loop).py_func.__qualname__ for rule in rules}
+        loops: list[Any] = [getattr(rule.plain, loop) for rule in rules]
+        names = {getattr(one, "kernel", one).py_func.__qualname__ for one in loops}
         assert len(names) == 2, loop
 
 
@@ -125,6 +126,17 @@ def test_an_array_that_a_kernel_returns_holds_the_one_it_is_part_of() -> None:
     assert later.tolist() == [1.0, 7.0]
     del later
     assert sys.getrefcount(one) == before
+
+
+def test_a_direct_kernel_is_called_past_the_types_once_it_is_compiled() -> None:
+    """It compiles for no other types; an array whose entries have another size is refused."""
+    one, two = np.arange(3.0), np.ones(3)
+    direct = jit.Direct(jit.kernel(_mean_of.py_func))  # type: ignore[attr-defined]
+    assert [direct.call(one, (two, two)) for _ in range(3)] == [(3.0, 2)] * 3
+    assert direct.call is next(iter(direct.kernel.overloads.values())).entry_point
+    with pytest.raises(TypeError):
+        direct.call(one.astype(np.float32), (two, two))
+    assert len(direct.kernel.overloads) == 1
 
 
 @jit.once

@@ -43,7 +43,7 @@ import numpy as np
 
 from lexbandit.kernels import intervals
 from lexbandit.kernels.arrays import Array, Keys
-from lexbandit.kernels.jit import bind, deferred, inlined, kernel, leaf
+from lexbandit.kernels.jit import Direct, bind, deferred, inlined, kernel, leaf
 from lexbandit.kernels.random import RandomState, mix
 from lexbandit.kernels.ties import ONLY_ROW, draw_marked, row_of
 
@@ -703,9 +703,9 @@ def amend(
 class Loops(NamedTuple):
     """The compiled loops of a rule, and the probabilities of its arms."""
 
-    select: Callable[..., tuple[int, float]]
+    select: Direct
     select_many: Callable[..., tuple[Keys, Array]]
-    update: Callable[..., int]
+    update: Direct
     update_many: Callable[..., None]
     replay: Callable[..., Keys]
     shares: Callable[..., Array]
@@ -723,9 +723,9 @@ _FOR_FEW_ARMS = deferred(ceilings=64)
 
 # Rules that store nothing but the objectives share one compiled update.
 _LEARN, _LEARN_PLAIN = learn, bind(learn, leaf, **_PLAIN)
-_UPDATES = (
-    (bind(update, _FOR_FEW_ARMS, learn=_LEARN_PLAIN), bind(update_many, learn=_LEARN_PLAIN)),
-    (bind(update, _FOR_FEW_ARMS), bind(update_many)),
+_UPDATES = tuple(
+    (Direct(bind(update, _FOR_FEW_ARMS, learn=made)), bind(update_many, learn=made))
+    for made in (_LEARN_PLAIN, _LEARN)
 )
 
 
@@ -755,7 +755,7 @@ def cell_rule(
         rule["shares"] = bind(_SHARES, inlined, mark=mark)
     if choose and shares:
         rule["choose"], rule["shares"] = choose, shares
-    selects = bind(select, _FOR_FEW_ARMS, **rule), bind(select_many, **rule)
+    selects = Direct(bind(select, _FOR_FEW_ARMS, **rule)), bind(select_many, **rule)
     probabilities = _FOR_FEW_ARMS(rule["shares"])
     loops = []
     for n, default in enumerate((_LEARN_PLAIN, _LEARN)):
@@ -765,7 +765,7 @@ def cell_rule(
             hook = {"prepare": bind(prepare, leaf, **plain)} if prepare else {}
             record = bind(learn or _LEARN, leaf, **plain, **hook)
             own: dict[str, Callable[..., Any]] = {**space, "learn": record}
-            updates = bind(update, _FOR_FEW_ARMS, **own), bind(update_many, **own)
+            updates = Direct(bind(update, _FOR_FEW_ARMS, **own)), bind(update_many, **own)
         replays = bind(replay, deferred(outcomes=1024), **rule, learn=record)
         loops.append(Loops(*selects, *updates, replays, probabilities))
     return CellRule(*loops)

@@ -174,6 +174,26 @@ def deferred(**most: int) -> Callable[[F], F]:
     return decorate
 
 
+class Direct:
+    """A kernel that Python calls often, always with arguments of the same types.
+
+    numba looks up the types of the arguments in every call: half of the time of a call with a dozen
+    arrays. `call` skips that once the kernel is compiled. Nothing compares the types from then on,
+    so the caller has to make sure of them: arrays of one dtype, contiguous in C order.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.kernel: Any = function
+        self.call = self._first if hasattr(function, "overloads") else function
+
+    def _first(self, *args: Any) -> Any:
+        """Call the kernel as numba does; later calls go to what was compiled for this one."""
+        answer = self.kernel(*args)
+        for compiled in self.kernel.overloads.values():  # none while Python runs it
+            self.call = compiled.entry_point
+        return answer
+
+
 def _defer(dispatcher: Any, most: list[tuple[int, int]]) -> None:
     """Have Python run calls that a dispatcher would have to compile for.
 

@@ -259,7 +259,7 @@ class CellPolicy(Policy):
         `key` counts only if the partition has no `sides`.
         """
         memory = self._memory
-        return self._rule[self._loops_at].select(  # without a call of `_loops`
+        return self._rule[self._loops_at].select.call(  # type: ignore[no-any-return]
             point, self._sides, key, ceilings, self._random, memory.table, *memory.arrays
         )
 
@@ -280,13 +280,13 @@ class CellPolicy(Policy):
             self._check_rewards("rewards", values)
             self._memory.visit(np.array([self.partition.locate(point)]))
             self._update(point, key, number, values, ceilings)
-        if self.partition.counts_arrivals:
+        if self._locates:
             self.partition.arrived(key)
 
     def _update(self, point: Floats, key: int, arm: int, rewards: Floats, ceilings: Floats) -> int:
         """Record in the cell's slot; nothing is done, and the answer is not DONE, if it can't."""
         memory = self._memory
-        return self._rule[self._loops_at].update(
+        return self._rule[self._loops_at].update.call(  # type: ignore[no-any-return]
             point,
             self._sides,
             key,

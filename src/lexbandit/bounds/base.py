@@ -100,9 +100,9 @@ class CentredBound(Bound):
 
     offset: ClassVar[float] = 0.0
 
-    @abstractmethod
     def growth(self) -> tuple[float, float]:
-        """Return (p, q): how the width grows with the rounds in the cell."""
+        """Return (p, q): how the width grows with the rounds in the cell; (1, 0): not at all."""
+        return 1.0, 0.0
 
     @abstractmethod
     def decay(self) -> tuple[float, float, float]:

@@ -39,10 +39,6 @@ class HolderBound(CentredBound):
             arms=self.arms, objectives=self.objectives, cells=self.cells, horizon=self.horizon
         )
 
-    def growth(self) -> tuple[float, float]:
-        """Return (1, 0): the width does not depend on the rounds in the cell."""
-        return 1.0, 0.0
-
     def decay(self) -> tuple[float, float, float]:
         """Return R² · 2A over N."""
         return self.R**2 * 2.0 * self.A, 0.0, 0.0

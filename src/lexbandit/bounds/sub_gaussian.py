@@ -26,10 +26,6 @@ class SubGaussianBound(UniformBound, CentredBound):
         super().__post_init__()
         positive("R", self.R)
 
-    def growth(self) -> tuple[float, float]:
-        """Return (1, 0): the width does not depend on the rounds in the cell."""
-        return 1.0, 0.0
-
     def decay(self) -> tuple[float, float, float]:
         """Return R² (2 ln(D K m^d/δ) + ln(1 + N)) · (1 + 1/N) over N."""
         return 2.0 * self.R**2 * self.log_intervals, self.R**2, 1.0

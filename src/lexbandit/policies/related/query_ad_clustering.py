@@ -20,10 +20,6 @@ class PhaseBound(CentredBound):
     phase: int
     offset: ClassVar[float] = 1.0
 
-    def growth(self) -> tuple[float, float]:
-        """Return (1, 0): the width does not depend on the rounds in the cell."""
-        return 1.0, 0.0
-
     def decay(self) -> tuple[float, float, float]:
         """Return 4i over 1 + N."""
         return 4.0 * self.phase, 0.0, 0.0

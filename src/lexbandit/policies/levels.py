@@ -8,7 +8,7 @@ from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import lexicographic as kernel
 from lexbandit.kernels.cells import WIDTH, ArmStatistics
-from lexbandit.policies.explain import listed, objective
+from lexbandit.policies.explain import drawn, listed, objective
 
 
 @dataclass(frozen=True)
@@ -66,26 +66,55 @@ def levels_of(
     return Levels(tops.tolist(), floors, candidates, last, False)
 
 
-def least_known(known: ArmStatistics, slot: int, levels: Levels, threshold: float) -> int:
-    """Return the first objective in which the width of the last top arm exceeds the threshold.
+def least_known(known: ArmStatistics, slot: int, levels: Levels, limit: float) -> int:
+    """Return the first objective in which the width of the last top arm exceeds the limit.
 
     It is that of the level itself, or one above it: where rewards are missing, an arm may be known
     in an objective and not in one before.
     """
     widths = known.stats[slot, levels.tops[-1], : len(levels.tops), WIDTH]
-    return int(np.flatnonzero(widths > threshold)[0])
+    return int(np.flatnonzero(widths > limit)[0])
 
 
-def describe(levels: Levels, *, known: str, less: list[str], lam: float) -> str:
-    """Return a sentence or two for each level that is known well enough.
+def reason_of(
+    known: ArmStatistics,
+    slot: int,
+    levels: Levels,
+    chosen: list[int],
+    *,
+    limit: float,
+    limit_name: str,
+    less: list[str],
+    lam: float,
+    where: str = "",
+) -> str:
+    """Return in a few sentences why the likely arms are `chosen`.
 
-    `known` says to within what, `less[i]` what an arm may lack at level i.
+    An arm is known well enough if its width is at most `limit`, less[i] is what an arm may lack at
+    level i, and `where` says what part of the contexts was observed.
     """
-    return " ".join(
-        f"The top arm in {objective(i)} is {listed([top])}, known to within {known}. "
+    tied, limited = drawn(chosen), f"{limit_name} = {limit:.4g}"
+    if levels.unsure:
+        level, unknown = len(levels.tops) - 1, least_known(known, slot, levels, limit)
+        width = known.stats[slot, levels.tops[-1], unknown, WIDTH]
+        if width == np.inf:
+            seen = f" in {objective(unknown)}" if level else ""
+            return f"{listed(chosen)}: not observed yet{seen}{where}{tied}."
+        there = "" if unknown == level else f" in {objective(unknown)}"
+        return (
+            f"{listed(chosen)}: highest index in {objective(level)}{tied}, but its width "
+            f"{width:.4g}{there} exceeds {limited}, so it is played to learn about it and "
+            f"{objective(level + 1)} is not considered yet."
+        )
+    if len(less) == 1:
+        return f"{listed(chosen)}: highest index{tied}."
+    passed = " ".join(
+        f"The top arm in {objective(i)} is {listed([top])}, known to within {limited}. "
         f"Candidates, with an index of at least its lower bound less {lack}"
         f"{' and what λ adds' if i and lam > 0.0 else ''} = {floor:.4g}: {listed(arms)}."
         for i, (top, floor, arms, lack) in enumerate(
             zip(levels.tops, levels.floors, levels.opened, less, strict=False)
         )
     )
+    last = f"the highest index among them in {objective(len(less) - 1)}{tied}"
+    return f"{passed} To be played: {listed(chosen)}, {last}."

@@ -13,8 +13,8 @@ from lexbandit.kernels.lexicographic import Limits
 from lexbandit.kernels.random import RandomState
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import any_bound, paper_grid
-from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, describe, least_known, levels_of
+from lexbandit.policies.explain import likely
+from lexbandit.policies.levels import Levels, least_known, levels_of, reason_of
 from lexbandit.policies.registry import register
 
 # The settings are the tolerances, one an objective; then β and λ.
@@ -105,39 +105,29 @@ class LexicographicRule(CellPolicy):
         return levels_of(cells, slot, ceilings, self.tolerances, limits)
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
-        v = self._margin(slot)
-        levels = self._levels(slot, ceilings)
-        chosen = likely(shares)
-        if levels.unsure:
-            return levels.candidates, self._unsure(slot, levels, chosen)
-        if self.objectives == 1:
-            return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
-        less = ["2v" if tolerance <= 2.0 * v else "the tolerance" for tolerance in self.tolerances]
-        known = f"β·v = {self.beta * v:.4g}"
-        passed = describe(levels, known=known, less=less, lam=self.lam)
-        last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
-        return levels.candidates, f"{passed} To be played: {listed(chosen)}, {last}."
-
-    def _unsure(self, slot: int, levels: Levels, chosen: list[int]) -> str:
-        """Return the reason while a level's top arm has a width above β·v, there or above."""
-        level, limit = len(levels.tops) - 1, self.beta * self._margin(slot)
-        unknown = least_known(self._memory.cells, slot, levels, limit)
-        known = self._memory.cells.stats[slot, levels.tops[-1], unknown]
-        width = known[WIDTH]
-        if width == math.inf:
-            seen = "" if unknown == level == 0 else f" in {objective(unknown)}"
-            return f"{listed(chosen)}: not observed yet{seen} in this cell{drawn(chosen)}."
-        # The width falls about as 1/√N from its present value.
-        have = known[COUNT]
-        need = math.ceil(have * (width / limit) ** 2)
-        there = "" if unknown == level else f" in {objective(unknown)}"
-        later = f" and {objective(level + 1)} is not considered yet"
-        return (
-            f"{listed(chosen)}: highest index in {objective(level)}{drawn(chosen)}, but its width "
-            f"{width:.4g}{there} exceeds β·v = {limit:.4g}, so it is played to learn about it"
-            f"{later}. That takes about {need} observations of it in this cell; there are "
-            f"{have:.0f}."
+        v, cells = self._margin(slot), self._memory.cells
+        levels, limit = self._levels(slot, ceilings), self.beta * v
+        reason = reason_of(
+            cells,
+            slot,
+            levels,
+            likely(shares),
+            limit=limit,
+            limit_name="β·v",
+            less=["2v" if given <= 2.0 * v else "the tolerance" for given in self.tolerances],
+            lam=self.lam,
+            where=" in this cell",
         )
+        if levels.unsure:
+            unknown = least_known(cells, slot, levels, limit)
+            known = cells.stats[slot, levels.tops[-1], unknown]
+            if known[WIDTH] < math.inf:  # it falls about as 1/√N from its present value
+                need = math.ceil(known[COUNT] * (known[WIDTH] / limit) ** 2)
+                reason += (
+                    f" That takes about {need} observations of it in this cell; there are "
+                    f"{known[COUNT]:.0f}."
+                )
+        return levels.candidates, reason
 
 
 register(

@@ -7,14 +7,13 @@ from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels import lexicographic
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import WIDTH
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.lexicographic import Limits
 from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
 from lexbandit.kernels.random import RandomState
 from lexbandit.kernels.ties import ONLY_ROW
-from lexbandit.policies.explain import drawn, likely, listed, objective
-from lexbandit.policies.levels import Levels, describe, least_known, levels_of
+from lexbandit.policies.explain import likely
+from lexbandit.policies.levels import Levels, levels_of, reason_of
 from lexbandit.policies.linear.base import LinearPolicy
 from lexbandit.policies.linear.features import any_features
 from lexbandit.policies.registry import register
@@ -160,32 +159,15 @@ class LexLinearRule(LinearPolicy):
         self, features: Floats, ceilings: Floats, known: LinearWork, shares: Floats
     ) -> tuple[Booleans, str]:
         levels = self._levels(ceilings, known)
-        chosen = likely(shares)
-        if levels.unsure:
-            return levels.candidates, self._unsure(known, levels, chosen)
-        if self.objectives == 1:
-            return levels.candidates, f"{listed(chosen)}: highest index{drawn(chosen)}."
-        last = f"the highest index among them in {objective(self.objectives - 1)}{drawn(chosen)}"
-        return levels.candidates, f"{self._passed(levels)} To be played: {listed(chosen)}, {last}."
-
-    def _passed(self, levels: Levels) -> str:
-        """Return what happened at the levels that are known well enough."""
-        less = ["the tolerance"] * self.objectives
-        return describe(levels, known=f"τ = {self.tau:.4g}", less=less, lam=self.lam)
-
-    def _unsure(self, known: LinearWork, levels: Levels, chosen: list[int]) -> str:
-        """Return the reason while a level's top arm has a width above τ, there or above."""
-        level = len(levels.tops) - 1
-        unknown = least_known(known, 0, levels, self.tau)
-        width = known.stats[0, levels.tops[-1], unknown, WIDTH]
-        if width == math.inf:
-            seen = f" in {objective(unknown)}" if level else ""
-            return f"{listed(chosen)}: not observed yet{seen}{drawn(chosen)}."
-        there = "" if unknown == level else f" in {objective(unknown)}"
-        return (
-            f"{listed(chosen)}: highest index in {objective(level)}{drawn(chosen)}, but its width "
-            f"{width:.4g}{there} exceeds τ = {self.tau:.4g}, so it is played to learn about it "
-            f"and {objective(level + 1)} is not considered yet."
+        return levels.candidates, reason_of(
+            known,
+            0,
+            levels,
+            likely(shares),
+            limit=self.tau,
+            limit_name="τ",
+            less=["the tolerance"] * self.objectives,
+            lam=self.lam,
         )
 
 

@@ -1,7 +1,7 @@
 """A rule on ridge regressions: the models are shared, the rule says which arm to play."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -329,7 +329,7 @@ class LinearPolicy(Policy):
 
     def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
-        point = self._context(context) if self._known else self._features(context)[0]
+        point = self._point(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, ceilings)
         if decision[0] < 0:
@@ -399,16 +399,7 @@ class LinearPolicy(Policy):
 
         `allowed` is the mask the arm was selected under; linear policies have no use for it.
         """
-        point = self._context(context) if self._known else self._features(context)[0]
-        values = self._rewards(rewards)
-        number = self._arm(arm)
-        if allowed is not None:
-            self._ceilings(allowed)
-        answer = self._update(point, number, values)
-        if answer != kernel.DONE:
-            self._refuse(answer, point, number, values)
-            self._memory.split()
-            self._update(point, number, values)
+        self._learn(self._update, context, arm, rewards, allowed)
 
     def amend(self, context: Any, arm: int, rewards: Any, allowed: Any = None) -> None:
         """Learn further rewards of a play that `update` recorded; NaN means "not these".
@@ -418,25 +409,36 @@ class LinearPolicy(Policy):
         """
         if self.stages > 1:
             super().amend(context, arm, rewards, allowed)
-        point = self._context(context) if self._known else self._features(context)[0]
+        self._learn(self._amend, context, arm, rewards, allowed)
+
+    def _learn(
+        self,
+        record: Callable[[Floats, int, Floats], int],
+        context: Any,
+        arm: int,
+        rewards: Any,
+        allowed: Any,
+    ) -> None:
+        """Check the arguments and `record` them; raise for what a kernel does not take.
+
+        PARTIAL alone can be helped: from then on each objective has a Gram matrix of its own.
+        """
+        point = self._point(context)
         values = self._rewards(rewards)
         number = self._arm(arm)
         if allowed is not None:
             self._ceilings(allowed)
-        answer = self._amend(point, number, values)
-        if answer != kernel.DONE:
-            self._refuse(answer, point, number, values)
-            self._memory.split()
-            self._amend(point, number, values)
-
-    def _refuse(self, answer: int, point: Floats, arm: int, values: Floats) -> None:
-        """Raise for what a kernel did not take; PARTIAL alone can be helped."""
+        answer = record(point, number, values)
+        if answer == kernel.DONE:
+            return
         if answer == kernel.OUTSIDE:
             checks.in_unit_cube("context", point)
         if answer == kernel.TOO_LARGE:
             self._check_rewards("rewards", values)
         if answer == kernel.NO_PLAY:
-            raise no_such_play(arm, values)
+            raise no_such_play(number, values)
+        self._memory.split()
+        record(point, number, values)
 
     def _update(self, point: Floats, arm: int, rewards: Floats) -> int:
         """Record a play; nothing is done, and the answer is not DONE, if it can't be."""
@@ -509,6 +511,10 @@ class LinearPolicy(Policy):
         return self._rule.replay(
             start, features, outcomes, ceilings, self._ranked, self._random, arms, models
         )
+
+    def _point(self, context: Any) -> Floats:
+        """Return what kernels take of a context: itself, or φ(x) if they do not know the map."""
+        return self._context(context) if self._known else self._features(context)[0]
 
     def _features(self, context: Any) -> Floats:
         """Return φ(x) of a context, checked, as one row."""

@@ -172,7 +172,7 @@ class PooledPolicy(Policy):
 
     def select(self, context: Any, allowed: Any = None) -> PolicyDecision:
         """Return the arm to play in `context`, among those where `allowed[arm]` is True."""
-        point = self._context(context) if self._known else self._features(context)[0]
+        point = self._point(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         decision = self._select(point, ceilings)
         if decision[0] < 0:
@@ -219,7 +219,7 @@ class PooledPolicy(Policy):
 
     def propensities(self, context: Any, allowed: Any = None) -> Floats:
         """Return the exact probability of every arm to be selected in `context` now."""
-        point = self._context(context) if self._known else self._features(context)[0]
+        point = self._point(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
         seen, shares = self._seen, np.empty((1, self.arms))
         if not self._decide(self._kind, point[np.newaxis], ceilings, self._random.copy(), seen):
@@ -252,7 +252,7 @@ class PooledPolicy(Policy):
 
     def _see(self, context: Any) -> tuple[Floats, Looks]:
         """Return the features [1, F] of a context, and what the rule sees there."""
-        point = self._context(context) if self._known else self._features(context)[0]
+        point = self._point(context)
         seen, _ = self._space_for(1)
         free = self._no_ceiling
         if not self._decide(self._kind, point[np.newaxis], free, self._random.copy(), seen):
@@ -344,7 +344,7 @@ class PooledPolicy(Policy):
         self._tell(context, arm, rewards, allowed, amends=True)
 
     def _tell(self, context: Any, arm: int, rewards: Any, allowed: Any, *, amends: bool) -> None:
-        point = self._context(context) if self._known else self._features(context)[0]
+        point = self._point(context)
         values = self._rewards(rewards)
         number = self._arm(arm)
         if allowed is not None:
@@ -482,6 +482,10 @@ class PooledPolicy(Policy):
         )
         for first in range(0, n, size):
             yield slice(first, first + size)
+
+    def _point(self, context: Any) -> Floats:
+        """Return what kernels take of a context: itself, or φ(x) if they do not know the map."""
+        return self._context(context) if self._known else self._features(context)[0]
 
     def _features(self, context: Any) -> Floats:
         """Return φ(x) of a context, checked, as one row."""

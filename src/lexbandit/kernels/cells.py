@@ -150,7 +150,7 @@ def growth(rounds: float, bounds: Array, b: int) -> float:
 
 
 @leaf
-def widest_of(known: Cells, slot: int, arm: int, objectives: int) -> float:
+def widest_of(known: ArmStatistics, slot: int, arm: int, objectives: int) -> float:
     """Return the width of an arm in the objective least is known of."""
     width = 0.0
     for i in range(objectives):
@@ -456,6 +456,17 @@ def write_indices(cells: Cells, slot: int, ceilings: Array, row: int) -> None:
         for i in range(stats.shape[2]):
             for arm in range(stats.shape[1]):
                 work[VECTORS + i, arm] = min(cells.indices[slot, i, arm], ceilings[row, arm])
+
+
+@leaf
+def mark_allowed(cells: Cells, _slot: int, ceilings: Array, row: int) -> int:
+    """Mark the allowed arms, as a `mark` that has no rule; return how many there are."""
+    size = 0
+    for arm in range(ceilings.shape[1]):
+        allowed = ceilings[row, arm] > 0.0
+        cells.work[MARKS, arm] = allowed
+        size += allowed
+    return size
 
 
 def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:

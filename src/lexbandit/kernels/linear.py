@@ -37,7 +37,7 @@ from lexbandit.kernels.cells import MEAN, PLAIN_FIELDS, WIDTH
 from lexbandit.kernels.jit import bind, inlined, kernel, leaf
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.ties import ONLY_ROW, row_of
+from lexbandit.kernels.ties import DOMINANT, ONLY_ROW, best_arm, row_of, shares_of_best
 
 # Updates of a Gram matrix from one computation of its inverse to the next, or four times the number
 # of features if that is more: F³/(4F) operations an update are fewer than its own F².
@@ -285,17 +285,20 @@ def look(
     raise NotImplementedError
 
 
-def pick(models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
+@leaf
+def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
     """Return the arm to play, given what `look` wrote; nothing may change but the random state.
 
-    A rule that draws no random number had no other arm to play.
+    A rule that draws no random number had no other arm to play. This is for rules that rank arms in
+    work.ranking: an arm of the highest rank.
     """
-    raise NotImplementedError
+    return best_arm(work.ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
 
 
-def shares(models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
+@kernel
+def shares(_models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
     """Return the exact probability with which `pick` returns each arm."""
-    raise NotImplementedError
+    return shares_of_best(work.ranking, 0, DOMINANT, ceilings, row)
 
 
 @leaf
@@ -509,11 +512,14 @@ _UPDATE, _UPDATE_MANY = bind(update), bind(update_many)
 def linear_rule(
     *,
     look: Callable[..., Any],
-    pick: Callable[..., Any],
-    shares: Callable[..., Any],
+    pick: Callable[..., Any] = pick,
+    shares: Callable[..., Any] = shares,
     model_for: Callable[..., Any] | None = None,
 ) -> LinearRule:
-    """Compile the loops for a rule, from functions with the decorators of `kernels.jit`."""
+    """Compile the loops for a rule, from functions with the decorators of `kernels.jit`.
+
+    A rule that writes work.ranking needs neither `pick` nor `shares`.
+    """
     decide = {"look": look, "pick": pick, "shares": shares}
     record: dict[str, Callable[..., Any]] = {"model_for": model_for} if model_for else {}
     return LinearRule(

@@ -68,7 +68,7 @@ GRAM, INVERSE = 0, 1
 PENALTY, COMMON, PULL, WEIGHTED, SCALE = 0, 1, 2, 3, 4
 SEEN, UNEXPLAINED, NOISE, OTHER, DUE, CENTRE = 0, 1, 2, 3, 4, 5
 VARIANCE, BLOCK, CONSTANT = 0, 1, 2
-TALLIES, VECTORS, MATRICES, SHARED, FACTS, PRIORS = 6, 2, 2, 5, 6, 3
+TALLIES, VECTORS, MATRICES, SHARED, FACTS = 6, 2, 2, 5, 6
 
 # What a refresh begins with, before anything is seen: rewards that vary by a quarter.
 FIRST_NOISE = 1 / 16

@@ -618,3 +618,14 @@ class CellPolicy(Policy):
             checks.refuse_first(
                 "state['spreads']", spreads, wrong, "spreads go from 0 to the counts"
             )
+
+    def _check_marks(self, arrays: dict[str, np.ndarray], marked: str) -> None:
+        """Refuse a last channel that does not mark arms, by a count of 1, that are `marked`."""
+        last = np.arange(self._memory.channels) == self._memory.channels - 1
+        for name, most in (("counts", 1), ("sums", 0)):
+            checks.refuse_first(
+                f"state[{name!r}]",
+                arrays[name],
+                last & (np.abs(arrays[name]) > most),
+                f"the last channel tells which arms {marked}: counts of 0 or 1, sums of 0",
+            )

@@ -153,16 +153,7 @@ class AnnealingRule(CellPolicy):
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
-        last = np.arange(self.objectives + 1) == self.objectives
-        for name in ("counts", "sums"):
-            most = 1 if name == "counts" else 0
-            wrong = last & (np.abs(arrays[name]) > most)
-            checks.refuse_first(
-                f"state[{name!r}]",
-                arrays[name],
-                wrong,
-                "the last channel tells which arms left the set: counts of 0 or 1, sums of 0",
-            )
+        self._check_marks(arrays, "left the set")
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         chosen = likely(shares)

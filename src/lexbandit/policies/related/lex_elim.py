@@ -18,6 +18,7 @@ from lexbandit.kernels.cells import (
     COUNT,
     MARKS,
     MEAN,
+    OTHER,
     Cells,
     cell_rule,
     widest_of,
@@ -84,15 +85,12 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
         some_left |= ceilings[row, arm] > 0.0 and not is_out(cells, slot, arm)
     widest = -math.inf
     for arm in range(arms):
-        if ceilings[row, arm] > 0.0 and not (some_left and is_out(cells, slot, arm)):
-            widest = max(widest, widest_of(cells, slot, arm, objectives))
+        rival = ceilings[row, arm] > 0.0 and not (some_left and is_out(cells, slot, arm))
+        cells.work[OTHER, arm] = widest_of(cells, slot, arm, objectives) if rival else -math.inf
+        widest = max(widest, cells.work[OTHER, arm])
     size = 0
     for arm in range(arms):
-        marked = (
-            ceilings[row, arm] > 0.0
-            and not (some_left and is_out(cells, slot, arm))
-            and widest_of(cells, slot, arm, objectives) == widest
-        )
+        marked = cells.work[OTHER, arm] == widest
         cells.work[MARKS, arm] = marked
         size += marked
     return size
@@ -133,14 +131,7 @@ class NestedEliminationRule(CellPolicy):
 
     def _check_state(self, arrays: dict[str, np.ndarray]) -> None:
         super()._check_state(arrays)
-        last = np.arange(self.objectives + 1) == self.objectives
-        for name, most in (("counts", 1), ("sums", 0)):
-            checks.refuse_first(
-                f"state[{name!r}]",
-                arrays[name],
-                last & (np.abs(arrays[name]) > most),
-                "the last channel tells which arms are out: counts of 0 or 1, sums of 0",
-            )
+        self._check_marks(arrays, "are out")
 
     def _reason(self, slot: int, ceilings: Floats, shares: Floats) -> tuple[Booleans, str]:
         cells, chosen = self._memory.cells, likely(shares)
@@ -165,10 +156,6 @@ class EliminationBound(UniformBound, CentredBound):
     """The width c = R sqrt(4/N ln(6 K D (1 + N)/δ)), times `scale`."""
 
     R: float = 1.0
-
-    def growth(self) -> tuple[float, float]:
-        """Return (1, 0): the width does not depend on the rounds in the cell."""
-        return 1.0, 0.0
 
     def decay(self) -> tuple[float, float, float]:
         """Return 4 R² (ln(6 K D/δ) + ln(1 + N)) over N."""

@@ -8,11 +8,10 @@ import numpy as np
 from lexbandit import checks
 from lexbandit.checks import Booleans, Floats
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import WIDTH
+from lexbandit.kernels.cells import widest_of
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule
-from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.ties import DOMINANT, ONLY_ROW, best_arm, shares_of_best
+from lexbandit.kernels.ties import ONLY_ROW
 from lexbandit.policies.base import Prior
 from lexbandit.policies.explain import drawn, likely, listed, one_of
 from lexbandit.policies.linear.base import LinearPolicy
@@ -29,15 +28,6 @@ def gamma_at(models: Models) -> float:
     settings = models.settings
     level = math.log(2.0 * settings[INTERVALS] * (models.clock[0] + 1.0))
     return float(settings[SCALE] * (settings[NOISE] * math.sqrt(level) + settings[NORM]))
-
-
-@leaf
-def widest_of(work: LinearWork, arm: int) -> float:
-    """Return the width of an arm in the objective least is known of."""
-    width = 0.0
-    for i in range(work.stats.shape[2]):
-        width = max(width, work.stats[0, arm, i, WIDTH])
-    return width
 
 
 @kernel
@@ -72,7 +62,8 @@ def walk(
     """
     stages = models.counts.shape[0] // models.plays.shape[0]  # 1
     estimate(models, features, t, gamma_at(models), 1.0, stages, ONLY_ROW, work)
-    arms, finest, lam = ceilings.shape[1], models.settings[FINEST], models.settings[LAM]
+    arms, objectives = ceilings.shape[1], work.stats.shape[2]
+    finest, lam = models.settings[FINEST], models.settings[LAM]
     for arm in range(arms):
         work.ranking[0, 0, arm] = ceilings[row, arm]
     stage = 1
@@ -80,7 +71,7 @@ def walk(
         widest = 0.0
         for arm in range(arms):
             if work.ranking[0, 0, arm] > -math.inf:
-                widest = max(widest, widest_of(work, arm))
+                widest = max(widest, widest_of(work, ONLY_ROW, arm, objectives))
         if widest <= finest:
             filter_arms(work, finest, lam)
             return stage, False
@@ -88,7 +79,7 @@ def walk(
         if widest > limit:
             for arm in range(arms):
                 if work.ranking[0, 0, arm] > -math.inf:
-                    work.ranking[0, 0, arm] = widest_of(work, arm)
+                    work.ranking[0, 0, arm] = widest_of(work, ONLY_ROW, arm, objectives)
             return stage, True
         filter_arms(work, limit, lam)
         stage += 1
@@ -100,18 +91,6 @@ def look(
 ) -> None:
     """Walk the stages."""
     walk(models, features, t, ceilings, row, work)
-
-
-@leaf
-def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
-    """Return an arm of the highest rank."""
-    return best_arm(work.ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
-
-
-@kernel
-def shares(_models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
-    """Return the exact probability with which `pick` returns each arm."""
-    return shares_of_best(work.ranking, 0, DOMINANT, ceilings, row)
 
 
 class MtloRule(LinearPolicy):
@@ -138,7 +117,7 @@ class MtloRule(LinearPolicy):
     tests/twins/linear.py.
     """
 
-    _rule = linear_rule(look=look, pick=pick, shares=shares)
+    _rule = linear_rule(look=look)
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from lexbandit.bounds import Bound, make_bound
 from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels.arrays import Array
-from lexbandit.kernels.cells import MARKS, Cells, cell_rule, lower_of, widest_of
+from lexbandit.kernels.cells import MARKS, Cells, cell_rule, lower_of, mark_allowed, widest_of
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.policies.cells.base import CellPolicy
 from lexbandit.policies.cells.grid import optional_grid
@@ -47,13 +47,6 @@ def chain(cells: Cells, slot: int, i: int, ceilings: Array, row: int) -> None:
             work[MARKS, arm] = 0.0
 
 
-@leaf
-def mark_allowed(cells: Cells, ceilings: Array, row: int) -> None:
-    """Mark the allowed arms."""
-    for arm in range(ceilings.shape[1]):
-        cells.work[MARKS, arm] = ceilings[row, arm] > 0.0
-
-
 @kernel
 def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     """Mark the arms of which one is played, uniformly; return how many there are.
@@ -63,7 +56,7 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
     """
     work, threshold = cells.work, cells.settings[0]
     objectives, arms = cells.indices.shape[1], cells.indices.shape[2]
-    mark_allowed(cells, ceilings, row)
+    mark_allowed(cells, slot, ceilings, row)
     chain(cells, slot, 0, ceilings, row)
     size = 0
     for arm in range(arms):
@@ -89,7 +82,7 @@ def mark(cells: Cells, slot: int, ceilings: Array, row: int) -> int:
 @kernel
 def mark_left(cells: Cells, slot: int, ceilings: Array, row: int, objectives: int) -> None:
     """Mark the allowed arms that are left after chaining in the first `objectives` objectives."""
-    mark_allowed(cells, ceilings, row)
+    mark_allowed(cells, slot, ceilings, row)
     for i in range(objectives):
         chain(cells, slot, i, ceilings, row)
 

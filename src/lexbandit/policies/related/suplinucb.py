@@ -15,8 +15,7 @@ from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.cells import WIDTH
 from lexbandit.kernels.jit import kernel, leaf
 from lexbandit.kernels.linear import LinearWork, Models, estimate, linear_rule, spread
-from lexbandit.kernels.random import RandomState
-from lexbandit.kernels.ties import DOMINANT, best_arm, shares_of_best
+from lexbandit.kernels.ties import DOMINANT
 from lexbandit.policies.base import Prior
 from lexbandit.policies.explain import drawn, likely, listed, objective
 from lexbandit.policies.linear.base import LinearPolicy
@@ -77,18 +76,6 @@ def look(
 
 
 @leaf
-def pick(_models: Models, ceilings: Array, row: int, random: RandomState, work: LinearWork) -> int:
-    """Return an arm of the highest rank."""
-    return best_arm(work.ranking, 0, DOMINANT, -math.inf, ceilings, row, random)
-
-
-@kernel
-def shares(_models: Models, ceilings: Array, row: int, work: LinearWork) -> Array:
-    """Return the exact probability with which `pick` returns each arm."""
-    return shares_of_best(work.ranking, 0, DOMINANT, ceilings, row)
-
-
-@leaf
 def model_for(models: Models, features: Array, t: int, arm: int, work: LinearWork) -> int:
     """Return the model that stores a round of `arm`: its first stage with a width above 2^(−s).
 
@@ -136,7 +123,7 @@ class SupLinUCBRule(LinearPolicy):
     of a stage's data. The twin is in tests/twins/linear.py.
     """
 
-    _rule = linear_rule(look=look, pick=pick, shares=shares, model_for=model_for)
+    _rule = linear_rule(look=look, model_for=model_for)
 
     def __init__(
         self,

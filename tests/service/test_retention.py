@@ -22,6 +22,7 @@ from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.erase import erase, of_ids, of_unit
 from lexbandit.service.engine.point import DecisionRequest
 from lexbandit.service.events import CorruptLog, Event, Snapshot, read_body
+from lexbandit.service.maintenance import export as exporting
 from lexbandit.service.maintenance.compact import compact
 from lexbandit.service.maintenance.copy import copy
 from lexbandit.service.maintenance.export import export
@@ -275,6 +276,40 @@ async def test_the_service_removes_old_events_by_itself(home: Home) -> None:
     async with running(home) as engine:
         assert digests(engine) == before
         assert await engine.storage.removed() > 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        sqlite3.OperationalError("database or disk is full"),
+        pl.exceptions.ComputeError("parquet: No space left on device"),
+    ],
+)
+@in_loop
+async def test_a_disk_without_room_for_archives_stops_no_requests(
+    tmp_path: Path,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def full(*_: Any) -> None:
+        raise error
+
+    home = HOMES["sqlite"](tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(exporting, "_write", full)
+        async with running(home, retain=0.5, archive=tmp_path / "old") as engine:
+            await traffic(engine, 40)
+            await engine.save_two_snapshots()
+            async with asyncio.timeout(30):
+                while "cannot be written" not in caplog.text:
+                    await asyncio.sleep(0.05)
+            await traffic(engine, 1)
+            assert not await engine.storage.removed()
+            patch.undo()
+            async with asyncio.timeout(30):
+                while not await engine.storage.removed():
+                    await asyncio.sleep(0.05)
 
 
 @in_loop

@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +84,7 @@ async def export(
     format = format_of(path)
     with (
         placing(path) as place,
+        _system_errors(path),
         tempfile.TemporaryDirectory(prefix=".export-", dir=place) as made,
         written_whole(path) as whole,
     ):
@@ -99,6 +101,15 @@ async def export(
         finally:
             sorted_log.connection.close()
     return Exported(rows, sorted_log.repeated)
+
+
+@contextmanager
+def _system_errors(path: Path) -> Iterator[None]:
+    """Raise as an OSError what SQLite and Polars say of a disk that is full."""
+    try:
+        yield
+    except (sqlite3.OperationalError, pl.exceptions.ComputeError) as error:
+        raise OSError(f"{path} cannot be written: {error}") from error
 
 
 async def _sort(

@@ -1,14 +1,19 @@
 """A snapshot is taken quickly, and packed later as it was then."""
 
+import asyncio
+import sqlite3
 import time
+from pathlib import Path
 
 import pytest
 
 from lexbandit.chooser.ledger import OldestFirst
 from lexbandit.service.engine.point import AnsweredRequest, PastDecision, Point
 from lexbandit.service.events import Event, body_of
+from lexbandit.service.storage import StorageFailed
+from lexbandit.service.storage.sqlite import SqliteStorage
 from service.http import CONTEXT
-from service.world import definition
+from service.world import definition, engine_on
 
 
 def begun(keep: int = 1000) -> Point:
@@ -84,3 +89,25 @@ def test_a_snapshot_that_is_packed_in_parts_is_read_back() -> None:
 def test_a_snapshot_of_no_rows_is_read_back() -> None:
     point = begun()
     assert Point.unpack(point.definition, point.packer()()).digest() == point.digest()
+
+
+def test_a_snapshot_that_sqlite_cannot_hold_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A gigabyte, which is 780,000 open decisions with vectors of 128 numbers."""
+
+    async def run() -> None:
+        async with engine_on(tmp_path / "log.db") as engine:
+            storage = engine.storage
+            assert isinstance(storage, SqliteStorage)
+            for _ in range(100):
+                await engine.decide("router", CONTEXT)
+            storage._writer.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
+            with pytest.raises(StorageFailed, match="bytes, and SQLite takes 9,000"):
+                await engine.save_snapshots()
+            await engine.decide("router", CONTEXT)
+        assert "no last snapshot was saved" in caplog.text
+        async with engine_on(tmp_path / "log.db") as engine:
+            assert engine.points["router"].counts["decisions"] == 101
+
+    asyncio.run(run())

@@ -200,9 +200,12 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self.trouble is None:
-            for replay in self.replays.values():
-                await replay.save()
-            await self._snapshots.take()
+            try:
+                for replay in self.replays.values():
+                    await replay.save()
+                await self._snapshots.take()
+            except StorageFailed as error:  # the next start reads more of the log
+                log.warning("no last snapshot was saved: %s", error)
         await self.storage.close()
 
     async def save_snapshots(self) -> None:

@@ -57,6 +57,8 @@ _JOINED = 1000
 _MOST_POINTS, _LARGE = 16, 4096
 # A time is read as a whole number of ticks, so many a second: exact from 2004 on.
 _TICKS = 2.0**22
+# So many bytes at most a row of a snapshot has besides the snapshot.
+_ROW_BESIDES = 1000
 # So many events are removed from the log's beginning by one transaction.
 _REMOVED_TOGETHER = 200
 _ROW = "(?, ?, ?, ?, ?, ?)"
@@ -570,6 +572,13 @@ class SqliteStorage(Storage):
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot and the one before it."""
+        most = self._writer.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) - _ROW_BESIDES
+        if len(snapshot.data) > most:  # tried nevertheless, it would be a write that failed
+            raise StorageFailed(
+                f"{self.path}: a snapshot of {point} has {len(snapshot.data):,} bytes, and SQLite "
+                f"takes {most:,}. Without snapshots a start reads the whole log; a smaller keep "
+                "makes them smaller."
+            )
         of = (point, definition)
         save: _Statement = (
             "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",

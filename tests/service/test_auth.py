@@ -5,6 +5,7 @@ import dataclasses
 import hashlib
 import re
 import stat
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -263,6 +264,23 @@ def test_an_ended_session_is_over_however_its_cookie_is_written() -> None:
         sessions = Sessions(keys, "shared")
     sessions.end(value)
     assert sessions.find(other) is not None
+
+
+def test_to_sign_out_takes_as_long_after_many_who_did() -> None:
+    """Who has a key can sign in and out all day, and others wait while one signs out."""
+    now, many = 1000.0, 100_000
+    keys = Keys(KEYS)
+    sessions = Sessions(keys, clock=lambda: now)
+    sessions._ended = {b"%d" % n: now + HOURS * 3600 for n in range(many)}
+    value = sessions.begin(keys.by_name["read"])
+    began = time.process_time()
+    for _ in range(100):
+        sessions.end(value)
+    assert time.process_time() - began < 0.1  # it took a second
+    assert len(sessions._ended) == many + 1
+    now += HOURS * 3600
+    sessions.end("")
+    assert not sessions._ended
 
 
 def test_a_session_ends_when_its_key_is_replaced() -> None:

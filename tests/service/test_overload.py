@@ -338,6 +338,13 @@ def test_a_batch_counts_by_its_rows() -> None:
     limits.take("web", 10.0)
 
 
+def test_a_batch_of_a_key_that_has_a_limit_since_it_began_is_taken() -> None:
+    """Keys may be read again while the body of a batch is on its way."""
+    limits = RateLimits(lambda: 0.0)
+    limits.spend("web", 49)
+    limits.take("web", 1.0)
+
+
 def test_the_rows_of_a_batch_count_against_the_rate_of_its_key(tmp_path: Path) -> None:
     async def run() -> None:
         async with served(tmp_path, [key("web", "decide", rate=20.0)]) as s:

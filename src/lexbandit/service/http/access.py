@@ -224,8 +224,9 @@ class RateLimits:
 
     def spend(self, name: str, rows: int) -> None:
         """Count more rows of an accepted request; later requests wait until they are made up."""
-        tokens, since = self._buckets[name]
-        self._buckets[name] = (tokens - rows, since)
+        if name in self._buckets:  # the key may have its limit since the request came
+            tokens, since = self._buckets[name]
+            self._buckets[name] = (tokens - rows, since)
 
 
 class Sessions:
@@ -254,7 +255,9 @@ class Sessions:
     def end(self, cookie: str) -> None:
         """Accept a cookie no more."""
         now = self._clock()
-        self._ended = {content: ends for content, ends in self._ended.items() if ends > now}
+        # The oldest come first, and only these are looked at: there may be very many.
+        while self._ended and next(iter(self._ended.values())) <= now:
+            del self._ended[next(iter(self._ended))]
         if self.find(cookie) is not None:
             self._ended[_content(cookie)] = now + HOURS * 3600
 

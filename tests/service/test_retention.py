@@ -108,6 +108,39 @@ async def test_archives_and_the_export_of_what_is_left_are_the_export_of_before(
     assert pl.concat(parts).equals(pl.read_parquet(tmp_path / "before.parquet"))
 
 
+@in_loop
+async def test_no_archive_ends_between_a_decision_and_its_repetition(
+    home: Home, tmp_path: Path
+) -> None:
+    """Two replicas that are asked at once write it twice; the first one counts."""
+    async with running(home) as engine:
+        await traffic(engine, 10)
+        seen = engine.seq
+        await engine.decide("router", CONTEXT, id="early")
+        first = await engine.decide("router", CONTEXT, id="twice")
+        for id in ("twice", "early"):
+            await asyncio.sleep(0.01)  # so that it has another time
+            made = await engine.storage.read_since(seen, 2, "router")
+            body = read_body(made[("early", "twice").index(id)])
+            await engine.append("router", "decisions", {**body, "by": "other", "seen": seen})
+        assert engine.points["router"].counts["repeated"] == 2
+        await engine.reward("router", "twice", {"quality": 1.0})
+        await traffic(engine, 10)
+        await export(engine.storage, "router", tmp_path / "before.parquet")
+        await engine.save_two_snapshots()
+        parts: list[pl.DataFrame] = []
+        for event in (await whole_log_of(engine))[seen + 1 : seen + 5]:
+            done = await compact(
+                engine.storage, POINTS, before=event.time, archive=tmp_path / "old"
+            )
+            assert done.removed in (seen, seen + 4)
+            parts += map(pl.read_parquet, done.archives)
+        await export(engine.storage, "router", tmp_path / "after.parquet")
+    rows = pl.concat([*parts, pl.read_parquet(tmp_path / "after.parquet")])
+    assert rows.equals(pl.read_parquet(tmp_path / "before.parquet"))
+    assert rows.filter(pl.col("id") == "twice")["arm"].to_list() == [first.arm]
+
+
 @pytest.mark.parametrize("steps", [0, 1, 2])
 @in_loop
 async def test_who_is_killed_while_events_leave_archives_none_twice(

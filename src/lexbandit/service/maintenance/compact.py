@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
 from lexbandit.service.events import read_body
@@ -16,6 +18,8 @@ from lexbandit.service.storage import Storage
 
 # So many events of the log are read at a time.
 _PAGE = 1000
+# Two replicas that are asked at once write a decision twice within so many seconds.
+_TWICE = 60.0
 _NAME = re.compile(r"(.+)-(\d{12,})-(\d{12,})\.parquet")
 
 
@@ -68,6 +72,8 @@ async def _compact(
         *[await _held_in_snapshots(storage, one) for one in points.values()],
         *[(await storage.read_since(0, 1, name))[0].seq - 1 for name in blocked],
     )
+    if last > begun:
+        last = await _before_repeated(storage, begun, last)
     files: list[Path] = []
     if last > begun and archive is not None:
         archive.mkdir(parents=True, exist_ok=True)
@@ -86,6 +92,63 @@ async def _compact(
             break
         removed = done
     return Compacted(removed, removed - begun, tuple(blocked), tuple(files))
+
+
+class _Seen(msgspec.Struct):
+    """The last event that a replica had taken when it made decisions with callers' own ids."""
+
+    seen: int | None = None
+
+
+_seen = msgspec.json.Decoder(_Seen).decode
+
+
+async def _before_repeated(storage: Storage, begun: int, last: int) -> int:
+    """Return the last event up to `last` of which no later one repeats a decision.
+
+    Of decisions that several replicas made of one request the first counts, wherever the others can
+    be seen beside it: an archive that ended between them would have one, and the next another.
+    """
+    while last > begun and (later := await _made_unseen(storage, last)):
+        first = await _first_made(storage, later, max(begun, min(later.values())), last)
+        if first is None:
+            break
+        last = first - 1
+    return last
+
+
+async def _first_made(
+    storage: Storage, later: Mapping[tuple[str, str], int], after: int, last: int
+) -> int | None:
+    """Return the first event after one, up to `last`, with a decision that comes again later."""
+    seq = after
+    while seq < last and (page := await storage.read_since(seq, _PAGE)):
+        for event in page:
+            if event.seq <= last and event.kind == "decisions":
+                ids = [row["id"] for row in read_body(event).get("rows", ())]
+                if any(later.get((event.point, id), last) < event.seq for id in ids):
+                    return event.seq
+        seq = page[-1].seq
+    return None
+
+
+async def _made_unseen(storage: Storage, last: int) -> dict[tuple[str, str], int]:
+    """Return the decisions after an event whose replica had not taken it, and what it had taken."""
+    found: dict[tuple[str, str], int] = {}
+    seq, until = last, None
+    while page := await storage.read_since(seq, _PAGE):
+        seq = page[-1].seq
+        until = page[0].time + _TWICE if until is None else until
+        for event in page:
+            if event.kind == "decisions":
+                seen = _seen(event.body).seen
+                if seen is not None and seen < last:
+                    for row in read_body(event)["rows"]:
+                        name = event.point, row["id"]
+                        found[name] = min(seen, found.get(name, seen))
+        if page[-1].time > until:
+            break
+    return found
 
 
 async def _archives(storage: Storage, folder: Path, begun: int, last: int) -> list[Path]:

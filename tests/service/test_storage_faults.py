@@ -6,12 +6,13 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,6 +138,31 @@ async def test_a_full_disk_takes_nothing_and_then_everything_again(
     async with home.opened() as storage:
         there = numbers(await whole_log(storage))
     assert there == [*range(1, failed[1]), -1, -1, -1]
+
+
+@in_loop
+async def test_a_file_that_another_program_locks_is_written_again_after_it(
+    home: SqliteHome,
+) -> None:
+    """Such as the `VACUUM` of somebody who did not know better: it took a start to go on."""
+    async with engine_on(home.path) as engine:
+        await engine.decide("router", CONTEXT)
+        storage = engine.storage
+        assert isinstance(storage, SqliteStorage)
+        storage._writer.execute("PRAGMA busy_timeout = 10")  # 5,000 is the usual
+        with closing(sqlite3.connect(home.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StorageFailed, match="database is locked") as refused:
+                await engine.decide("router", CONTEXT)
+            assert not refused.value.final
+            other.execute("ROLLBACK")
+        async with asyncio.timeout(10):
+            while engine.trouble is not None:
+                await asyncio.sleep(0.05)
+        await engine.decide("router", CONTEXT)
+    async with home.opened() as storage:
+        kinds = [event.kind for event in await whole_log(storage)]
+    assert kinds.count("decisions") == 2
 
 
 @pytest.mark.compiled

@@ -111,6 +111,11 @@ FROM removed, (SELECT coalesce(max(seq), 0) AS written FROM sqlite_sequence WHER
 LEFT JOIN (SELECT seq, time FROM log ORDER BY seq DESC LIMIT 1) AS last
 """
 
+# After these errors the file is as it was, and is written again when that is over.
+_AGAIN = {
+    sqlite3.SQLITE_FULL: "there is room",
+    sqlite3.SQLITE_BUSY: "the program that has it locked lets it go",
+}
 # A disk that was full is written again when it has so many bytes free.
 _SPACE = 2**20
 # Writes to the disk, and changes nothing.
@@ -202,10 +207,10 @@ class SqliteStorage(Storage):
     """A file in write-ahead mode with synchronous=FULL: what is appended survives a loss of power.
 
     All writing is done by one thread, all reading by another, each with a connection of its own.
-    While the disk is full writes are refused, and accepted again when it has space. After any other
-    write that failed nothing more is written: what the disk holds then is not known until the file
-    is opened again. The same holds when the file at the path is no longer the one that was opened,
-    or was cut off.
+    While the disk is full, or another program has the file locked, writes are refused, and accepted
+    again when that is over. After any other write that failed nothing more is written: what the
+    disk holds then is not known until the file is opened again. The same holds when the file at the
+    path is no longer the one that was opened, or was cut off.
     """
 
     shared = False
@@ -363,15 +368,19 @@ class SqliteStorage(Storage):
         self._check_place()
 
     def _not_written(self, error: sqlite3.Error | OSError) -> StorageFailed:
-        """Return the error for a write that failed; a full disk has left the file as it was."""
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        """Return the error for a write that failed.
+
+        A disk that is full, or a lock that another program holds, has left the file as it was.
+        """
+        again = _AGAIN.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        if again is not None:
             try:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 if _end(self._writer, self.path)[0] == self._seq:
                     return StorageFailed(
                         f"{self.path} could not be written: {error}. It is written again as soon "
-                        "as there is room."
+                        f"as {again}."
                     )
             except (sqlite3.Error, CorruptLog):
                 pass  # then its state is not known

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import httpx
 import pytest
@@ -230,6 +230,32 @@ async def test_after_a_file_was_cut_off_nothing_is_acknowledged(
             await storage.append(numbered(50, 1))
         assert failed.value.final
     assert Path(f"{home.path}-wal").exists()  # SQLite removes it if it opens an empty file
+    await storage.close()
+
+
+@pytest.mark.parametrize("left", [0, 0.5])
+@in_loop
+async def test_what_is_cut_off_during_a_write_is_noticed(home: SqliteHome, left: float) -> None:
+    """The write makes the file as long as before, with a hole."""
+    wal = Path(f"{home.path}-wal")
+    storage = SqliteStorage(home.path)
+    await storage.open()
+    for n in range(1, 50):
+        await storage.append(numbered(n, 1))
+    writer = storage._writer
+
+    class Cut:
+        in_transaction = False
+
+        def execute(self, *statement: Any) -> Any:
+            os.truncate(wal, int(wal.stat().st_size * left))
+            return writer.execute(*statement)
+
+    storage._writer = cast(sqlite3.Connection, Cut())
+    with pytest.raises(StorageFailed, match="-wal was cut off") as failed:
+        await storage.append(numbered(50, 1))
+    assert failed.value.final
+    storage._writer = writer
     await storage.close()
 
 
@@ -484,6 +510,44 @@ async def test_every_flipped_bit_of_a_write_ahead_log_is_found(
         flip(copy, at, draws.randrange(8))
         with pytest.raises(CorruptLog, match=r"-wal is damaged|damaged where"):
             await verified(damaged)
+
+
+@in_loop
+async def test_frames_that_are_missing_in_a_write_ahead_log_are_found(
+    home: SqliteHome, damaged: SqliteHome
+) -> None:
+    """SQLite takes what comes after them for the remains of an earlier round."""
+    wal, copy = Path(f"{home.path}-wal"), Path(f"{damaged.path}-wal")
+    async with home.opened() as storage:
+        for n in range(1, 40):
+            await storage.append(numbered(n, 1))
+        file, whole = home.path.read_bytes(), wal.read_bytes()
+    (page,) = struct.unpack(">I", whole[8:12])
+    for frames in (1, 2, 5):
+        damaged.path.write_bytes(file)
+        damaged.path.with_name(f"{damaged.path.name}-shm").unlink(missing_ok=True)
+        first, missing = 32 + 20 * (24 + page), frames * (24 + page)
+        copy.write_bytes(whole[:first] + bytes(missing) + whole[first + missing :])
+        with pytest.raises(CorruptLog, match="-wal is damaged"):
+            await verified(damaged)
+
+
+@in_loop
+async def test_what_a_transaction_that_was_given_up_left_is_no_damage(home: SqliteHome) -> None:
+    """As on a full disk: its frames stay behind those of the next one."""
+    async with home.opened() as storage:
+        assert isinstance(storage, SqliteStorage)
+        await storage.append(numbered(1, 20))
+        storage._writer.execute("PRAGMA cache_size = 5")  # so that it is written at once
+        size = Path(f"{home.path}-wal").stat().st_size
+        storage._writer.execute("BEGIN IMMEDIATE")
+        for n in range(50):
+            row = ("router", "x", n, bytes(5_000), b"")
+            storage._writer.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)", row)
+        storage._writer.execute("ROLLBACK")
+        assert Path(f"{home.path}-wal").stat().st_size > size + 100_000
+        await storage.append(numbered(21, 1))
+        assert len((await verified(home))[0]) == 21
 
 
 @in_loop

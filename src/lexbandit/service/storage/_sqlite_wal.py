@@ -5,6 +5,10 @@ and takes what follows for the remains of a transaction that was never finished.
 looks like a log that is shorter. Each checksum goes on from the one that is stored in the frame
 before; so a frame that matches, after one that does not, shows that the latter was once whole.
 
+A transaction that was given up, such as on a full disk, may leave frames behind those of the next
+one. They go on from each other too, but the last frame of a transaction, which says how many pages
+the file then has, is not among them.
+
 The format: https://www.sqlite.org/fileformat2.html#walformat
 """
 
@@ -44,22 +48,25 @@ def _damage(data: bytes) -> Damage | None:
     if magic & ~1 != _MAGIC or sums != (first, second):
         return Damage("its header does not match its checksum", at_end=False)
     broken: int | None = None
+    committed = several = False  # after a broken frame
     size = _FRAME.size + page
     for n, at in enumerate(range(_HEADER.size, len(data) - size + 1, size), 1):
-        _, _, salt, other_salt, first, second = _FRAME.unpack_from(data, at)
+        _, pages, salt, other_salt, first, second = _FRAME.unpack_from(data, at)
         ours = [salt, other_salt] == salts
         expected = _sums(sums, data[at : at + 8] + data[at + 24 : at + size], order)
         if ours and expected == (first, second):
-            if broken is not None:
+            if broken is not None and pages:
                 return Damage(f"frame {broken} does not match its checksum", at_end=False)
+            several = broken is not None
         elif ours or salt == salts[0] or other_salt == salts[1]:
             broken = broken or n
+            committed |= pages > 0
         elif broken is None:
-            broken = n if _is_ours(data, at + size, size, salts) else None
-            if broken is None:
+            if not any(_is_ours(data, n, size, salts) for n in range(at + size, len(data), size)):
                 return None  # the rest is of an earlier round, which was copied to the file
+            broken = n
         sums = (first, second)
-    if broken is not None:
+    if broken is not None and (committed or not several):
         return Damage(f"frame {broken}, its last, does not match its checksum", at_end=True)
     return None
 

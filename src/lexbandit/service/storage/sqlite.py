@@ -116,6 +116,9 @@ _AGAIN = {
     sqlite3.SQLITE_FULL: "there is room",
     sqlite3.SQLITE_BUSY: "the program that has it locked lets it go",
 }
+# So often a write-ahead log of at most so many bytes is looked at, which takes a second, because it
+# has fewer blocks than before: on file systems that compress that says nothing.
+_ALARMS, _LOOKED_AT = 10, 64 * 2**20
 # A disk that was full is written again when it has so many bytes free.
 _SPACE = 2**20
 # Writes to the disk, and changes nothing.
@@ -222,6 +225,7 @@ class SqliteStorage(Storage):
         self._ahead: float | None = None
         self._failed: str | None = None
         self._lock: IO[str] | None = None
+        self._alarms = 0  # how often a write-ahead log had fewer blocks than before
         self._points: dict[str, None] = {}  # those that were read so far
         self._files: dict[Path, os.stat_result] = {}  # as they were after the last write
         self._writing = ThreadPoolExecutor(1, "lexbandit-write")
@@ -396,7 +400,8 @@ class SqliteStorage(Storage):
     def _check_place(self) -> None:
         """Refuse to acknowledge what was written to a file that nobody will find again.
 
-        It is looked at before a write too: what was cut off is as long again after it.
+        It is looked at before a write too: what was cut off is as long again after it. What is cut
+        off during a write shows by blocks that are missing.
         """
         for place, before in self._files.items():
             try:
@@ -405,7 +410,8 @@ class SqliteStorage(Storage):
                 raise self._fail(f"is not safe: {place} is gone ({error.strerror})") from None
             if (found.st_dev, found.st_ino) != (before.st_dev, before.st_ino):
                 raise self._fail(f"is not safe: {place} was replaced by another file")
-            if found.st_size < before.st_size and not self._is_whole():
+            cut = found.st_size < before.st_size and not self._is_whole()
+            if cut or self._is_hollow(place, before, found):
                 raise self._fail(f"is not safe: {place} was cut off")
             self._files[place] = found
 
@@ -425,6 +431,15 @@ class SqliteStorage(Storage):
                 return same and _end(found, self.path)[0] >= self._seq
         except (sqlite3.Error, CorruptLog):
             return False
+
+    def _is_hollow(self, place: Path, before: os.stat_result, found: os.stat_result) -> bool:
+        """Tell whether a write-ahead log was cut off during a write, which left a hole."""
+        fewer = found.st_blocks < before.st_blocks and found.st_size >= before.st_size
+        if not fewer or place == self.path or found.st_size > _LOOKED_AT:
+            return False
+        self._alarms += 1
+        damage = wal_damage(place) if self._alarms <= _ALARMS else None
+        return damage is not None and not damage.at_end
 
     async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq`."""

@@ -67,6 +67,19 @@ def test_a_key_for_a_point_is_for_nothing_else(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_key_for_a_point_is_told_that_it_cannot_sign_in(tmp_path: Path) -> None:
+    """The page shows all points: it led back to where the key is typed, without a word."""
+
+    async def run() -> None:
+        async with served(tmp_path, [only("ours", "router", "read")]) as s:
+            told = await s.http.post("/login", data={"key": "secret-ours"})
+            assert told.status_code == 403
+            assert "may not read all decision points" in told.text
+            assert "set-cookie" not in told.headers
+
+    asyncio.run(run())
+
+
 def test_points_of_keys_are_made_read_and_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,7 +85,7 @@ def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
 
 def login_page(wrong: bool = False) -> Response:
     """Return the page that asks for a key; `wrong` says that the last one was not accepted."""
-    note = "This key is not known, or may not read." if wrong else ""
+    note = "This key is not known, or may not read all decision points." if wrong else ""
     return _page("login.html", {"note": note}, status=403 if wrong else 200)
 
 
@@ -309,8 +309,8 @@ class Pages:
         if keys is None or sessions is None:
             return _see("/")
         key = keys.find(key_in_form(body))
-        if key is None or not key.may("read"):
-            audit_refusal("the key to sign in with is not known, or may not read")
+        if key is None or not key.may("read") or not key.reaches(None):
+            audit_refusal("the key to sign in with is not known, or may not read all points")
             return login_page(wrong=True)
         audit("signed in", key.name)
         response = _see("/")

@@ -468,7 +468,7 @@ class PostgresStorage(Storage):
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot, and forget all but the last two of its point and definition."""
-        digest = snapshot_checksum(point, definition, snapshot)
+        digest = await asyncio.to_thread(snapshot_checksum, point, definition, snapshot)
         trouble = "did not take a snapshot"
         async with self._connection(trouble) as connection, connection.transaction():
             await connection.execute(_SAVE, point, definition, *snapshot, digest)

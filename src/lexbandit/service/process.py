@@ -246,7 +246,7 @@ async def serve(
             except OSError as error:  # another process began to listen since
                 raise _not_served(config, error) from None
             app.metrics.connections = lambda: len(server.server_state.connections)
-            trimming = asyncio.create_task(give_back_memory(app.metrics.connections))
+            trimming = asyncio.create_task(give_back_memory(lambda: server.shared.ended))
             ends.callback(trimming.cancel)
             if config.otel:
                 await ends.enter_async_context(_exporting(app))
@@ -290,19 +290,19 @@ def _signals() -> tuple[asyncio.Event, asyncio.Event]:
     return ending, now
 
 
-async def give_back_memory(connections: Callable[[], int], every: float = 2.0) -> None:
+async def give_back_memory(ended: Callable[[], int], every: float = 5.0) -> None:
     """Return memory to the system when many connections have ended, forever.
 
     The C library keeps what is freed for later: a hundred megabytes after thousands of connections
-    whose callers sent large heads.
+    whose callers sent large heads. `ended` returns how many have ended since the start; how many
+    are open would not tell of those that came and went between two looks.
     """
-    most = 0
+    before = 0
     while True:
         await asyncio.sleep(every)
-        now = connections()
-        most = max(most, now)
-        if most - now >= _MANY_ENDED:
-            most = now
+        now = ended()
+        if now - before >= _MANY_ENDED:
+            before = now
             await asyncio.to_thread(trim_memory)  # some milliseconds, in which others are answered
 
 

@@ -359,6 +359,7 @@ class Shared:
     admission   decides which requests the application sees, and counts those that it does not
     most        connections may be open at once
     closing     every reply is the last one of its connection
+    ended       so many connections have ended since the start
     unread      connections whose callers have yet to read so many bytes, the oldest first
     """
 
@@ -366,6 +367,7 @@ class Shared:
     most: int
     timeouts: Timeouts
     closing: bool = False
+    ended: int = 0
     unread: "dict[Connection, int]" = field(default_factory=dict)
     _logged: float = -math.inf
 
@@ -429,6 +431,7 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let the application know that the caller is gone."""
         self.connections.discard(self)
+        self.shared.ended += 1
         self.shared.unread.pop(self, None)
         for request in (self.request, self.running, *self.queued):
             if request is not None:
@@ -770,7 +773,13 @@ _USE_HTTPS = to_bytes(
 )
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
+    """uvicorn's server, and what its connections share."""
+
+    def __init__(self, config: uvicorn.Config, shared: Shared) -> None:
+        super().__init__(config)
+        self.shared = shared
+
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override]
         """Leave signals to the process."""
         return contextlib.nullcontext()
@@ -785,7 +794,7 @@ async def serving(
     tls: ssl.SSLContext | None = None,
     timeouts: Timeouts | None = None,
     most: int | None = None,
-) -> AsyncIterator[uvicorn.Server]:
+) -> AsyncIterator[Server]:
     """Serve on a bound socket; at the end, requests in flight are answered.
 
     Args:
@@ -818,7 +827,7 @@ async def serving(
     )
     # What it says of single requests would fill the log at an attacker's wish.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    server = _Server(config)
+    server = Server(config, shared)
     spare = listener.dup()
     task = asyncio.create_task(server.serve(sockets=[listener]))
     checking = asyncio.create_task(_check_times(server, shared))

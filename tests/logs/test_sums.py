@@ -9,7 +9,7 @@ import pytest
 from lexbandit.checks import Floats
 from lexbandit.errors import InvalidInput
 from lexbandit.kernels import estimation as kernel
-from lexbandit.logs.sums import BLOCK, EXPLORES, BadRow, Sums, _largest, blocks, merge, sum_block
+from lexbandit.logs.sums import BLOCK, EXPLORES, Sums, _largest, blocks, merge, sum_block
 from logs.test_estimators import some_log
 
 
@@ -64,16 +64,16 @@ def test_a_block_is_not_too_long() -> None:
 
 
 BAD: list[tuple[str, Any, str]] = [
-    ("action", 4, r"action\[3\] is 4; arms go from 0 to 3"),
-    ("propensity", 0.0, r"propensity\[3\] is 0.0; a propensity is above 0"),
+    ("action", 4, r"arms\[3\] is 4; arms go from 0 to 3"),
+    ("propensity", 0.0, r"propensity\[3\] is 0.0; it is above 0"),
     ("propensity", 25.0, r"divide percentages by 100"),
     ("propensity", np.nan, r"propensity\[3\] is nan"),
-    ("candidate", [0.5, 0.5, 0.5, 0.0], r"candidate\[3\] is .*sum to 1"),
-    ("candidate", [1.5, -0.5, 0.0, 0.0], r"candidate\[3\] is .*not negative"),
-    ("candidate", [np.nan, 1.0, 0.0, 0.0], r"candidate\[3\] is"),
-    ("baseline", [0.5, 0.0, 0.0, 0.0], r"baseline\[3\] is"),
-    ("reward", [0.5, 1.5], r"reward\[3\] is \[0.5, 1.5\]; rewards are shares"),
-    ("predicted", [[0.5, 1.5]] * 4, r"predicted\[3\] is"),
+    ("candidate", [0.5, 0.5, 0.5, 0.0], r"sum of candidate\[3\] is 1.5; .*sum to 1"),
+    ("candidate", [1.5, -0.5, 0.0, 0.0], r"candidate\[3, 1\] is -0.5; .*not negative"),
+    ("candidate", [np.nan, 1.0, 0.0, 0.0], r"candidate\[3, 0\] is nan"),
+    ("baseline", [0.5, 0.0, 0.0, 0.0], r"sum of baseline\[3\] is 0.5"),
+    ("reward", [0.5, 1.5], r"reward\[3, 1\] is 1.5; shares of"),
+    ("predicted", [[0.5, 1.5]] * 4, r"predicted\[3, 0, 1\] is 1.5"),
 ]
 
 
@@ -82,24 +82,23 @@ def test_bad_rows_are_named(column: str, value: Any, message: str) -> None:
     log = some_log(20)
     log["reward"] = np.nan_to_num(log["reward"], nan=0.5)
     log[column][3] = value
-    with pytest.raises(BadRow, match=message) as caught:
+    with pytest.raises(InvalidInput, match=message):
         sum_block(64, **log)
-    assert (caught.value.row, caught.value.column) == (3, column)
 
 
 def test_arms_that_were_not_allowed() -> None:
     log = some_log(20)
     allowed = np.ones((20, 4), np.bool_)
     allowed[5, log["action"][5]] = False
-    with pytest.raises(BadRow, match="cannot have been played"):
+    with pytest.raises(InvalidInput, match=r"action\[5\] .*cannot have been played"):
         sum_block(64, **log, allowed=allowed)
     other = (log["action"][5] + 1) % 4
     allowed[5] = True
     allowed[5, other] = False
-    with pytest.raises(BadRow, match="a candidate has no probability"):
+    with pytest.raises(InvalidInput, match=r"candidate\[5, \d\] is .*has no probability"):
         sum_block(64, **log, allowed=allowed)
     log["candidate"][5] = np.eye(4)[log["action"][5]]
-    with pytest.raises(BadRow, match="a baseline has no probability"):
+    with pytest.raises(InvalidInput, match=r"baseline\[5, \d\] is .*has no probability"):
         sum_block(64, **log, allowed=allowed)
     log["baseline"][5] = np.eye(4)[log["action"][5]]
     found = sum_block(64, **log, allowed=allowed)

@@ -142,7 +142,7 @@ def sum_block(
     found = [objectives[0], policies[0], arms[0], weights]
     fine = kernel.sum_rows(*[*given.values(), settings, np.array(EXPLORES), *found])
     if fine < rows:
-        raise _bad_row(fine, given)
+        _refuse_bad_row(given)
     return Sums(np.array([first]), objectives, policies, arms, _largest(weights, tail))
 
 
@@ -162,7 +162,7 @@ def _checked(
     size = probabilities.shape[1]
     return {
         "reward": values,
-        "action": _integers(action, rows),
+        "action": checks.arms_of(action, rounds=rows, arms_known=size),
         "propensity": checks.floats("propensity", propensity, (rows,)),
         "candidate": probabilities,
         "baseline": np.empty((0, size))
@@ -194,71 +194,29 @@ def _largest(weights: Floats, size: int) -> Floats:
     return found
 
 
-class BadRow(InvalidInput):
-    """A row of a block that cannot be summed; `row` is its place in the block, `column` what of it.
-
-    The message names the row within the block; who reads files knows where that row came from.
-    """
-
-    def __init__(self, row: int, column: str, value: object, problem: str) -> None:
-        super().__init__(f"{column}[{row}] is {value!r}{problem}.")
-        self.row = row
-        self.column = column
-
-
-def _bad_row(fine: int, given: dict[str, Any]) -> BadRow:
-    """Return what is wrong with the first bad row after so many fine ones."""
-    for row in range(fine, min(fine + kernel.CHUNK, len(given["action"]))):
-        shown = {name: array[row].tolist() for name, array in given.items() if len(array)}
-        for column, problem in _problems(shown):
-            return BadRow(row, column, shown[column], problem.format(row=row, **shown))
-    raise AssertionError(f"no bad row from row {fine} on")
-
-
-def _problems(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a row that are wrong, and why."""
-    size, played = len(row["candidate"]), row["action"]
-    allowed = row.get("allowed", [True] * size)
-    if not 0 <= played < size:
-        yield "action", f"; arms go from 0 to {size - 1}"
-    elif not allowed[played]:
-        yield (
-            "action",
-            ", but allowed[{row}] is {allowed}: an arm that was not allowed cannot have been "
-            "played",
-        )
-    if not 0.0 < row["propensity"] <= 1.0:
-        yield (
-            "propensity",
-            "; a propensity is above 0 and at most 1 (divide percentages by 100)",
-        )
+def _refuse_bad_row(given: dict[str, Any]) -> None:
+    """Raise for the first value that the kernel refused; the place is one in the block."""
+    refuse = checks.refuse_first
+    played, chances, allowed = given["action"], given["propensity"], given["allowed"]
+    if len(allowed):
+        forbidden = ~allowed[np.arange(len(played)), played]
+        refuse("action", played, forbidden, "an arm that was not allowed cannot have been played")
+    wrong = ~((chances > 0.0) & (chances <= 1.0))
+    refuse("propensity", chances, wrong, "it is above 0 and at most 1 (divide percentages by 100)")
     for name in ("candidate", "baseline"):
-        chances = row.get(name, [1.0])
-        if min(chances) < 0.0 or not abs(sum(chances) - 1.0) <= kernel.ROUNDING:
-            yield name, "; probabilities are not negative and sum to 1"
-        if any(chance > 0.0 for chance, may in zip(chances, allowed, strict=False) if not may):
-            yield (
-                name,
-                f", but allowed[{{row}}] is {{allowed}}: a {name} has no probability for an arm "
-                "that was not allowed",
-            )
-    if any(share < 0.0 or share > 1.0 for share in row["reward"]):
-        yield (
-            "reward",
-            "; rewards are shares of the objective's range, from 0 to 1, or NaN where missing",
-        )
-    if not all(0.0 <= share <= 1.0 for arm in row.get("predicted", []) for share in arm):
-        yield "predicted", "; predictions are shares of the objective's range, from 0 to 1"
-
-
-def _integers(action: Any, rows: int) -> Integers:
-    array = np.asarray(action)
-    if array.shape != (rows,) or array.dtype.kind not in "iu":
-        raise InvalidInput(
-            f"action must be whole numbers of shape ({rows},), "
-            f"got {array.dtype} of shape {array.shape}."
-        )
-    return np.ascontiguousarray(array, np.int64)
+        shares = given[name]
+        refuse(name, shares, ~(shares >= 0.0), "probabilities are not negative")
+        sums = shares.sum(axis=1)
+        wrong = ~(np.abs(sums - 1.0) <= kernel.ROUNDING)
+        refuse(f"the sum of {name}", sums, wrong, "probabilities of a row sum to 1")
+        if len(allowed) and len(shares):
+            outside = (shares > 0.0) & ~allowed
+            refuse(name, shares, outside, "an arm that was not allowed has no probability")
+    reward, predicted = given["reward"], given["predicted"]
+    allowed_shares = "shares of the objective's range go from 0 to 1"
+    refuse("reward", reward, (reward < 0.0) | (reward > 1.0), allowed_shares)
+    refuse("predicted", predicted, ~((predicted >= 0.0) & (predicted <= 1.0)), allowed_shares)
+    raise AssertionError("the kernel refused a row, and nothing is wrong with it")
 
 
 def merge(parts: Iterable[Sums]) -> Sums:

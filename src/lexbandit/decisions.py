@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from lexbandit._internal.text_table import text_table
+
 
 class PolicyDecision(NamedTuple):
     """The arm to play, and the exact probability with which it was going to be played.
@@ -167,9 +169,5 @@ class PolicyExplanation:
             row.append("yes" if report.candidate else "no" if report.allowed else "not allowed")
             row.append(f"{report.propensity:.3g}".replace("nan", "unknown"))
             rows.append(row)
-        widths = [max(len(row[j]) for row in rows) for j in range(len(head))]
-        lines = [
-            "  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows
-        ]
         title = self.policy if self.cell is None else f"{self.policy}, cell {self.cell}"
-        return "\n".join([title, *lines, self.reason])
+        return "\n".join([title, *text_table(rows, left=0), self.reason])

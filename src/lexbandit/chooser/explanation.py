@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
+from lexbandit._internal.text_table import text_table
 from lexbandit.objectives import Objective
 
 # Sizes in pixels: a letter is about 7 wide, in the widest of the usual fonts.
@@ -98,11 +99,7 @@ class Explanation:
             tiny = 0.0 < arm.propensity < _ERROR
             chance = "<1e-9" if tiny else f"{arm.propensity:.3g}".replace("nan", "unknown")
             rows.append([arm.name, f"{arm.plays}", *cells, self._good(arm), chance])
-        wide = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-        lines = [
-            "  ".join(text.ljust(w) for text, w in zip(row, wide, strict=True)) for row in rows
-        ]
-        text = "\n".join([*(line.rstrip() for line in lines), self.reason])
+        text = "\n".join([*text_table(rows, left=len(rows[0])), self.reason])
         observed = any(e.value is not None for arm in self.arms for e in arm.estimates.values())
         if self.level is None or not observed:
             return text

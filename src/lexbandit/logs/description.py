@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from lexbandit._internal.svg import html_table, xml
+from lexbandit._internal.text_table import text_table
 from lexbandit.checks import Floats, Integers
 from lexbandit.errors import counted
 from lexbandit.logs.rows import Rows
@@ -73,7 +74,7 @@ class Description:
     def __str__(self) -> str:
         arms, rewards = self._tables()
         head, *said = self._sentences()
-        return "\n".join([head, *table(arms), "", *table(rewards), *said])
+        return "\n".join([head, *text_table(arms), "", *text_table(rewards), *said])
 
     def _repr_html_(self) -> str:
         """Return tables for a notebook; they have the colours of the page, light or dark."""
@@ -128,18 +129,6 @@ def outside_words(count: int, objective: str) -> str:
         f"{counted(count, 'reward')} of {objective} {lie} outside of its range and {take} as the "
         "nearer end of it. Declare a wider range if such values are right."
     )
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of strings as lines with columns; all but the first stand to the right."""
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    return [
-        "  ".join(
-            text.ljust(width) if j == 0 else text.rjust(width)
-            for j, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _date(seconds: float) -> str:

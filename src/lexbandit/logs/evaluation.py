@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lexbandit._internal.svg import html_table, xml
+from lexbandit._internal.text_table import text_table
 from lexbandit.errors import unknown_name
-from lexbandit.logs.description import table
 from lexbandit.logs.diagnostics import Diagnostics
 from lexbandit.logs.differences import Difference
 from lexbandit.logs.evaluation_svg import Panel, Strip, draw_evaluation
@@ -79,10 +79,11 @@ class Evaluation:
         return _found(self.differences, objective)
 
     def __str__(self) -> str:
-        lines = [self._head(), self.decision.sentence, "", *table(self._lines()), self._about(), ""]
+        shown = text_table(self._lines())
+        lines = [self._head(), self.decision.sentence, "", *shown, self._about(), ""]
         lines += self.diagnostics.sentences
         if self.segments:
-            lines += ["", *table(self._segment_lines()), self.about_segments]
+            lines += ["", *text_table(self._segment_lines()), self.about_segments]
         return "\n".join(lines)
 
     def _head(self) -> str:

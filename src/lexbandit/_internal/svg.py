@@ -1,8 +1,27 @@
 """Elements of SVG pictures: text, boxes, intervals; and HTML tables."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+
+
+def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+    """Return elements on a white ground as the text of an SVG file."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">'
+        f'<title>{xml(title)}</title><rect width="{width}" height="{height}" fill="white"/>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def axis(x: float, end: float, y: float, low: float, high: float, ink: str) -> list[str]:
+    """Return a horizontal axis from x to `end` with its two ends as numbers below it."""
+    return [
+        f'<line x1="{x}" x2="{end}" y1="{y}" y2="{y}" stroke="#999"/>',
+        text(x, y + 13, f"{low:g}", fill=ink),
+        text(end, y + 13, f"{high:g}", fill=ink, text_anchor="end"),
+    ]
 
 
 def interval(low: float, value: float, high: float, y: float, colour: str, *, thick: bool) -> str:

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
+from lexbandit._internal.svg import axis, document, interval, printable, rect, short, text, wide
 from lexbandit._internal.text_table import text_table
 from lexbandit.objectives import Objective
 
@@ -124,7 +124,7 @@ class Explanation:
 
     def svg(self) -> str:
         """Return a picture: why, and every arm's intervals, one panel an objective."""
-        return picture(self.arms, self.objectives, self.reason, self.level)
+        return _picture(self)
 
 
 def _unknown(arm: ArmExplained) -> bool:
@@ -136,31 +136,24 @@ def short_probability(chance: float) -> str:
     return "<0.01" if chance < 0.005 else ">0.99" if chance > 0.995 else f"{chance:.2f}"
 
 
-def picture(
-    arms: Sequence[ArmExplained], objectives: Sequence[Objective], reason: str, level: float | None
-) -> str:
+def _picture(one: Explanation) -> str:
     """Return the picture, as the text of an SVG file.
 
     The reason is at the top. A likely arm is in colour, a tick marks an arm that is as good as the
     best on the objectives above the one that decides, and a band shows the tolerance. A legend is
     at the bottom.
     """
+    arms, objectives = one.arms, one.objectives
     names = [short(arm.name, _LONGEST_ARM) for arm in arms]
     left = 36 + _LETTER * max(map(wide, names))
     width = left + (_PANEL + _GAP) * len(objectives)
     letters = (width - 20) // _LETTER
-    wrapped = textwrap.wrap(printable(reason), letters, break_on_hyphens=False)
+    wrapped = textwrap.wrap(printable(one.reason), letters, break_on_hyphens=False)
     top = 8 + _LINE * len(wrapped)
     bottom = _height_of(top, len(arms)) + 8
-    legend = _legend(arms, objectives, level)
+    legend = _legend(one)
     height = bottom + 20 + _LINE * len(legend)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">',
-        f"<title>{xml(reason)}</title>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(wrapped)]
+    parts = [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(wrapped)]
     for n, arm in enumerate(arms):
         y = _height_of(top, n)
         if arm.as_good:
@@ -169,20 +162,18 @@ def picture(
         fill = "black" if arm.allowed else _BARRED
         parts.append(text(26, y + 4, arm.name, _LONGEST_ARM, font_weight=weight, fill=fill))
     for i in range(len(objectives)):
-        parts += _panel(arms, objectives, i, left + i * (_PANEL + _GAP), top)
+        parts += _panel(one, i, left + i * (_PANEL + _GAP), top)
     for n, (mark, words) in enumerate(legend):
         y = bottom + 12 + _LINE * n
         drawn = {"tick": _tick(10, y), "band": rect(10, y - 6, 10, 12, _BAND)}
         plain = interval(6, 14, 22, y, _KNOWN, thick=False)
         parts += [drawn.get(mark, plain), text(28, y + 4, words, fill=_KNOWN)]
-    return "".join([*parts, "</svg>"])
+    return document(width, height, one.reason, parts)
 
 
-def _panel(
-    arms: Sequence[ArmExplained], objectives: Sequence[Objective], i: int, x: int, top: int
-) -> list[str]:
+def _panel(one: Explanation, i: int, x: int, top: int) -> list[str]:
     """Return one objective's title, tolerance, intervals and axis."""
-    objective = objectives[i]
+    arms, objective = one.arms, one.objectives[i]
     low, high = objective.range
     bottom = _height_of(top, len(arms)) - 10
     better = f" ({'more' if objective.goal == 'max' else 'less'} is better)"
@@ -191,7 +182,7 @@ def _panel(
     def across(value: float) -> float:
         return x + _PANEL * (value - low) / (high - low)
 
-    band = _band(arms, objectives, i)
+    band = _band(one, i)
     if band is not None:
         start, end = across(band[0]), across(band[1])
         parts.append(rect(start, top + 24, end - start, bottom - top - 24, _BAND))
@@ -204,26 +195,19 @@ def _panel(
             continue
         ends = across(estimate.low), across(estimate.value), across(estimate.high)
         parts.append(interval(*ends, y, colour, thick=arm.as_good))
-    return [
-        *parts,
-        f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="#999"/>',
-        text(x, bottom + 13, f"{low:g}", fill=_KNOWN),
-        text(x + _PANEL, bottom + 13, f"{high:g}", fill=_KNOWN, text_anchor="end"),
-    ]
+    return [*parts, *axis(x, x + _PANEL, bottom, low, high, _KNOWN)]
 
 
-def _band(
-    arms: Sequence[ArmExplained], objectives: Sequence[Objective], i: int
-) -> tuple[float, float] | None:
+def _band(one: Explanation, i: int) -> tuple[float, float] | None:
     """Return the range within the tolerance of the best estimate; None if no tolerance applies.
 
     The best is taken among the arms that are as good on the objectives above this one.
     """
-    objective = objectives[i]
-    among = [arm for arm in arms if arm.allowed and (arm.as_good or i == 0)]
+    objective = one.objectives[i]
+    among = [arm for arm in one.arms if arm.allowed and (arm.as_good or i == 0)]
     known = [arm.estimates[objective.name].value for arm in among]
     values = [value for value in known if value is not None]
-    if not values or not objective.tolerance or i == len(objectives) - 1:
+    if not values or not objective.tolerance or i == len(one.objectives) - 1:
         return None
     if objective.goal == "max":
         best = max(values)
@@ -232,19 +216,17 @@ def _band(
     return best, min(best + objective.tolerance, objective.range[1])
 
 
-def _legend(
-    arms: Sequence[ArmExplained], objectives: Sequence[Objective], level: float | None
-) -> list[tuple[str, str]]:
+def _legend(one: Explanation) -> list[tuple[str, str]]:
     """Return the marks in the picture, and what each means."""
     marks = []
-    if any(arm.as_good for arm in arms):
-        known = "as far as is known" if level is None else "by the estimates"
+    if any(arm.as_good for arm in one.arms):
+        known = "as far as is known" if one.level is None else "by the estimates"
         marks.append(("tick", f"counts as good as the best, {known}"))
-    if any(_band(arms, objectives, i) for i in range(len(objectives))):
+    if any(_band(one, i) for i in range(len(one.objectives))):
         marks.append(("band", "within the tolerance of the best estimate"))
-    estimates = [estimate for arm in arms for estimate in arm.estimates.values()]
-    if level is not None and any(estimate.value is not None for estimate in estimates):
-        marks.append(("interval", f"{level:.0%} credible interval, and the estimate"))
+    estimates = [estimate for arm in one.arms for estimate in arm.estimates.values()]
+    if one.level is not None and any(estimate.value is not None for estimate in estimates):
+        marks.append(("interval", f"{one.level:.0%} credible interval, and the estimate"))
     return marks
 
 

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lexbandit._internal.svg import interval, printable, rect, short, text, wide, xml
+from lexbandit._internal.svg import axis, document, interval, printable, rect, short, text, wide
 
 # Sizes in pixels: a letter is about 7 wide, in the widest of the usual fonts.
 _ROW, _PANEL, _GAP, _LINE, _LETTER = 24, 270, 40, 16, 7
@@ -47,13 +47,7 @@ def draw_evaluation(
     legend = bottom + 24
     below = legend + 16 + _LINE
     height = below + _LINE * (len(bars) + 1) + 8
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'width="{width}" height="{height}" font-family="sans-serif" font-size="12" role="img">',
-        f"<title>{xml(sentence)}</title>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    parts += [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(words)]
+    parts = [text(10, _LINE * (n + 1), line, fill="#222") for n, line in enumerate(words)]
     if about:
         y, longest = _LINE * (len(words) + 1), (width - 20) // _LETTER
         parts.append(text(10, y, about, longest, fill=_OPEN))
@@ -69,7 +63,8 @@ def draw_evaluation(
     if len(labels) > 1:
         caution = "segments are exploratory: each interval holds by itself"
         parts.append(text(28, legend + _LINE, caution, fill=_OPEN))
-    return "".join([*parts, *_bars(bars, note, left, below + 8, width), "</svg>"])
+    parts += _bars(bars, note, left, below + 8, width)
+    return document(width, height, sentence, parts)
 
 
 def _panel(panel: Panel, x: int, top: int) -> list[str]:
@@ -100,10 +95,8 @@ def _panel(panel: Panel, x: int, top: int) -> list[str]:
         parts += [_arrow(x + _PANEL + 2, y, 6, colour)] * (strip.high > reach)
     return [
         *parts,
-        f'<line x1="{x}" x2="{x + _PANEL}" y1="{bottom}" y2="{bottom}" stroke="{_GREY}"/>',
-        text(x, bottom + 13, f"{-reach:g}", fill=_OPEN),
+        *axis(x, x + _PANEL, bottom, -reach, reach, _OPEN),
         text(zero, bottom + 13, "0", fill=_OPEN, text_anchor="middle"),
-        text(x + _PANEL, bottom + 13, f"{reach:g}", fill=_OPEN, text_anchor="end"),
     ]
 
 

@@ -2,8 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 from urllib.parse import unquote_plus
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 # A longer message is shortened in its middle: its beginning says what is wrong, its end what to do.
 # The result is short enough that a row number in front of it does not shorten it again.
@@ -63,6 +67,17 @@ def counted(number: int, what: str) -> str:
 def there_are(number: int, what: str) -> str:
     """Return "there is 1 arm" or "there are 2 arms"."""
     return f"there {'is' if number == 1 else 'are'} {counted(number, what)}"
+
+
+def row_by_row(check: Callable[[A], B], values: Iterable[A]) -> list[B]:
+    """Return check(value) of each value; an error says in which row, counted from 0."""
+    checked: list[B] = []
+    try:
+        for value in values:
+            checked.append(check(value))
+    except InvalidInput as error:
+        raise type(error)(f"row {len(checked)}: {error}") from None
+    return checked
 
 
 def without_password(text: str) -> str:

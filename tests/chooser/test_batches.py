@@ -168,7 +168,7 @@ def test_wrong_contexts_change_nothing(
         (None, {"quality": [1, "x", 1]}, lb.InvalidInput, "row 1: quality must be a finite"),
         (None, {"quality": [1, 1, math.inf]}, lb.InvalidInput, "row 2: quality must be a finite"),
         (["x", "y", "z"], {"quality": [1, 1, 1]}, lb.UnknownDecision, "row 0: no decision 'x'"),
-        ([[1], "y", "z"], {"quality": [1, 1, 1]}, lb.InvalidInput, "row 0: the id"),
+        ([[1], "y", "z"], {"quality": [1, 1, 1]}, lb.InvalidInput, "row 0: decision must be"),
         ("abc", {"quality": [1, 1, 1]}, lb.InvalidInput, "what choose_many returned"),
         (7, {"quality": [1]}, lb.InvalidInput, "what choose_many returned"),
     ],

@@ -1,22 +1,23 @@
 """Many contexts, rewards and rows of logs at once, from frames and arrays."""
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Booleans, Floats, Integers
+from lexbandit.checks import Booleans, Floats
 from lexbandit.chooser.arms import Arms
 from lexbandit.chooser.frames import Columns, columns_of, length_of, plain
-from lexbandit.chooser.ledger import Ledger, Pending
+from lexbandit.chooser.ledger import Ledger, Pending, id_of
 from lexbandit.contexts import Contexts, no_value
 from lexbandit.errors import (
     InvalidInput,
-    UnknownDecision,
     UnknownName,
     counted,
+    row_by_row,
     there_are,
     unknown_name,
 )
@@ -86,13 +87,7 @@ def _masks(arms: Arms, allowed: Any, n: int, retired: bool) -> list[Booleans | N
         raise InvalidInput(
             f"allowed has {counted(len(listed), 'list')} for {counted(n, 'context')}."
         )
-    masks = []
-    for row, names in enumerate(listed):
-        try:
-            masks.append(arms.mask(names, retired=retired))
-        except InvalidInput as error:
-            raise type(error)(f"row {row}: {error}") from None
-    return masks
+    return row_by_row(lambda names: arms.mask(names, retired=retired), listed)
 
 
 def _table(arms: Arms, masks: Sequence[Booleans | None] | None, n: int) -> Booleans | None:
@@ -114,7 +109,8 @@ def reward_many(ledger: Ledger, ids: Decisions | Iterable[str], rewards: Any) ->
         rows = there_are(length_of(columns), "reward")
         raise InvalidInput(f"{rows} for {counted(len(listed), 'decision')}.")
     values = values_of(ledger.objectives, columns, len(listed))
-    decisions = _find_all(ledger, listed)
+    ledger.tick()
+    decisions = row_by_row(lambda id: ledger.find(id_of(id)), listed)
     _remove_known(ledger, decisions, values)
     ledger.reward_rows(decisions, values)
 
@@ -126,20 +122,7 @@ def ids_of(ids: Any) -> list[Any]:
     listed = None if isinstance(ids, Mapping) else checks.listed(ids)
     if listed is None:
         raise InvalidInput(f"ids must be what choose_many returned, or its ids, got {ids!r}.")
-    return [getattr(one, "id", one) for one in listed]
-
-
-def _find_all(ledger: Ledger, ids: Sequence[Any]) -> list[Pending]:
-    ledger.tick()
-    decisions = []
-    for row, id in enumerate(ids):
-        if not isinstance(id, str):
-            raise InvalidInput(f"row {row}: the id of a decision is a text, got {id!r}.")
-        try:
-            decisions.append(ledger.find(id))
-        except UnknownDecision as error:
-            raise UnknownDecision(f"row {row}: {error}") from None
-    return decisions
+    return listed
 
 
 def _remove_known(ledger: Ledger, decisions: Sequence[Pending], values: Floats) -> None:
@@ -191,16 +174,15 @@ def _numbers(name: str, column: Any) -> Floats:
     """Return a column of numbers; None and NaN are NaN."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "iufb" and column.ndim == 1:
         return column.astype(np.float64)
-    numbers = np.full(len(column), np.nan)
-    for row, value in enumerate(plain(column)):
-        if not no_value(value):
-            numbers[row] = checks.reward(value)
-            if np.isnan(numbers[row]):
-                how = checks.conversion(value)
-                raise InvalidInput(
-                    f"row {row}: {name} must be a finite number, got {value!r}{how}."
-                )
-    return numbers
+
+    def number(value: Any) -> float:
+        found = math.nan if no_value(value) else checks.reward(value)
+        if math.isnan(found) and not no_value(value):
+            how = checks.conversion(value)
+            raise InvalidInput(f"{name} must be a finite number, got {value!r}{how}.")
+        return found
+
+    return np.array(row_by_row(number, plain(column)), np.float64)
 
 
 def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
@@ -217,7 +199,7 @@ def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
     rewarded = ~np.isnan(values).all(axis=1)
     if len(names) and not rewarded.any():
         raise InvalidInput(f"the log holds no reward of any objective ({', '.join(objectives)}).")
-    numbers = _numbers_of(arms, names)
+    numbers = np.array(row_by_row(arms.number, names), np.int64)
     given = {name: columns[name] for name in features if name in columns}
     absent = _absent(contexts, given)
     points, notes = contexts.encode_many(given, len(names))
@@ -235,17 +217,6 @@ def learn(arms: Arms, ledger: Ledger, frame: Any) -> int:
             " and none ".join(map(repr, absent)),
         )
     return int(rewarded.sum())
-
-
-def _numbers_of(arms: Arms, names: Sequence[Any]) -> Integers:
-    """Return the numbers of arms; one that is not known is refused with its row."""
-    numbers = np.empty(len(names), np.int64)
-    for row, name in enumerate(names):
-        try:
-            numbers[row] = arms.number(name)
-        except InvalidInput as error:
-            raise type(error)(f"row {row}: {error}") from None
-    return numbers
 
 
 def _named(columns: Columns, features: Iterable[str], objectives: Iterable[str]) -> Columns:

@@ -17,7 +17,7 @@ from lexbandit.chooser.batches import batch_of
 from lexbandit.chooser.chooser import Chooser
 from lexbandit.chooser.ledger import Ledger, Pending, id_of, propensity_of
 from lexbandit.contexts import Notes
-from lexbandit.errors import InvalidInput, counted, there_are, unknown_name
+from lexbandit.errors import InvalidInput, counted, row_by_row, there_are, unknown_name
 
 _NONE: Mapping[str, Any] = {}
 
@@ -143,16 +143,18 @@ class RecordingChooser(Chooser):
             if len(chances) != n:
                 numbers = counted(len(chances), "number")
                 raise InvalidInput(f"propensities has {numbers} for {counted(n, 'context')}.")
-            shares = np.empty(n)
-            for row, (name, chance) in enumerate(zip(names, chances, strict=True)):
-                try:
-                    arm = self._arms.number(name)
-                    shares[row] = propensity_of(chance)
-                    if batch.masks is not None:
-                        self._arms.chosen_from(arm, batch.masks[row])
-                except InvalidInput as error:
-                    raise type(error)(f"row {row}: {error}") from None
+            masks = batch.masks or [None] * n
+            shares = np.array(
+                row_by_row(self._given_chance, zip(names, chances, masks, strict=True))
+            )
             return Proposals(names, shares, batch.points, batch.masks, batch.notes)
+
+    def _given_chance(self, row: tuple[Any, Any, Booleans | None]) -> float:
+        """Return the checked probability of an arm that was chosen elsewhere, among a mask."""
+        name, chance, mask = row
+        arm, share = self._arms.number(name), propensity_of(chance)
+        self._arms.chosen_from(arm, mask)
+        return share
 
     def record_many(self, ids: Sequence[str], proposed: Proposals) -> None:
         """Store many decisions under ids of yours; if any is wrong, store none.
@@ -366,12 +368,8 @@ def _new_ids(ids: Any, n: int) -> list[str]:
         raise InvalidInput(f"ids must be a list of texts, got {ids!r}.")
     if len(listed) != n:
         raise InvalidInput(f"{there_are(len(listed), 'id')} for {counted(n, 'decision')}.")
-    for row, id in enumerate(listed):
-        if id.__class__ is not str or not id:
-            try:
-                _new_id(id)
-            except InvalidInput as error:
-                raise InvalidInput(f"row {row}: {error}") from None
+    if not (set(map(type, listed)) <= {str} and all(listed)):
+        row_by_row(_new_id, listed)
     if len(set(listed)) != n:
         twice = next(id for row, id in enumerate(listed) if id in listed[:row])
         raise InvalidInput(f"two decisions have the id {twice!r}.")

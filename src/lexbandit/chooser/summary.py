@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lexbandit._internal.svg import html_table, xml
 from lexbandit.checks import Floats
@@ -208,20 +208,12 @@ def _worse_or_better(one: ArmDifference) -> str:
     if one.low == one.high == 0.0:
         return "the same, since it was always played"
     value, near, far = -one.value, -one.high, -one.low
-    shown = [_unsigned(text) for text in numbers(value, near, far)]
-    middle = f"{shown[0]} {_direction(value)}"
+    shown = [text.removeprefix("-") for text in numbers(value, near, far)]
+    middle = f"{shown[0]} {'better' if value > 0.0 else 'worse'}"
     if near < 0.0 < far:
         return f"{middle} ({shown[1]} worse to {shown[2]} better)"
     ends = shown[1:] if abs(near) <= abs(far) else shown[:0:-1]
     return f"{middle} ({ends[0]} to {ends[1]})"
-
-
-def _direction(gain: float) -> str:
-    return "better" if gain > 0.0 else "worse"
-
-
-def _unsigned(text: str) -> str:
-    return text.removeprefix("-")
 
 
 def numbers(value: float, low: float, high: float) -> list[str]:
@@ -237,23 +229,18 @@ def numbers(value: float, low: float, high: float) -> list[str]:
 
 
 class SummarySource(NamedTuple):
-    """The data of a summary, copied under the lock of the chooser."""
+    """The data of a summary, copied under the lock of the chooser.
+
+    `pending` are recent decisions, if an arm was never rewarded; `counts` are fields of `Summary`.
+    """
 
     arms: list[str]
     objectives: Sequence[Objective]
     received: Floats
     judged: Judged
     plays: list[int]
-    decisions: int
-    waiting: int
-    expired: int
-    dropped: int
-    defaulted: int
-    rows: int
-    outside: dict[str, int]
-    contexts: dict[str, dict[str, int]]
-    explore: float
     pending: list[Pending]
+    counts: dict[str, Any]
 
 
 def copy_for_summary(arms: Arms, ledger: Ledger, explore: float) -> SummarySource:
@@ -265,16 +252,18 @@ def copy_for_summary(arms: Arms, ledger: Ledger, explore: float) -> SummarySourc
         received=ledger.sums.received.copy(),
         judged=ledger.sums.judged(),
         plays=list(ledger.plays),
-        decisions=ledger.made,
-        waiting=len(pending),
-        expired=ledger.expired,
-        dropped=ledger.dropped,
-        defaulted=ledger.defaulted,
-        rows=ledger.rows,
-        outside=dict(ledger.outside),
-        contexts={name: dict(counts) for name, counts in ledger.contexts.counts.items()},
-        explore=explore,
         pending=list(islice(reversed(pending), _RECENT_PENDING)) if 0 in ledger.plays else [],
+        counts={
+            "decisions": ledger.made,
+            "waiting": len(pending),
+            "expired": ledger.expired,
+            "dropped": ledger.dropped,
+            "defaulted": ledger.defaulted,
+            "rows": ledger.rows,
+            "outside": dict(ledger.outside),
+            "contexts": {name: dict(counts) for name, counts in ledger.contexts.counts.items()},
+            "explore": explore,
+        },
     )
 
 
@@ -288,23 +277,15 @@ def summarize(source: SummarySource) -> Summary:
         },
         against=differences(source.judged, source.arms, source.objectives, binary),
         plays=dict(zip(source.arms, source.plays, strict=True)),
-        decisions=source.decisions,
-        waiting=source.waiting,
-        expired=source.expired,
-        dropped=source.dropped,
-        defaulted=source.defaulted,
-        rows=source.rows,
-        outside=source.outside,
         ranges={objective.name: objective.range for objective in source.objectives},
-        contexts=source.contexts,
-        explore=source.explore,
         notes=(*_unrewarded_objectives(source), *_unrewarded_arms(source), *_all_as_good(source)),
+        **source.counts,
     )
 
 
 def _unrewarded_objectives(source: SummarySource) -> Iterator[str]:
     """Yield a sentence for each objective without a reward, while others have some."""
-    if source.rows or source.received[:, kernel.NUMBER].max() < _EARLY:
+    if source.counts["rows"] or source.received[:, kernel.NUMBER].max() < _EARLY:
         return
     for objective, number in zip(source.objectives, source.received[:, kernel.NUMBER], strict=True):
         if not number:

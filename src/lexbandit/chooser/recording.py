@@ -114,7 +114,22 @@ class RecordingChooser(Chooser):
         An id that is stored already is a `Contradiction`.
         """
         with self._lock:
-            _record(self._arms, self._ledger, id, proposal)
+            arms, ledger = self._arms, self._ledger
+            _new_id(id)
+            if not isinstance(proposal, Proposal):
+                raise InvalidInput(
+                    f"record takes what propose or proposal returned, got {proposal!r}; for many "
+                    "at once there is record_many."
+                )
+            name, propensity, point, mask, notes = proposal
+            arm = arms.numbers.get(name) if name.__class__ is str else None
+            if arm is None:
+                raise unknown_name("arm", name, arms.names)
+            if getattr(point, "shape", None) != (ledger.contexts.dimension,):
+                raise _other_point(point, ledger)
+            if mask is not None or arms.usual is not None:  # not all arms can be chosen
+                mask = arms.chosen_from(arm, _mask_of(arms, mask))
+            ledger.add(id, arm, propensity_of(propensity), point, mask, notes)
 
     def propose_many(self, contexts: Any, allowed: Any = None) -> Proposals:
         """Return the decisions that `choose_many` would make, and store nothing."""
@@ -162,7 +177,19 @@ class RecordingChooser(Chooser):
         The result is the same as calling `record` one by one.
         """
         with self._lock:
-            _record_many(self._arms, self._ledger, ids, proposed)
+            arms, ledger = self._arms, self._ledger
+            if not isinstance(proposed, Proposals):
+                raise InvalidInput(
+                    f"record_many takes what propose_many or proposals returned, got {proposed!r}."
+                )
+            listed = _new_ids(ids, len(proposed.arms))
+            numbers = [arms.number(arm) for arm in proposed.arms]
+            propensities = [propensity_of(p) for p in np.asarray(proposed.propensities).tolist()]
+            points = proposed.points
+            if getattr(points, "shape", None) != (len(listed), ledger.contexts.dimension):
+                raise _other_point(points, ledger)
+            masks = _masks_of(arms, numbers, proposed.masks)
+            ledger.add_many(listed, numbers, propensities, points, masks, proposed.notes)
 
     # Pending decisions.
 
@@ -305,25 +332,6 @@ def _new_id(id: Any) -> str:
     return id
 
 
-def _record(arms: Arms, ledger: Ledger, id: Any, proposal: Any) -> None:
-    """Check a proposal and store it under its id."""
-    _new_id(id)
-    if not isinstance(proposal, Proposal):
-        raise InvalidInput(
-            f"record takes what propose or proposal returned, got {proposal!r}; for many at once "
-            "there is record_many."
-        )
-    name, propensity, point, mask, notes = proposal
-    arm = arms.numbers.get(name) if name.__class__ is str else None
-    if arm is None:
-        raise unknown_name("arm", name, arms.names)
-    if getattr(point, "shape", None) != (ledger.contexts.dimension,):
-        raise _other_point(point, ledger)
-    if mask is not None or arms.usual is not None:  # not all arms can be chosen
-        mask = arms.chosen_from(arm, _mask_of(arms, mask))
-    ledger.add(id, arm, propensity_of(propensity), point, mask, notes)
-
-
 def _mask_of(arms: Arms, mask: Any) -> Booleans | None:
     """Return the mask of a proposal; one that is of another chooser is refused."""
     if mask is None or (
@@ -343,22 +351,6 @@ def _other_point(point: Any, ledger: Ledger) -> InvalidInput:
         f"point must be an array of {ledger.contexts.dimension} coordinates, as propose returns "
         f"it, got {point!r}: the proposal is of another chooser."
     )
-
-
-def _record_many(arms: Arms, ledger: Ledger, ids: Any, proposals: Any) -> None:
-    """Store many decisions under their ids; none is stored if anything is wrong."""
-    if not isinstance(proposals, Proposals):
-        raise InvalidInput(
-            f"record_many takes what propose_many or proposals returned, got {proposals!r}."
-        )
-    listed = _new_ids(ids, len(proposals.arms))
-    numbers = [arms.number(arm) for arm in proposals.arms]
-    propensities = [propensity_of(p) for p in np.asarray(proposals.propensities).tolist()]
-    points = proposals.points
-    if getattr(points, "shape", None) != (len(listed), ledger.contexts.dimension):
-        raise _other_point(points, ledger)
-    masks = _masks_of(arms, numbers, proposals.masks)
-    ledger.add_many(listed, numbers, propensities, points, masks, proposals.notes)
 
 
 def _new_ids(ids: Any, n: int) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import altair as alt
 
@@ -226,26 +226,53 @@ def scale_of(axis: Axis, limits: tuple[float, float], **given: Any) -> alt.Scale
     return alt.Scale(**kind, domain=list(limits), nice=False, **given)
 
 
-def data_of(rows: Iterable[Row], datasets: dict[str, list[Row]]) -> alt.NamedData:
-    """Add rows, rounded to what a picture can show, to the datasets; return a reference by name.
+class _Panel:
+    """A panel in the making: its layers, and the rows that they draw."""
 
-    Altair would validate every row of every layer if the rows were given directly.
-    """
-    short = [{k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows]
-    name = "rows-" + hashlib.sha256(json.dumps(short).encode()).hexdigest()[:12]
-    datasets[name] = short
-    return alt.NamedData(name=name)
+    def __init__(self) -> None:
+        self._datasets: dict[str, list[Row]] = {}
+
+    def chart(self, rows: Iterable[Row]) -> alt.Chart:
+        """Return a chart of rows, rounded to what a picture can show.
+
+        It refers to them by name: Altair would validate every row of every layer otherwise.
+        """
+        short = [
+            {k: rounded(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        ]
+        name = "rows-" + hashlib.sha256(json.dumps(short).encode()).hexdigest()[:12]
+        self._datasets[name] = short
+        return alt.Chart(alt.NamedData(name=name))
+
+    def done(
+        self, title: str, chart: alt.LayerChart | alt.FacetChart, about: str, **given: Any
+    ) -> ChartPanel:
+        """Return the panel with a chart as Vega-Lite, and its rows.
+
+        The tests check it against Vega-Lite's schema: that takes longer than to draw it.
+        """
+        spec: dict[str, Any] = chart.to_dict(validate=False)
+        return ChartPanel(title, spec | {"datasets": self._datasets}, about, **given)
 
 
-def spec_of(
-    chart: alt.LayerChart | alt.FacetChart, datasets: dict[str, list[Row]]
-) -> dict[str, Any]:
-    """Return the chart as Vega-Lite, with its data.
+class _Plane(_Panel):
+    """A panel with numbers along two axes, and the channels of these."""
 
-    The tests check it against Vega-Lite's schema: that takes longer than to draw it.
-    """
-    found: dict[str, Any] = chart.to_dict(validate=False)
-    return found | {"datasets": datasets}
+    def __init__(self, x: Axis, y: Axis, across: alt.X, up: alt.Y) -> None:
+        super().__init__()
+        self.x, self.y = x, y
+        self.across, self.up = across, up
+
+    @classmethod
+    def within(cls, x: Axis, y: Axis, limits: Limits) -> Self:
+        """Return a plane whose axes end at the limits."""
+        across, up = (
+            channel(
+                f"{name}:Q", title=axis.title, axis=axis_of(axis, ends), scale=scale_of(axis, ends)
+            )
+            for channel, name, axis, ends in zip((alt.X, alt.Y), "xy", (x, y), limits, strict=True)
+        )
+        return cls(x, y, across, up)
 
 
 _LABEL_GAP = 13.5
@@ -268,7 +295,7 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     height = max(HEIGHT, round(_LABEL_GAP * len(names)) + 10)
     across = _line_x(x, margin, named)
     up = alt.Y("y:Q", title=y.title, scale=scale_of(y, (low, high)), axis=axis_of(y, (low, high)))
-    datasets: dict[str, list[Row]] = {}
+    plane = _Plane(x, y, across, up)
     drawn = (
         within(row, low, high) | {"name": line.name}
         for line in named
@@ -276,10 +303,8 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
         # A logarithmic axis ends seven decades down: a line begins where it comes in from below.
         if y.kind != "log" or row["y"] >= low or row is line.rows[-1]
     )
-    base = alt.Chart(data_of(drawn, datasets))
-    layers = _faint_layers(
-        [line for line in lines if line.faint], across, up, x, y, (low, high), datasets
-    )
+    base = plane.chart(drawn)
+    layers = _faint_layers(plane, [line for line in lines if line.faint], (low, high))
     if any("low" in row for line in named if line.banded for row in line.rows):
         layers.append(
             base.mark_area(opacity=0.2).encode(
@@ -291,40 +316,35 @@ def line_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
         layers.append(
             base.mark_point(filled=True, size=55, opacity=1).encode(across, up, colour, shape)
         )
-    layers.append(_hover(base, across, up, x, y))
-    layers += _end_labels(named, across, up, colour, y, (low, high), height, datasets)
-    return ChartPanel(title, spec_of(alt.layer(*layers, height=height), datasets), about)
+    layers.append(_hover(plane, base))
+    layers += _end_labels(plane, named, colour, (low, high), height)
+    return plane.done(title, alt.layer(*layers, height=height), about)
 
 
 def _faint_layers(
-    lines: Sequence[Line],
-    across: alt.X,
-    up: alt.Y,
-    x: Axis,
-    y: Axis,
-    limits: tuple[float, float],
-    datasets: dict[str, list[Row]],
+    plane: _Plane, lines: Sequence[Line], limits: tuple[float, float]
 ) -> list[alt.Chart]:
     """Return thin grey lines, as far as they lie within the panel, with tooltips."""
     rows = [row | {"name": line.name} for line in lines for row in inside(line.rows, limits)]
     if not rows:
         return []
-    base = alt.Chart(data_of(rows, datasets))
+    base = plane.chart(rows)
     thin = base.mark_line(strokeWidth=1, color=_FAINT, opacity=0.7).encode(
-        across, up, alt.Detail("name:N")
+        plane.across, plane.up, alt.Detail("name:N")
     )
-    return [thin, _hover(base, across, up, x, y)]
+    return [thin, _hover(plane, base)]
 
 
-def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.Chart:
+def _hover(plane: _Plane, base: alt.Chart) -> alt.Chart:
     """Return invisible points with tooltips, large enough for a finger."""
+    x, y = plane.x, plane.y
     first = alt.Tooltip("x:N", title=x.title)
     if x.kind != "ordinal":
         first = alt.Tooltip("x:Q", title=x.title, format=",")
     hidden: alt.Chart = base.mark_point(opacity=0, size=120, filled=True)
     return hidden.encode(
-        across,
-        up,
+        plane.across,
+        plane.up,
         tooltip=[
             alt.Tooltip("name:N", title="Policy"),
             first,
@@ -336,17 +356,14 @@ def _hover(base: alt.Chart, across: alt.X, up: alt.Y, x: Axis, y: Axis) -> alt.C
 
 
 def _end_labels(
+    plane: _Plane,
     lines: Sequence[Line],
-    across: alt.X,
-    up: alt.Y,
     colour: alt.Color,
-    y: Axis,
     limits: tuple[float, float],
     height: int,
-    datasets: dict[str, list[Row]],
 ) -> list[alt.Chart]:
     """Return each line's name at its end, moved apart where ends are near, with a leader."""
-    to_pixel, from_pixel = pixels(limits, y, height)
+    to_pixel, from_pixel = pixels(limits, plane.y, height)
     ends = [within(line.rows[-1], *limits) for line in lines]
     positions = spread(
         [to_pixel(end["y"]) for end in ends],
@@ -358,12 +375,12 @@ def _end_labels(
         {"x": end["x"], "y": end["y"], "name": line.name, "position": from_pixel(position)}
         for line, end, position in zip(lines, ends, positions, strict=True)
     )
-    base = alt.Chart(data_of(rows, datasets))
+    base = plane.chart(rows)
     leader = base.mark_rule(x2Offset=16, strokeWidth=1).encode(
-        across, up, alt.X2("x"), alt.Y2("position"), colour
+        plane.across, plane.up, alt.X2("x"), alt.Y2("position"), colour
     )
     text = base.mark_text(align="left", dx=19, fontSize=11, baseline="middle").encode(
-        across, alt.Y("position:Q", title=y.title), alt.Text("name:N")
+        plane.across, alt.Y("position:Q", title=plane.y.title), alt.Text("name:N")
     )
     return [leader, text]
 
@@ -397,10 +414,9 @@ def path_panel(title: str, lines: Sequence[Line], x: Axis, y: Axis, *, about: st
     colour, shape = _channels(lines, title=None, legend=legend)
     across = alt.X("x:Q", title=x.title, axis=axis_of(x), scale=alt.Scale(nice=True))
     up = alt.Y("y:Q", title=y.title, axis=axis_of(y), scale=alt.Scale(nice=True))
-    datasets: dict[str, list[Row]] = {}
-    layers = _paths(lines, across, up, colour, shape, (x, y), datasets)
-    chart = alt.layer(*layers, height=HEIGHT + 60)
-    return ChartPanel(title, spec_of(chart, datasets), about, width=560)
+    plane = _Plane(x, y, across, up)
+    layers = _paths(plane, lines, colour, shape)
+    return plane.done(title, alt.layer(*layers, height=HEIGHT + 60), about, width=560)
 
 
 def labelled_panel(
@@ -419,20 +435,18 @@ def labelled_panel(
     rows = [row for line in lines for row in line.rows]
     limits = (padded([row["x"] for row in rows], x), padded([row["y"] for row in rows], y))
     colour, shape = _channels(lines, legend=None)
-    across = alt.X("x:Q", title=x.title, axis=axis_of(x, limits[0]), scale=scale_of(x, limits[0]))
-    up = alt.Y("y:Q", title=y.title, axis=axis_of(y, limits[1]), scale=scale_of(y, limits[1]))
-    datasets: dict[str, list[Row]] = {}
+    plane = _Plane.within(x, y, limits)
     layers: list[alt.Chart] = []
     if below is not None:
         corner: Row = {"x": limits[0][0], "y": limits[1][0], "x2": below[0], "y2": below[1]}
-        tint = alt.Chart(data_of([corner], datasets)).mark_rect(opacity=0.16, color="#009E73")
-        layers.append(tint.encode(across, up, alt.X2("x2"), alt.Y2("y2")))
+        tint = plane.chart([corner]).mark_rect(opacity=0.16, color="#009E73")
+        layers.append(tint.encode(plane.across, plane.up, alt.X2("x2"), alt.Y2("y2")))
     best = [next(r for r in line.rows if r["best"]) | {"text": line.name} for line in lines]
     size = (_LABELLED_WIDTH, _LABELLED_HEIGHT)
-    leaders, *names = _names_beside(best, across, up, (x, y), limits, size, datasets)
-    layers += [leaders, *_paths(lines, across, up, colour, shape, (x, y), datasets), *names]
+    leaders, *names = _names_beside(plane, best, limits, size)
+    layers += [leaders, *_paths(plane, lines, colour, shape), *names]
     chart = alt.layer(*layers, height=_LABELLED_HEIGHT)
-    return ChartPanel(title, spec_of(chart, datasets), about, width=_LABELLED_WIDTH, wide=True)
+    return plane.done(title, chart, about, width=_LABELLED_WIDTH, wide=True)
 
 
 def _channels(lines: Sequence[Line], **given: Any) -> tuple[alt.Color, alt.Shape]:
@@ -443,29 +457,23 @@ def _channels(lines: Sequence[Line], **given: Any) -> tuple[alt.Color, alt.Shape
 
 
 def _paths(
-    lines: Sequence[Line],
-    across: alt.X,
-    up: alt.Y,
-    colour: alt.Color,
-    shape: alt.Shape,
-    axes: tuple[Axis, Axis],
-    datasets: dict[str, list[Row]],
+    plane: _Plane, lines: Sequence[Line], colour: alt.Color, shape: alt.Shape
 ) -> list[alt.Chart]:
-    base = alt.Chart(data_of((r | {"name": li.name} for li in lines for r in li.rows), datasets))
+    base = plane.chart(row | {"name": line.name} for line in lines for row in line.rows)
     joined = base.mark_line(strokeWidth=1, opacity=0.55).encode(
-        across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
+        plane.across, plane.up, alt.Detail("name:N"), colour, alt.Order("order:Q")
     )
     points = base.mark_point(filled=True, opacity=1, strokeWidth=1).encode(
-        across,
-        up,
+        plane.across,
+        plane.up,
         colour,
         shape,
         alt.Size("best:N", legend=None, scale=alt.Scale(domain=[False, True], range=[35, 150])),
         tooltip=[
             alt.Tooltip("name:N", title="Policy"),
             alt.Tooltip("text:N", title="Scale"),
-            alt.Tooltip("x:Q", title=axes[0].title, format=",.4~r"),
-            alt.Tooltip("y:Q", title=axes[1].title, format=",.4~r"),
+            alt.Tooltip("x:Q", title=plane.x.title, format=",.4~r"),
+            alt.Tooltip("y:Q", title=plane.y.title, format=",.4~r"),
         ],
     )
     return [joined, points]
@@ -476,8 +484,8 @@ def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side:
     colours = [ARM_COLOURS[arm % len(ARM_COLOURS)] for arm in range(len(arms))]
     inks = [ARM_INK[arm % len(ARM_INK)] for arm in range(len(arms))]
     positions = [str(i) for i in range(side)]
-    datasets: dict[str, list[Row]] = {}
-    base = alt.Chart(data_of(rows, datasets))
+    panel = _Panel()
+    base = panel.chart(rows)
     bare = alt.Axis(labels=False, ticks=False, domain=False, titlePadding=4)
     across = alt.X("x:O", sort=positions, title="feature 1", axis=bare)
     up = alt.Y("y:O", sort=positions[::-1], title="feature 2", axis=bare)
@@ -497,7 +505,7 @@ def map_panel(title: str, rows: list[Row], arms: list[str], *, about: str, side:
         alt.Color("arm:O", legend=None, scale=alt.Scale(domain=arms, range=inks)),
     )
     chart = alt.layer(cells, marks, height=190).resolve_scale(color="independent")
-    return ChartPanel(title, spec_of(chart, datasets), about, width=190, square=True)
+    return panel.done(title, chart, about, width=190, square=True)
 
 
 def heat_panel(
@@ -507,8 +515,8 @@ def heat_panel(
 
     `lowest` frames a cell; `unbeaten` makes its number bold.
     """
-    datasets: dict[str, list[Row]] = {}
-    base = alt.Chart(data_of(rows, datasets))
+    panel = _Panel()
+    base = panel.chart(rows)
     x = alt.X(
         "x:O",
         sort=across,
@@ -542,9 +550,7 @@ def heat_panel(
         .encode(x, y, alt.Text("text:N"))
     )
     chart = alt.layer(cells, frames, plain, bold, height=30 * len(down))
-    return ChartPanel(
-        title, spec_of(chart, datasets), about, width=max(300, 48 * len(across)), wide=True
-    )
+    return panel.done(title, chart, about, width=max(300, 48 * len(across)), wide=True)
 
 
 _SIZE, _SMALL = (480, 400), (190, 190)
@@ -568,14 +574,13 @@ def frontier_panel(
     size = _SMALL if small else _SIZE
     rows = [row | {"name": line.name} for line in lines for row in line.rows]
     colour, shape = _channels(lines, legend=None)
-    across = alt.X("x:Q", title=x.title, axis=axis_of(x, limits[0]), scale=scale_of(x, limits[0]))
-    up = alt.Y("y:Q", title=y.title, axis=axis_of(y, limits[1]), scale=scale_of(y, limits[1]))
-    datasets: dict[str, list[Row]] = {}
-    one = alt.Chart(data_of([{"x": 1.0, "y": 1.0}], datasets))
+    plane = _Plane.within(x, y, limits)
+    across, up = plane.across, plane.up
+    one = plane.chart([{"x": 1.0, "y": 1.0}])
     rule = one.mark_rule(strokeDash=[4, 4], strokeWidth=1, opacity=0.55)
-    base = alt.Chart(data_of(rows, datasets))
+    base = plane.chart(rows)
     bars = base.mark_rule(strokeWidth=1.2 if small else 1.6, opacity=0.45)
-    layers = [rule.encode(across), rule.encode(up), *_error_bars(bars, across, up, colour, (x, y))]
+    layers = [rule.encode(across), rule.encode(up), *_error_bars(plane, bars, colour)]
     layers += [
         base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
             across, up, alt.Detail("name:N"), colour, alt.Order("order:Q")
@@ -594,21 +599,19 @@ def frontier_panel(
         ),
     ]
     if not small:
-        layers += _names_beside(rows, across, up, (x, y), limits, size, datasets, framed=True)
+        layers += _names_beside(plane, rows, limits, size, framed=True)
     chart = alt.layer(*layers, height=size[1])
-    return ChartPanel(title, spec_of(chart, datasets), about, width=size[0], square=small)
+    return plane.done(title, chart, about, width=size[0], square=small)
 
 
-def _error_bars(
-    bars: alt.Chart, across: alt.X, up: alt.Y, colour: alt.Color, axes: tuple[Axis, Axis]
-) -> list[alt.Chart]:
+def _error_bars(plane: _Plane, bars: alt.Chart, colour: alt.Color) -> list[alt.Chart]:
     """Return the bars of both axes, for the rows that have them."""
     return [
         bars.transform_filter("isValid(datum.xlow)").encode(
-            alt.X("xlow:Q", title=axes[0].title), alt.X2("xhigh"), up, colour
+            alt.X("xlow:Q", title=plane.x.title), alt.X2("xhigh"), plane.up, colour
         ),
         bars.transform_filter("isValid(datum.ylow)").encode(
-            across, alt.Y("ylow:Q", title=axes[1].title), alt.Y2("yhigh"), colour
+            plane.across, alt.Y("ylow:Q", title=plane.y.title), alt.Y2("yhigh"), colour
         ),
     ]
 
@@ -617,20 +620,18 @@ def legend_panel(lines: Sequence[Line]) -> ChartPanel:
     """Return a panel of the same size as small ones that names every mark."""
     rows: list[Row] = [{"name": line.name, "x": 0.0, "y": float(n)} for n, line in enumerate(lines)]
     names = [line.name for line in lines]
-    datasets: dict[str, list[Row]] = {}
-    base = alt.Chart(data_of(rows, datasets))
+    panel = _Panel()
+    base = panel.chart(rows)
     across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.05, 1.0], nice=False))
     last = max(8.0, float(len(lines)))
     up = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[last, -1.0], nice=False))
     marks = base.mark_point(filled=True, opacity=1, size=60).encode(
-        across,
-        up,
-        *_channels(lines, legend=None),
+        across, up, *_channels(lines, legend=None)
     )
     words = base.mark_text(align="left", dx=9, fontSize=11).encode(across, up, alt.Text("name:N"))
     chart = alt.layer(marks, words, height=_SMALL[1])
     about = f"The marks: {', '.join(names)}."
-    return ChartPanel("Policies", spec_of(chart, datasets), about, width=_SMALL[0], square=True)
+    return panel.done("Policies", chart, about, width=_SMALL[0], square=True)
 
 
 def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
@@ -665,13 +666,10 @@ def _obstacles(
 
 
 def _names_beside(
+    plane: _Plane,
     rows: Sequence[Row],
-    across: alt.X,
-    up: alt.Y,
-    axes: tuple[Axis, Axis],
     limits: Limits,
     size: tuple[int, int],
-    datasets: dict[str, list[Row]],
     *,
     framed: bool = False,
 ) -> list[alt.Chart]:
@@ -681,8 +679,8 @@ def _names_beside(
     error bars and joining lines.
     """
     width, height = size
-    from_right, to_x = pixels(limits[0], axes[0], width)
-    from_top, to_y = pixels(limits[1], axes[1], height)
+    from_right, to_x = pixels(limits[0], plane.x, width)
+    from_top, to_y = pixels(limits[1], plane.y, height)
     points = [(width - from_right(row["x"]), from_top(row["y"])) for row in rows]
     drawn = _obstacles(rows, points, lambda x: width - from_right(x), from_top) if framed else []
     order = sorted(range(len(rows)), key=lambda n: not rows[n]["text"])
@@ -695,13 +693,13 @@ def _names_beside(
         for n, (begin, down, side) in zip(order, positions, strict=True)
         if rows[n]["text"]
     ]
-    leaders = alt.Chart(data_of(found, datasets)).mark_rule(strokeWidth=0.7, opacity=0.6)
-    layers = [leaders.encode(across, up, alt.X2("at"), alt.Y2("up"))]
-    beside = alt.X("at:Q", title=axes[0].title), alt.Y("up:Q", title=axes[1].title)
+    leaders = plane.chart(found).mark_rule(strokeWidth=0.7, opacity=0.6)
+    layers = [leaders.encode(plane.across, plane.up, alt.X2("at"), alt.Y2("up"))]
+    beside = alt.X("at:Q", title=plane.x.title), alt.Y("up:Q", title=plane.y.title)
     for side in (1, -1):
         there = [row for row in found if row["side"] == side]
         if there:
-            names = alt.Chart(data_of(there, datasets)).mark_text(
+            names = plane.chart(there).mark_text(
                 align="left" if side > 0 else "right", dx=2 * side, fontSize=11
             )
             layers.append(names.encode(*beside, alt.Text("text:N")))

@@ -98,22 +98,6 @@ def test_a_damaged_file_is_done_again(tmp_path: Path) -> None:
     assert again.given == [1]
 
 
-def test_runs_of_the_first_version_are_finished_and_readable(tmp_path: Path) -> None:
-    """Files without the size of the states: they are not done again, and join with newer ones."""
-    study = small(tmp_path)
-    conduct(study, tmp_path / "out", Threads(1))
-    old = Folder(tmp_path / "out").file(plan(study)[0])
-    pl.read_parquet(old).drop("state_bytes").write_parquet(old)
-    again = Counting()
-    conduct(study, tmp_path / "out", again)
-    assert again.given == []
-    table = load_runs(tmp_path / "out")
-    assert dict(table.schema) == SCHEMA
-    assert table.filter(pl.col("run") == 0)["state_bytes"].null_count() == table.height // 3
-    last = table.filter((pl.col("run") == 1) & (pl.col("t") == study.horizon))
-    assert last["state_bytes"].null_count() == 0
-
-
 def test_the_size_of_a_policys_state_is_kept(tmp_path: Path) -> None:
     study = small(tmp_path)
     run = plan(study)[0]

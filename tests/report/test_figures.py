@@ -60,9 +60,12 @@ def test_theory_takes_the_study_s_parameters(studies: dict[str, StudyResults]) -
     study = studies["experiment-1"]
     before = study.frozen["policies"]
     study.frozen["policies"] = [
-        {"policy": "moc-mab", "label": "a", "beta": 0.7, "scale": 0.2},
-        {"policy": "moc-mab", "label": "b", "beta": 0.1, "scale": 1.0},  # the curve that is drawn
-        {"policy": "moc-mab", "label": "c", "beta": 0.3, "scale": 1.0},
+        {"policy": "moc-mab", "name": "moc-mab", "label": label, "parameters": parameters}
+        for label, parameters in (
+            ("a", {"beta": 0.7, "scale": 0.2}),
+            ("b", {"beta": 0.1, "scale": 1.0}),  # the curve that is drawn
+            ("c", {"beta": 0.3, "scale": 1.0}),
+        )
     ]
     try:
         theory = theory_of(study)

@@ -170,18 +170,6 @@ def test_a_page_without_a_summary_has_no_series(folder: Path, tmp_path: Path) ->
     assert "series-" not in re.sub(r"(?s)<script.*", "", write_report(tmp_path).read_text())
 
 
-def test_the_parameters_of_the_first_version_are_found(many: StudyResults) -> None:
-    old = {"policy": "moc-mab", "label": "moc-mab@1", "beta": 0.5, "scale": 1.0}
-    before = many.frozen["policies"]
-    many.frozen["policies"] = [old]
-    try:
-        (entry,) = many.entries
-    finally:
-        many.frozen["policies"] = before
-    assert (entry.policy, entry.name) == ("moc-mab", "moc-mab")
-    assert entry.parameters == {"beta": 0.5, "scale": 1.0}
-
-
 def test_the_corollary_is_named_where_the_time_is_a_feature(many: StudyResults) -> None:
     before = many.frozen["environment"]
     many.frozen["environment"] = {"name": "periodic", "parameters": {}}

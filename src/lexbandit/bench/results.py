@@ -47,8 +47,6 @@ SCHEMA: dict[str, Any] = {
     "state_bytes": pl.Int64,
     "tolerance_regret": _VECTOR,
 }
-# Columns that older files lack; they are read as null.
-LATER = frozenset({"state_bytes", "tolerance_regret"})
 MAP_SCHEMA: dict[str, Any] = {
     "study": pl.String,
     "run": pl.Int64,
@@ -81,7 +79,7 @@ class Folder:
         """Tell whether a run is finished: its file exists and can be read."""
         file = self.file(run)
         try:
-            return file.exists() and SCHEMA.keys() - LATER <= pl.read_parquet_schema(file).keys()
+            return file.exists() and SCHEMA.keys() <= pl.read_parquet_schema(file).keys()
         except (pl.exceptions.PolarsError, OSError):
             return False
 

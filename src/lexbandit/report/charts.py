@@ -266,12 +266,11 @@ class _Plane(_Panel):
     @classmethod
     def within(cls, x: Axis, y: Axis, limits: Limits) -> Self:
         """Return a plane whose axes end at the limits."""
-        across, up = (
-            channel(
-                f"{name}:Q", title=axis.title, axis=axis_of(axis, ends), scale=scale_of(axis, ends)
-            )
-            for channel, name, axis, ends in zip((alt.X, alt.Y), "xy", (x, y), limits, strict=True)
+        left_right, down_up = limits
+        across = alt.X(
+            "x:Q", title=x.title, axis=axis_of(x, left_right), scale=scale_of(x, left_right)
         )
+        up = alt.Y("y:Q", title=y.title, axis=axis_of(y, down_up), scale=scale_of(y, down_up))
         return cls(x, y, across, up)
 
 

@@ -484,12 +484,9 @@ def theory_of(study: StudyResults) -> MocMabTheory | None:
 
 
 def _parameters(study: StudyResults) -> dict[str, Any]:
-    """Return MOC-MAB's parameters from all tables of the frozen study."""
-    found: dict[str, Any] = {}
-    frozen = study.frozen
-    environment = frozen.get("environment") or {}
-    for table in (environment, environment.get("parameters"), frozen, frozen.get("parameters")):
-        found |= table if isinstance(table, dict) else {}
+    """Return MOC-MAB's parameters in a study, and those of the environment."""
+    found = dict(study.frozen["environment"]["parameters"])
+    found |= {"dimension": study.frozen["dimension"]} if "dimension" in study.frozen else {}
     ours = [entry.parameters for entry in study.entries if entry.policy == "moc-mab"]
     # The theorems are for scale 1; of several such points the first is the one that is drawn.
     at_1 = [entry for entry in ours if entry.get("scale", 1) == 1]
@@ -498,8 +495,7 @@ def _parameters(study: StudyResults) -> dict[str, Any]:
 
 def period_text(study: StudyResults) -> str:
     """Return what the theorems are called where the time is one of the features."""
-    environment = study.frozen.get("environment") or {}
-    if environment.get("name") != "periodic":
+    if study.frozen["environment"]["name"] != "periodic":
         return ""
     return (
         " The time is the last of the features, so this is the paper's corollary for rewards with "

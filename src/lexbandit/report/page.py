@@ -399,17 +399,17 @@ def _cell(measure: Measure | None, i: int) -> str:
 def parameters_table(study: StudyResults) -> str:
     """Return the parameters of the study and its timing."""
     frozen = study.frozen
-    environment = frozen.get("environment") or {}
-    given = ", ".join(f"{k} = {v}" for k, v in (environment.get("parameters") or {}).items())
+    environment = frozen["environment"]
+    given = ", ".join(f"{k} = {v}" for k, v in environment["parameters"].items())
     entries = [
-        ("Environment", f"{environment.get('name', 'unknown')}{f' ({given})' if given else ''}"),
+        ("Environment", f"{environment['name']}{f' ({given})' if given else ''}"),
         ("Arms", str(study.arms)),
         ("Objectives", " > ".join(study.objectives)),
         ("Rounds a run", f"{study.horizon:,}"),
-        ("Runs", f"{study.runs:,} of {frozen.get('runs', study.runs):,}"),
+        ("Runs", f"{study.runs:,} of {frozen['runs']:,}"),
         ("Policies and grid points", _policies(study)),
         *_tuning(study),
-        ("Seed", str(frozen.get("seed", "unknown"))),
+        ("Seed", str(frozen["seed"])),
         ("Policy-rounds", f"{study.horizon * study.runs * len(study.curves):,}"),
         ("Policies' processor time", time_text(study.runs * sum(c.seconds for c in study.curves))),
     ]

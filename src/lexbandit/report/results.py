@@ -90,7 +90,7 @@ class StudyResults:
     @property
     def slug(self) -> str:
         """The study's name in addresses and file names."""
-        return str(self.frozen.get("name", self.key))
+        return str(self.frozen["name"])
 
     @property
     def experiment(self) -> int | None:
@@ -100,15 +100,12 @@ class StudyResults:
     @property
     def title(self) -> str:
         """The study's title."""
-        return str(self.frozen.get("title") or self.summary.get("title") or self.slug)
+        return str(self.frozen["title"])
 
     @property
     def objectives(self) -> list[str]:
         """The objectives' names, in order of priority."""
-        given = self.frozen.get("objectives") or self.summary.get("objectives")
-        if isinstance(given, list):
-            return [str(name) for name in given]
-        return [f"objective {i + 1}" for i in range(self.curves[0].reward.mean.shape[1])]
+        return list(self.frozen["objectives"])
 
     @property
     def horizon(self) -> int:
@@ -143,18 +140,7 @@ class StudyResults:
     @property
     def entries(self) -> list[ReportedPolicy]:
         """What was run: one entry for each policy and grid point."""
-        own = ("policy", "label", "name", "parameters")
-        return [
-            # Older folders have the parameters beside the names.
-            ReportedPolicy(
-                policy=str(entry.get("policy")),
-                label=str(entry.get("label")),
-                name=str(entry.get("name", entry.get("policy"))),
-                parameters={k: v for k, v in entry.items() if k not in own}
-                | entry.get("parameters", {}),
-            )
-            for entry in self.frozen.get("policies") or []
-        ]
+        return [ReportedPolicy(**entry) for entry in self.frozen["policies"]]
 
     def of(self, policy: str) -> list[MeanCurve]:
         """Return a policy's curves, one a grid point."""
@@ -265,7 +251,7 @@ def read_results(directory: Path | str) -> Results:
         studies=studies,
         claims=list(summary.get("claims", [])),
         series=dict(summary.get("series", {})),
-        versions=dict(summary.get("versions") or studies[0].frozen.get("versions") or {}),
+        versions=dict(summary.get("versions") or studies[0].frozen["versions"]),
     )
 
 
@@ -409,10 +395,11 @@ def faint_text(study: StudyResults) -> str:
 
 def data_text(study: StudyResults) -> str | None:
     """Return a warning where the data are a stand-in for real ones."""
-    environment = study.frozen.get("environment") or {}
-    given = environment.get("parameters") or {}
-    stand_in = environment.get("name") == "display-advertising" and not given.get("path")
-    if stand_in or study.frozen.get("data") == "synthetic":
+    environment = study.frozen["environment"]
+    given = environment["parameters"].get("path")
+    if (environment["name"] == "display-advertising" and not given) or (
+        study.frozen["data"] == "synthetic"
+    ):
         return (
             "Synthetic data: made up in the format of Yahoo! R6A with a planted click model, "
             "since the real files may not be redistributed. The numbers say nothing about Yahoo!."

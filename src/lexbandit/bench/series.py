@@ -22,13 +22,13 @@ import polars as pl
 
 from lexbandit.checks import Floats
 from lexbandit.environments import REGISTRY as ENVIRONMENTS
-from lexbandit.errors import InvalidInput, unknown_name
+from lexbandit.errors import unknown_name
 from lexbandit.metrics.regret import log_log_fit
 from lexbandit.policies import REGISTRY as POLICIES
 from lexbandit.theory import finer_cells
 
 Numbers = dict[str, Any]
-Refuse = Callable[[tuple[str | int, ...], Exception], NoReturn]
+Refuse = Callable[[tuple[str | int, ...], Exception | str], NoReturn]
 
 KINDS = ("growth", "which", "frontier")
 _KEYS = ("name", "kind", "label", "baseline")
@@ -47,7 +47,7 @@ class StudySeries:
 def series_from(given: Any, title: str, refuse: Refuse) -> StudySeries:
     """Return the checked [series] of a study called `title`; `refuse` takes the key's path."""
     if not isinstance(given, dict):
-        refuse(("series",), InvalidInput(f"series must be a table, got {given!r}."))
+        refuse(("series",), f"series must be a table, got {given!r}.")
     for key in given:
         if key not in _KEYS:
             refuse(("series", key), unknown_name("key of a series", key, _KEYS))
@@ -55,12 +55,12 @@ def series_from(given: Any, title: str, refuse: Refuse) -> StudySeries:
     wanted = [key for key in _KEYS if key != "baseline" or values.get("kind") == "frontier"]
     for key in values:
         if key not in wanted:
-            refuse(("series", key), InvalidInput(f"only a frontier has a {key}."))
+            refuse(("series", key), f"only a frontier has a {key}.")
     for key in wanted:
         if key not in values:
-            refuse(("series",), InvalidInput(f"a series needs a {key}."))
+            refuse(("series",), f"a series needs a {key}.")
         if not isinstance(values[key], str) or not values[key]:
-            refuse(("series", key), InvalidInput(f"{key} must be text, got {values[key]!r}."))
+            refuse(("series", key), f"{key} must be text, got {values[key]!r}.")
     if values["kind"] not in KINDS:
         refuse(("series", "kind"), unknown_name("kind of series", values["kind"], KINDS))
     return StudySeries(**values)
@@ -84,8 +84,10 @@ def series_in(studies: Iterable[tuple[Numbers, Numbers]], runs: pl.DataFrame) ->
         kind = members[0][0]["series"]["kind"]
         if kind == "frontier":
             part = frontier_of(members, runs)
+        elif kind == "growth":
+            part = growth_of(members)
         else:
-            part = growth_of(members) if kind == "growth" else which_of(members)
+            part = {"situations": [_situation(*member) for member in members]}
         shown[name] = {"kind": kind, **part}
     return shown
 
@@ -98,16 +100,12 @@ def _shown(kind: str, results: Numbers) -> bool:
     return all(best["by_regret"] is not None for best in results["best_scale"].values())
 
 
-def which_of(members: list[tuple[Numbers, Numbers]]) -> Numbers:
-    """Return, situation by situation, each policy's regret where its dominant regret is best.
+def _situation(frozen: Numbers, results: Numbers) -> Numbers:
+    """Return each policy's regret in a situation, where its dominant regret is best.
 
     lowest    for each objective, the policy of least regret
     unbeaten  the policies that no other one beats in every objective
     """
-    return {"situations": [_situation(frozen, results) for frozen, results in members]}
-
-
-def _situation(frozen: Numbers, results: Numbers) -> Numbers:
     policies = {}
     for policy, points in results["policies"].items():
         at = results["best_scale"][policy]["by_regret"]

@@ -323,8 +323,7 @@ class _StudyReader:
             paper = checks.whole("paper", table["paper"], least=1) if "paper" in table else None
         name = self._text(table, "name")
         if not name or not all(c.isalnum() or c in "-_" for c in name):
-            wrong = f"name may hold letters, digits, - and _, got {name!r}."
-            self._refuse(("name",), InvalidInput(wrong))
+            self._refuse(("name",), f"name may hold letters, digits, - and _, got {name!r}.")
         objectives = self._objectives(table["objectives"])
         problem = {"objectives": len(objectives), "horizon": horizon}
         title = self._text(table, "title", name)
@@ -364,7 +363,7 @@ class _StudyReader:
             if key == "path" and isinstance(value, str):
                 path = self.file.folder / value
                 if not path.is_file():
-                    self._refuse(("environment", key), InvalidInput(f"there is no file {path}."))
+                    self._refuse(("environment", key), f"there is no file {path}.")
                 parameters[key] = str(path)
         return component, parameters
 
@@ -390,7 +389,7 @@ class _StudyReader:
     def _entries(self, table: Mapping[str, Any], problem: dict[str, Any]) -> Iterator[Entry]:
         listed = table["policies"]
         if not isinstance(listed, list) or not listed:
-            self._refuse(("policies",), InvalidInput("policies are one or more [[policies]]."))
+            self._refuse(("policies",), "policies are one or more [[policies]].")
         shared = self._grid(table.get("grid", {}), "grid")
         seen: set[str] = set()
         used: set[str] = set()
@@ -413,10 +412,8 @@ class _StudyReader:
                     self._refuse(place, unknown_name(f"key for {policy.name}", key, known))
             for entry in points(policy, fixed, grid, self._label(given, n)):
                 if entry.label in seen:
-                    twice = InvalidInput(
-                        f"{entry.label!r} stands here a second time: give one a label of its own."
-                    )
-                    self._refuse(("policies", n), twice)
+                    twice = f"{entry.label!r} stands here a second time"
+                    self._refuse(("policies", n), f"{twice}: give one a label of its own.")
                 seen.add(entry.label)
                 self._try(entry, problem, n)
                 yield entry
@@ -427,7 +424,7 @@ class _StudyReader:
     def _label(self, given: Mapping[str, Any], n: int) -> str | None:
         label = given.get("label")
         if label is not None and (not isinstance(label, str) or not label or "@" in label):
-            wrong = InvalidInput(f"label must be text without '@', got {label!r}.")
+            wrong = f"label must be text without '@', got {label!r}."
             self._refuse(("policies", n, "label"), wrong)
         return label
 
@@ -463,7 +460,7 @@ class _StudyReader:
 
     def _component(self, kind: str, given: Mapping[str, Any], *place: str | int) -> Component:
         if not isinstance(given.get("name"), str):
-            self._refuse(place, InvalidInput(f"the {kind} needs a name, such as name = '...'."))
+            self._refuse(place, f"the {kind} needs a name, such as name = '...'.")
         try:
             return find_component(kind, given["name"], self.file.folder, given.get("policy"))
         except InvalidInput as error:
@@ -474,7 +471,7 @@ class _StudyReader:
         for key, values in grid.items():
             if not isinstance(values, list) or not values:
                 wrong = f"{key} must be a list of at least one value, got {values!r}."
-                self._refuse((*place, key), InvalidInput(wrong))
+                self._refuse((*place, key), wrong)
             for value in values:
                 self._number(value, *place, key)
         return dict(grid)
@@ -483,13 +480,13 @@ class _StudyReader:
         try:
             return number(value)
         except ValueError as error:
-            self._refuse(place, InvalidInput(f"{place[-1]}: {error}"))
+            self._refuse(place, f"{place[-1]}: {error}")
 
     def _objectives(self, given: Any) -> tuple[str, ...]:
         fine = isinstance(given, list) and given and all(isinstance(name, str) for name in given)
         if not fine or len(set(given)) != len(given):
             wrong = f"objectives must be a list of different names, got {given!r}."
-            self._refuse(("objectives",), InvalidInput(wrong))
+            self._refuse(("objectives",), wrong)
         return tuple(given)
 
     def _checkpoints(self, given: Any) -> int | tuple[int, ...]:
@@ -504,13 +501,15 @@ class _StudyReader:
     def _text(self, table: Mapping[str, Any], key: str, default: str = "") -> str:
         value = table.get(key, default)
         if not isinstance(value, str):
-            self._refuse((key,), InvalidInput(f"{key} must be text, got {value!r}."))
+            self._refuse((key,), f"{key} must be text, got {value!r}.")
         return str(value)
 
     def _table(self, given: Any, *place: str | int) -> Mapping[str, Any]:
         if not isinstance(given, dict):
-            self._refuse(place, InvalidInput(f"{place[0]} must be a table, got {given!r}."))
+            self._refuse(place, f"{place[0]} must be a table, got {given!r}.")
         return dict(given)
 
-    def _refuse(self, place: tuple[str | int, ...], error: Exception) -> NoReturn:
+    def _refuse(self, place: tuple[str | int, ...], wrong: Exception | str) -> NoReturn:
+        """Raise for what is wrong at a place; text becomes an `InvalidInput`."""
+        error = InvalidInput(wrong) if isinstance(wrong, str) else wrong
         raise self.file.refusal(place, error) from error

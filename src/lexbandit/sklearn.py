@@ -106,7 +106,8 @@ class LexBanditClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.low_ = values.min(axis=0)
         self.span_ = np.where(np.ptp(values, axis=0) > 0, np.ptp(values, axis=0), 1.0)
         seed = check_random_state(self.random_state).randint(2**31)
-        self.tolerances_ = tolerances(self.tolerance, objectives) / _spans(self.ranges, objectives)
+        spans = np.ptp(_ends(self.ranges, objectives), axis=1)
+        self.tolerances_ = tolerances(self.tolerance, objectives) / spans
         self.policy_: Policy = make_policy(
             self.policy,
             arms=len(self.classes_),
@@ -162,11 +163,6 @@ def _ends(ranges: Any, objectives: int) -> Floats:
             f"got {ends[wrong][0].tolist()}."
         )
     return ends
-
-
-def _spans(ranges: Any, objectives: int) -> Floats:
-    ends = _ends(ranges, objectives)
-    return cast("Floats", np.abs(ends[:, 1] - ends[:, 0]))
 
 
 def _shares(rewards: Any, n: int, ranges: Any) -> Floats:

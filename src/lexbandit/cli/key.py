@@ -1,6 +1,7 @@
 """`lexbandit key NAME --role ROLE`: a new API key for the decision service."""
 
 import contextlib
+import json
 import os
 import re
 import stat
@@ -58,11 +59,11 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
         raise InvalidInput(f"the name of a key is a text, got {name!r}.")
     secret = new_secret()
     listed = sorted(roles_of(roles))
-    entry = f"[[keys]]\nname = {_quoted(name)}\nroles = {_list(listed)}\nsha256 = "
+    entry = f"[[keys]]\nname = {_toml(name)}\nroles = {_toml(listed)}\nsha256 = "
     entry += f'"{hash_of(secret)}"\n'
     some = sorted(points_of(list(points))) if points else []
     if some:
-        entry += f"points = {_list(some)}\n"
+        entry += f"points = {_toml(some)}\n"
     if path is None:
         at = f"@{','.join(some)}" if some else ""
         variable = VARIABLE + re.sub(r"[^A-Z0-9]", "_", name.upper())
@@ -94,9 +95,6 @@ def _like(path: Path, handle: int) -> None:
         os.fchmod(handle, stat.S_IMODE(before.st_mode))
 
 
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _list(names: Sequence[str]) -> str:
-    return "[" + ", ".join(_quoted(text) for text in names) + "]"
+def _toml(value: str | Sequence[str]) -> str:
+    """Return a string or a list of strings, which TOML writes as JSON does."""
+    return json.dumps(value, ensure_ascii=False)

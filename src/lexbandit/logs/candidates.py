@@ -65,6 +65,11 @@ class Asked(NamedTuple):
     log: Log
     train_until: Any
 
+    def after(self, prefix: str) -> str | None:
+        """Return what follows a prefix; None if the candidate is not text that begins so."""
+        text = self.given if isinstance(self.given, str) else ""
+        return text.removeprefix(prefix) if text.startswith(prefix) else None
+
 
 Kind = Callable[[Asked], Candidate | None]
 _KINDS: list[Kind] = []
@@ -165,15 +170,14 @@ class _Always(Candidate):
 @kind
 def always(asked: Asked) -> Candidate | None:
     """Read "always:ARM", or "always:ARM,ARM": the first of these that is allowed."""
-    given, log = asked.given, asked.log
-    if not isinstance(given, str) or not given.startswith("always:"):
+    log, named = asked.log, asked.after("always:")
+    if named is None:
         return None
-    named = given.removeprefix("always:")
     names = [named] if named in log.arms else [name.strip() for name in named.split(",")]
     for name in names:
         if name not in log.arms:
             raise unknown_name("arm", name, log.arms)
-    return _Always([log.arms.index(name) for name in names], len(log.arms), given)
+    return _Always([log.arms.index(name) for name in names], len(log.arms), asked.given)
 
 
 class _Frozen(Candidate):
@@ -406,10 +410,9 @@ class _Column(Candidate):
 @kind
 def column(asked: Asked) -> Candidate | None:
     """Read "column:NAME": a column of arms, or of lists with a probability for each arm."""
-    given, log = asked.given, asked.log
-    if not isinstance(given, str) or not given.startswith("column:"):
+    log, name = asked.log, asked.after("column:")
+    if name is None:
         return None
-    name = given.removeprefix("column:")
     if name not in log.source.schema():
         raise unknown_name("column of the log:", name, log.source.schema())
     return _Column(name, log.arms)

@@ -111,6 +111,7 @@ def diagnose(
     mean = total / rows
     effective = total * total / square if square > 0.0 else 0.0
     largest = float(sums.policies[:, 0, kernel.LARGEST].max())
+    heaviest = largest / total if total > 0.0 else 0.0
     error = math.sqrt(max(square / rows - mean * mean, 0.0) / rows)
     unsupported, missing = _unsupported(totals, kernel.MASS, rows, arms)
     base_unsupported, base_missing = _unsupported(totals, kernel.BASE_MASS, rows, arms)
@@ -130,10 +131,11 @@ def diagnose(
         and mean - CERTAIN * error <= 1.0 / LEAST_MEAN
     )
     sentences = (
-        _effective_words(effective, rows),
-        _largest_words(largest, total),
+        f"The {rows:,.0f} rows say as much about the candidate as {effective:,.0f} of its own "
+        f"decisions would ({effective / rows:.1%}).",
+        f"The heaviest row counts {largest:,.3g} times, {heaviest:.2%} of all weight.",
         _mean_words(mean, error),
-        _tail_words(heaviness, largest / total if total > 0.0 else 0.0),
+        _tail_words(heaviness, heaviest),
         _support_words(unsupported, missing),
         *_base_words(base_unsupported, base_missing),
         _calibration_words(calibration, doubted),
@@ -239,18 +241,6 @@ def _pareto_shape(excess: Floats) -> float:
     chosen = float((weights * b).sum() / weights.sum())
     shape = float(np.log1p(-chosen * excess).mean())
     return (n * shape + 5.0) / (n + 10.0)
-
-
-def _effective_words(effective: float, rows: float) -> str:
-    return (
-        f"The {rows:,.0f} rows say as much about the candidate as {effective:,.0f} of its own "
-        f"decisions would ({effective / rows:.1%})."
-    )
-
-
-def _largest_words(largest: float, total: float) -> str:
-    share = largest / total if total > 0.0 else 0.0
-    return f"The heaviest row counts {largest:,.3g} times, {share:.2%} of all weight."
 
 
 def _mean_words(mean: float, error: float) -> str:

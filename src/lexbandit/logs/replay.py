@@ -104,10 +104,9 @@ def _rate(log: Log) -> float:
 @kind
 def replayed(asked: Asked) -> Candidate | None:
     """Read "replay:POLICY" or "dr-replay:POLICY": a policy that learns as the log goes on."""
-    given, log = asked.given, asked.log
     for prefix, make in ((_REPLAY, _Replay), (_DOUBLY_ROBUST, _Learner)):
-        if isinstance(given, str) and given.startswith(prefix):
-            name = given.removeprefix(prefix)
+        name = asked.after(prefix)
+        if name is not None:
             REGISTRY.builder(name)  # an unknown name is refused with the nearest one
-            return make(chooser_for(log, {"policy": name}), log, given)
+            return make(chooser_for(asked.log, {"policy": name}), asked.log, asked.given)
     return None

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lexbandit as lb
@@ -13,6 +14,8 @@ from chooser.conftest import CONTEXT
 from lexbandit._internal import svg
 from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.explanation import Estimate, short_probability
+from lexbandit.chooser.reasons import explain
+from lexbandit.decisions import ArmReport, Level, PolicyExplanation
 from support import says
 
 Make = Callable[..., RecordingChooser]
@@ -92,6 +95,32 @@ def test_it_says_why_another_arm_may_be_chosen(make: Make) -> None:
         chooser.reward(chooser.choose(CONTEXT, [arm]), rewards)
     reason = chooser.explain(CONTEXT).reason
     assert re.search(r"\w+ is chosen with probability 0\.\d\d; \w+, which may be", reason)
+
+
+def test_only_equal_chances_are_said_of_all_arms_together(make: Make) -> None:
+    explanation = taught(make, 40).explain(CONTEXT)
+    reports = tuple(
+        ArmReport(
+            arm=arm,
+            allowed=True,
+            plays=13,
+            observations=(13, 13),
+            mean=(0.5, 0.5),
+            width=(0.1, 0.1),
+            index=(0.6, 0.6),
+            candidate=True,
+            propensity=chance,
+            near=(9.0, 9.0),
+            within=(0.5,),
+        )
+        for arm, chance in enumerate((0.38, 0.33, 0.29))
+    )
+    standing = (Level(0, (0, 1, 2)),)
+    found = PolicyExplanation("lex-thompson", None, reports, "", level=0.95, standing=standing)
+    names, objectives = [arm.name for arm in explanation.arms], explanation.objectives
+    said = explain(found, names, [13] * 3, np.ones(3, np.bool_), objectives, 0.0).reason
+    assert "small is chosen with probability 0.38; medium," in said
+    assert "Each of the 3 arms" not in said
 
 
 def test_policies_without_credible_intervals_say_no_probabilities(make: Make) -> None:

@@ -78,12 +78,16 @@ def test_waiting_decisions_come_along(make: Make, clock: Clock) -> None:
 
 
 def test_the_room_stays_bounded(make: Make) -> None:
-    one, other = make(keep=10), make(keep=10)
+    clock = Clock()
+    one, other = make(keep=10, clock=clock), make(keep=10, clock=clock)
+    ids = []
     for chooser in (one, other):
         for _ in range(8):
-            chooser.choose(CONTEXT)
+            clock.now += 1
+            ids.append(chooser.choose(CONTEXT).id)
     one.merge(other)
-    assert one.waiting == 10
+    assert [decision.id for decision in one.decisions()] == ids[-10:]  # the oldest left
+    assert one.dropped == 6
 
 
 @pytest.mark.parametrize(

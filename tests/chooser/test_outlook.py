@@ -1,9 +1,11 @@
 """How soon the tolerances are kept: a first guess, a measurement, a projection, a warning."""
 
 import logging
+import math
 import random
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
-from lexbandit.chooser.outlook import HORIZON
+from lexbandit.chooser.outlook import HORIZON, RecentTraffic, project
 from support import says
 
 Make = Callable[..., RecordingChooser]
@@ -75,6 +77,29 @@ def test_a_projection() -> None:
     assert easier.more is not None
     assert easier.more < (told.more or HORIZON)
     assert f"it takes in the order of {easier.more:,} more decisions." in str(easier)
+
+
+class Halving:
+    """The share of requests within the tolerances rises with the logarithm of the plays."""
+
+    def __init__(self) -> None:
+        self.plays: list[float] = []
+
+    def expect(self, prospects: Any, plays: Any, widen: float) -> tuple[Any, Any]:
+        self.plays.append(float(plays.sum()))
+        share = 0.1 + 0.1 * math.log2(1.0 + self.plays[-1] / 100.0)  # after 100 decisions so far
+        return np.array([[1.0, 0.0]]), np.full((1, 2), share)
+
+
+def test_a_projection_adds_the_plays_of_each_step_and_is_linear_in_their_logarithm() -> None:
+    policy = Halving()
+    prospects = [SimpleNamespace(allowed=np.ones(2, np.bool_))]
+    traffic = RecentTraffic(cast(Any, policy), prospects, np.ones(1), 0.0)
+    found = project(traffic, 100, 0.45)
+    assert policy.plays == [0.0, 100.0, 300.0, 700.0, 1500.0]
+    assert (found.share, found.plays.sum()) == (0.1, 1500.0)
+    assert found.more == pytest.approx(100.0 * 2.0**3.5 - 100.0)
+    assert project(traffic, 100, 0.45, horizon=500).more is None
 
 
 def test_where_only_one_arm_is_as_good_the_last_objective_decides_nothing() -> None:

@@ -26,6 +26,16 @@ def test_contexts_lie_near_the_centres_equally_often(dimension: int, clusters: i
         np.testing.assert_allclose(contexts.std(axis=0), 0.01, rtol=0.05)
 
 
+def test_contexts_beyond_a_side_are_reflected() -> None:
+    """Without a cluster's other side: nothing comes in from the opposite side of the cube."""
+    environment = make(clusters=1, spread=0.1, plan=2)
+    contexts = environment.rounds(20_000, seed=0).contexts
+    for x, centre in zip(contexts.T, environment.clusters.centres[0], strict=True):
+        assert np.abs(x - centre).max() < 6 * 0.1
+        if centre < 0.3:
+            assert (x < 0.02).mean() > 0.01
+
+
 def test_few_cells_of_a_grid_are_ever_visited() -> None:
     concentrated = np.floor(make(dimension=4).rounds(20_000, seed=1).contexts * 8)
     assert len(np.unique(concentrated, axis=0)) < 0.1 * 8**4

@@ -109,6 +109,14 @@ def test_right_propensities_pass_and_wrong_ones_do_not() -> None:
     assert "no chance in part of the rows, or" in found.sentences[5]
 
 
+def test_calibration_counts_how_many_arms_were_tested() -> None:
+    log = a_log(5000, [0.7, 0.2, 0.1])
+    log["propensity"] *= 0.97
+    found = diagnose(summed(log), ["a", "b", "c"])
+    assert found.calibration < 0.5
+    assert found.calibration == pytest.approx(3 * min(arm.p_value for arm in found.arms))
+
+
 def test_calibration_is_rarely_doubted_without_reason() -> None:
     """Of 200 logs of a learning policy at most 1 % have a p-value below 0.001."""
     runs = worlds.play("epsilon-greedy", np.array([[0.7], [0.6]]), runs=200, rows=500, seed=5)

@@ -42,6 +42,17 @@ def test_growth_names_the_fabricated_exponents_and_the_theorem_s(
     assert not any(row["name"].startswith("S-UCB1") for row in _rows(figure, 1))
 
 
+def test_the_theorem_s_line_starts_a_decade_before_the_end(
+    studies: dict[str, StudyResults],
+) -> None:
+    rows = _rows(figures.growth(studies["experiment-1"]), 0)
+    start, end = [row for row in rows if row["name"] == "Theorem t^0.80"][:2]
+    assert end["x"] == 10_000
+    assert 800 <= start["x"] <= 1250
+    ours = {row["x"]: row["y"] for row in rows if row["name"] == "MOC-MAB t^0.75"}
+    assert start["y"] == ours[start["x"]]
+
+
 def test_bounds_are_those_of_theorem_1(studies: dict[str, StudyResults]) -> None:
     figure = figures.theorem_bounds(studies["experiment-1"])
     theory = MocMabTheory(arms=4, dimension=2, horizon=10_000)

@@ -247,6 +247,23 @@ def test_blocks_lead_where_single_events_lead(
     assert state(point) == state(expected)
 
 
+def test_a_reward_at_the_moment_when_its_time_is_over_is_late() -> None:
+    context = {"tokens": 5.0, "task": "code", "new": True}
+    row = {"id": "1", "arm": "small", "propensity": 0.5, "context": context}
+    reward = {"rows": [{"id": "1", "values": {"quality": 1.0}}]}
+    for passed, learned in ((49.75, 1), (50.0, 0)):
+        events = log_of(
+            [
+                (0.0, ("decisions", {"by": "x", "version": 1, "rows": [row]})),
+                (passed, ("rewards", reward)),
+            ]
+        )
+        expected, point = one_by_one(definition(), events), Point(definition())
+        fold_many(point, events)
+        assert state(point) == state(expected)
+        assert sum(point.chooser.plays.values()) == learned
+
+
 def test_a_key_that_is_null_is_none() -> None:
     """The same id with another request is refused, one by one and in blocks."""
     context = {"tokens": 5.0, "task": "code", "new": True}

@@ -79,11 +79,11 @@ class Evaluation:
         return _found(self.differences, objective)
 
     def __str__(self) -> str:
-        shown = text_table(self._lines())
+        shown = text_table(self.table())
         lines = [self._head(), self.decision.sentence, "", *shown, self._about(), ""]
         lines += self.diagnostics.sentences
         if self.segments:
-            lines += ["", *text_table(self._segment_lines()), self.about_segments]
+            lines += ["", *text_table(self.segment_table()), self.about_segments]
         return "\n".join(lines)
 
     def _head(self) -> str:
@@ -92,7 +92,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """Return the verdict, tables and the picture for a notebook, light or dark."""
-        head, *lines = self._lines()
+        head, *lines = self.table()
         words = "".join(f"<li>{xml(sentence)}</li>" for sentence in self.diagnostics.sentences)
         return (
             f"<p>{xml(self._head())}</p><p><strong>{xml(self.decision.sentence)}</strong></p>"
@@ -103,7 +103,7 @@ class Evaluation:
     def _segments_html(self) -> str:
         if not self.segments:
             return ""
-        head, *lines = self._segment_lines()
+        head, *lines = self.segment_table()
         shown = f"{html_table(head, lines)}<p>{xml(self.about_segments)}</p>"
         return f"<details><summary>Segments</summary>{shown}</details>"
 
@@ -112,22 +112,16 @@ class Evaluation:
         """What to know of the segments, in sentences."""
         return " ".join([_EXPLORATORY, *self.outside_segments])
 
-    def _lines(self) -> list[list[str]]:
-        lines = [["objective", "candidate", self.against, "difference", "interval", "tolerance"]]
-        lines[0].append("rows")
+    def table(self) -> list[list[str]]:
+        """Return the differences as text, a row an objective below the head."""
+        head = ["objective", "candidate", self.against, "difference", "interval", "tolerance"]
+        rows = [[*head, "rows"]]
         for objective in self.objectives:
             one = self.differences[objective.name]
             values = [number(one.candidate), number(one.baseline), number(one.difference, "+")]
-            lines.append(
-                [
-                    objective.name,
-                    *values,
-                    between(one),
-                    f"{objective.tolerance:g}",
-                    f"{one.rows:,}",
-                ]
-            )
-        return lines
+            further = [between(one), f"{objective.tolerance:g}", f"{one.rows:,}"]
+            rows.append([objective.name, *values, *further])
+        return rows
 
     def _about(self) -> str:
         one = next(iter(self.differences.values()))
@@ -137,7 +131,8 @@ class Evaluation:
             f"{one.level:.0%}, {kind}."
         )
 
-    def _segment_lines(self) -> list[list[str]]:
+    def segment_table(self) -> list[list[str]]:
+        """Return the differences in segments as text, a row a segment below the head."""
         names = [objective.name for objective in self.objectives]
         lines = [["segment", "rows", *(text for name in names for text in (name, "interval"))]]
         for segment in self.segments:

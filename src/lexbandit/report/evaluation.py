@@ -81,7 +81,7 @@ def _verdicts(evaluations: Sequence[Evaluation]) -> str:
         [
             f"<a href='#candidate-{n}'>{escape(one.candidate)}</a>",
             f"<span class={_CLASSES[one.decision.kind]}>{escape(one.verdict)}</span>",
-            *(_difference(one[objective.name]) for objective in objectives),
+            *(_with_interval(one[objective.name]) for objective in objectives),
             f"{one.diagnostics.effective_rows:,.0f}",
         ]
         for n, one in enumerate(evaluations)
@@ -90,29 +90,17 @@ def _verdicts(evaluations: Sequence[Evaluation]) -> str:
     return table(head, rows)
 
 
-def _difference(found: Difference) -> str:
+def _with_interval(found: Difference) -> str:
     return f"{number(found.difference, '+')} <small>{between(found)}</small>"
 
 
 def _section(one: Evaluation, place: int) -> str:
-    lines = [
-        [
-            escape(objective.name),
-            number(one[objective.name].candidate),
-            number(one[objective.name].baseline),
-            _difference(one[objective.name]),
-            f"{objective.tolerance:g}",
-            f"{one[objective.name].rows:,}",
-        ]
-        for objective in one.objectives
-    ]
-    head = ["objective", "candidate", one.against, "difference", "tolerance", "rows"]
     words = "".join(f"<li>{escape(sentence)}</li>" for sentence in one.diagnostics.sentences)
     found = next(iter(one.differences.values()))
     return (
         f"<section id='candidate-{place}'><h2>{escape(one.candidate)}: "
         f"<span class={_CLASSES[one.decision.kind]}>{escape(one.verdict)}</span></h2>"
-        f"<p>{escape(one.decision.sentence)}</p>{table(head, lines)}"
+        f"<p>{escape(one.decision.sentence)}</p>{_escaped(one.table())}"
         "<p class=note>Positive differences are better: right of 0 in the picture. "
         f"Estimator: {escape(found.estimator)}; intervals of {found.level:.0%}.</p>"
         f"<figure><div class=picture tabindex=0>{one.svg(heading=False)}</div></figure>"
@@ -124,17 +112,13 @@ def _section(one: Evaluation, place: int) -> str:
 def _segments(one: Evaluation) -> str:
     if not one.segments:
         return ""
-
-    names = [objective.name for objective in one.objectives]
-    rows = [
-        [
-            escape(segment.label),
-            f"{segment.rows:,}",
-            *(_difference(segment[name]) for name in names),
-        ]
-        for segment in one.segments
-    ]
     return (
         f"<details><summary>Segments</summary><p class=note>{escape(one.about_segments)}</p>"
-        f"{table(['segment', 'rows', *names], rows)}</details>"
+        f"{_escaped(one.segment_table())}</details>"
     )
+
+
+def _escaped(rows: Sequence[Sequence[str]]) -> str:
+    """Return a head and rows of text as a table in HTML."""
+    head, *lines = rows
+    return table(head, [[escape(cell) for cell in line] for line in lines])

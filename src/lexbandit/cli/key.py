@@ -48,9 +48,7 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
     with needs("service"):
         from lexbandit.service.http.access import (  # noqa: PLC0415
             VARIABLE,
-            Keys,
             hash_of,
-            keys_in_file,
             new_secret,
             points_of,
             roles_of,
@@ -70,21 +68,28 @@ def command(name: str, roles: tuple[str, ...], points: tuple[str, ...], path: Pa
         click.echo(f"To allow it, add to the file of keys:\n\n{entry}", err=True)
         click.echo(f'or set {variable}="{",".join(listed)}{at}:{hash_of(secret)}"\n', err=True)
     else:
-        before = ""
-        if path.exists():
-            keys_in_file(path)  # refuses a damaged file before it is copied
-            before = path.read_text(encoding="utf-8")
-        with placing(path), written_whole(path, mode=0o600) as beside:
-            with beside.open("w", encoding="utf-8") as file:
-                _like(path, file.fileno())
-                file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
-            Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
+        _add(entry, path)
         click.echo(
             f"Its hash is in {path}; start the service again to allow it, or send it SIGHUP.",
             err=True,
         )
     click.echo("The key, shown this once:", err=True)
     click.echo(secret)
+
+
+def _add(entry: str, path: Path) -> None:
+    """Add an entry to a file of keys, which stays as it is if anything is wrong."""
+    from lexbandit.service.http.access import Keys, keys_in_file  # noqa: PLC0415
+
+    before = ""
+    if path.exists():
+        keys_in_file(path)  # refuses a damaged file before it is copied
+        before = path.read_text(encoding="utf-8")
+    with placing(path), written_whole(path, mode=0o600) as beside:
+        with beside.open("w", encoding="utf-8") as file:
+            _like(path, file.fileno())
+            file.write(f"{before.rstrip()}\n\n{entry}".lstrip())
+        Keys(keys_in_file(beside))  # refuses a second key of the name before it is there
 
 
 def _like(path: Path, handle: int) -> None:

@@ -138,41 +138,19 @@ def growth(study: StudyResults) -> Figure | None:
     if not study.has_regret:
         return None
     theory = theory_of(study)
-    looks = looks_of(study.policies)
-    named = leading(study.policies)
     panels = []
     for i in range(len(study.objectives)):
-        objective = objective_phrase(study, i)
-        lines, fits = [], []
-        ours: Line | None = None
-        for curve in (study.best(policy) for policy in study.policies):
-            measure = curve.measure(regret=True)
-            rows = [
-                row
-                for row in _rows(curve, measure, i, logarithmic=True)
-                if row["y"] > 0 and row["x"] >= study.horizon / 1000
-            ]
-            exponent = growth_exponent(curve.t, measure.mean[:, i])
-            if len(rows) < 2:
-                continue
-            name = policy_name(curve.policy)
-            fits.append(f"{name} {exponent:.2f}" if exponent is not None else f"{name} none")
-            label = f"{name} t^{exponent:.2f}" if exponent is not None else name
-            faint = curve.policy not in named
-            lines.append(Line(label, looks[curve.policy], rows, banded=False, faint=faint))
-            ours = lines[-1] if curve.policy == "moc-mab" else ours
+        lines, fits = _growth_lines(study, i, theory)
         if all(line.faint for line in lines):
             continue
-        if theory is not None and ours is not None:
-            lines.append(_slope(ours, theory.exponent))
-            fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
+        about = f"Regret on log-log axes, in {objective_phrase(study, i)}. Exponents: "
         panels.append(
             line_panel(
                 objective_title(study, i),
                 lines,
                 Axis("Rounds (log)", "log"),
                 Axis("Regret (log)", "log"),
-                about=f"Regret on log-log axes, in {objective}. Exponents: {', '.join(fits)}.",
+                about=f"{about}{', '.join(fits)}.",
             )
         )
     if not panels:
@@ -186,6 +164,35 @@ def growth(study: StudyResults) -> Figure | None:
         + faint_text(study)
     )
     return Figure("growth", "How regret grows", caption, panels)
+
+
+def _growth_lines(
+    study: StudyResults, i: int, theory: MocMabTheory | None
+) -> tuple[list[Line], list[str]]:
+    """Return the regrets in an objective, where they are positive, and their exponents in words."""
+    looks, named = looks_of(study.policies), leading(study.policies)
+    lines, fits = [], []
+    ours: Line | None = None
+    for curve in map(study.best, study.policies):
+        measure = curve.measure(regret=True)
+        rows = [
+            row
+            for row in _rows(curve, measure, i, logarithmic=True)
+            if row["y"] > 0 and row["x"] >= study.horizon / 1000
+        ]
+        if len(rows) < 2:
+            continue
+        exponent = growth_exponent(curve.t, measure.mean[:, i])
+        name = policy_name(curve.policy)
+        fits.append(f"{name} {exponent:.2f}" if exponent is not None else f"{name} none")
+        label = f"{name} t^{exponent:.2f}" if exponent is not None else name
+        faint = curve.policy not in named
+        lines.append(Line(label, looks[curve.policy], rows, banded=False, faint=faint))
+        ours = lines[-1] if curve.policy == "moc-mab" else ours
+    if theory is not None and ours is not None and not all(line.faint for line in lines):
+        lines.append(_slope(ours, theory.exponent))
+        fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
+    return lines, fits
 
 
 def theorem_bounds(study: StudyResults) -> Figure | None:

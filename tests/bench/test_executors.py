@@ -18,9 +18,9 @@ from lexbandit.bench.executors import (
     Failure,
     Processes,
     Threads,
-    conduct,
     cores,
     make_executor,
+    run_study,
 )
 from lexbandit.bench.results import load_runs
 from lexbandit.bench.run import Played, plan
@@ -44,8 +44,8 @@ def cluster() -> Iterator[str]:
 def results_of(executor: Executor, folder: Path, text: str) -> pl.DataFrame:
     told: list[int] = []
     study = small(folder, text)
-    conducted = conduct(study, folder / "out", executor, progress=told.append)
-    assert conducted.failures == []
+    outcome = run_study(study, folder / "out", executor, progress=told.append)
+    assert outcome.failures == []
     assert sum(told) == sum(run.policy_rounds for run in plan(study))
     return load_runs(folder / "out").drop("seconds")
 
@@ -72,13 +72,13 @@ def test_a_worker_killed_mid_study_loses_nothing(tmp_path: Path, cluster: str) -
                 os.kill(killed[0], signal.SIGKILL)
 
         study = small(tmp_path / "dask", SLOW)
-        conducted = conduct(
+        outcome = run_study(
             study, tmp_path / "dask" / "out", Dask(cluster, 2), progress=kill_after_the_first
         )
         assert killed
         assert killed[0] not in client.run(os.getpid).values()
-    assert conducted.failures == []
-    assert conducted.stored == 8
+    assert outcome.failures == []
+    assert outcome.stored == 8
     assert expected.equals(load_runs(tmp_path / "dask" / "out").drop("seconds"))
 
 

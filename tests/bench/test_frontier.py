@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from bench.studies import WORLDS, small
-from lexbandit.bench.executors import Threads, conduct
+from lexbandit.bench.executors import Threads, run_study
 from lexbandit.bench.results import load_runs
 from lexbandit.bench.series import FLOOR, frontier_of
 from lexbandit.bench.study import packaged_studies
@@ -80,7 +80,7 @@ def test_intervals_cover_the_truth() -> None:
 def test_a_frontier_of_real_runs(tmp_path: Path) -> None:
     series = '[series]\nname = "s"\nkind = "frontier"\nlabel = "mixed"\nbaseline = "random"\n'
     study = small(tmp_path, WORLDS.replace("[environment]", f"{series}\n[environment]"))
-    conduct(study, tmp_path / "out", Threads(1))
+    run_study(study, tmp_path / "out", Threads(1))
     shown = summarize(tmp_path / "out")["series"]["s"]
     assert [at["horizon"] for at in shown["horizons"]] == [300, 1000]
     last = load_runs(tmp_path / "out").filter(pl.col("t") == 1000)
@@ -100,7 +100,9 @@ def test_without_tolerances_there_is_no_frontier(tmp_path: Path) -> None:
     text = WORLDS.replace("[environment]", f"{series}\n[environment]").replace(
         'name = "tolerance"\nkind = "interactions"', 'name = "synthetic"'
     )
-    conduct(small(tmp_path, text.replace("worlds_from = 1000\n", "")), tmp_path / "out", Threads(1))
+    run_study(
+        small(tmp_path, text.replace("worlds_from = 1000\n", "")), tmp_path / "out", Threads(1)
+    )
     assert "series" not in summarize(tmp_path / "out")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.studies import OWN, WORLDS, small
 from lexbandit import InvalidInput
-from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads, conduct
+from lexbandit.bench.executors import Executor, Failure, Progress, Report, Threads, run_study
 from lexbandit.bench.results import MAP_SCHEMA, SCHEMA, Folder, load_maps, load_runs
 from lexbandit.bench.run import Run, plan, play, sized
 from lexbandit.bench.summary import summarize
@@ -35,7 +35,7 @@ class Counting(Executor):
 
 def test_a_runs_file_has_the_columns_and_rows_promised(tmp_path: Path) -> None:
     study = small(tmp_path)
-    conduct(study, tmp_path / "out", Threads(2))
+    run_study(study, tmp_path / "out", Threads(2))
     table = load_runs(tmp_path / "out")
     run = plan(study)[0]
     assert dict(table.schema) == SCHEMA
@@ -58,7 +58,7 @@ def test_a_runs_file_has_the_columns_and_rows_promised(tmp_path: Path) -> None:
 
 
 def test_the_study_is_written_as_it_was_run(tmp_path: Path) -> None:
-    conduct(small(tmp_path, OWN), tmp_path / "out", Threads(1))
+    run_study(small(tmp_path, OWN), tmp_path / "out", Threads(1))
     text = (tmp_path / "out" / "study-own.json").read_text()
     told = json.loads(text)
     assert told["environment"] == {"name": "mine:Coins", "parameters": {"chance": 0.8}}
@@ -72,36 +72,36 @@ def test_the_study_is_written_as_it_was_run(tmp_path: Path) -> None:
 def test_a_stopped_study_goes_on_where_it_was(tmp_path: Path) -> None:
     study = small(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        conduct(study, tmp_path / "out", Counting(stop_after=2))
+        run_study(study, tmp_path / "out", Counting(stop_after=2))
     again = Counting()
-    conducted = conduct(study, tmp_path / "out", again)
+    outcome = run_study(study, tmp_path / "out", again)
     assert again.given == [2]
-    assert (conducted.found, conducted.stored, conducted.finished) == (2, 1, 3)
-    conduct(study, tmp_path / "whole", Threads(2))
+    assert (outcome.found, outcome.stored, outcome.finished) == (2, 1, 3)
+    run_study(study, tmp_path / "whole", Threads(2))
     alike = load_runs(tmp_path / "out").drop("seconds")
     assert alike.equals(load_runs(tmp_path / "whole").drop("seconds"))
     nothing = Counting()
-    conduct(study, tmp_path / "out", nothing)
+    run_study(study, tmp_path / "out", nothing)
     assert nothing.given == []
 
 
 def test_a_damaged_file_is_done_again(tmp_path: Path) -> None:
     study = small(tmp_path)
-    conduct(study, tmp_path / "out", Threads(1))
+    run_study(study, tmp_path / "out", Threads(1))
     file = Folder(tmp_path / "out").file(plan(study)[1])
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InvalidInput, match="cannot be read"):
         load_runs(tmp_path / "out")
     again = Counting()
-    conduct(study, tmp_path / "out", again)
+    run_study(study, tmp_path / "out", again)
     assert again.given == [1]
 
 
 def test_the_size_of_a_policys_state_is_kept(tmp_path: Path) -> None:
     study = small(tmp_path)
     run = plan(study)[0]
-    conduct(sized(study, runs=1), tmp_path / "out", Threads(1))
+    run_study(sized(study, runs=1), tmp_path / "out", Threads(1))
     rows = load_runs(tmp_path / "out").filter(pl.col("label") == "moc-mab@1")
     assert rows["state_bytes"].to_list()[:-1] == [None] * (rows.height - 1)
     problem = {"arms": 4, "dimension": 2, "objectives": 2, "horizon": run.horizon, "seed": 1}
@@ -116,7 +116,7 @@ def test_a_parameter_may_be_infinite(tmp_path: Path) -> None:
     text = OWN.replace("chance = 0.8", "chance = inf").replace(
         "mine.py:Stubborn", 'mine.py:Stubborn"\nlabel = "still'
     )
-    conduct(sized(small(tmp_path, text), runs=1), tmp_path / "out", Threads(1))
+    run_study(sized(small(tmp_path, text), runs=1), tmp_path / "out", Threads(1))
     told = json.loads((tmp_path / "out" / "study-own.json").read_text())
     assert told["environment"]["parameters"] == {"chance": "inf"}
     assert told["policies"][0] == {
@@ -129,8 +129,8 @@ def test_a_parameter_may_be_infinite(tmp_path: Path) -> None:
 
 def test_runs_of_another_size_are_not_mixed_in(tmp_path: Path) -> None:
     study = small(tmp_path)
-    conduct(study, tmp_path / "out", Threads(1))
-    conduct(sized(study, runs=2, horizon=100), tmp_path / "out", Threads(1))
+    run_study(study, tmp_path / "out", Threads(1))
+    run_study(sized(study, runs=2, horizon=100), tmp_path / "out", Threads(1))
     table = load_runs(tmp_path / "out")
     assert table["t"].max() == 100
     assert table["run"].n_unique() == 2
@@ -138,11 +138,11 @@ def test_runs_of_another_size_are_not_mixed_in(tmp_path: Path) -> None:
 
 def test_a_failed_run_is_reported_and_never_stored(tmp_path: Path) -> None:
     study = small(tmp_path, OWN.replace("Coins", "Broken"))
-    conducted = conduct(study, tmp_path / "out", Threads(2))
-    assert conducted.finished == 0
-    assert len(conducted.failures) == 4
-    assert conducted.failures[0].error == "RuntimeError: the sensor is gone"
-    assert "mine.py" in conducted.failures[0].details
+    outcome = run_study(study, tmp_path / "out", Threads(2))
+    assert outcome.finished == 0
+    assert len(outcome.failures) == 4
+    assert outcome.failures[0].error == "RuntimeError: the sensor is gone"
+    assert "mine.py" in outcome.failures[0].details
     assert list((tmp_path / "out" / "runs").iterdir()) == []
 
 
@@ -154,8 +154,8 @@ def test_one_failed_run_does_not_stop_the_others(tmp_path: Path) -> None:
             yield Failure(runs[0], "no luck")
             yield from super().play(runs[1:], progress)
 
-    conducted = conduct(study, tmp_path / "out", Half())
-    assert (conducted.stored, len(conducted.failures)) == (2, 1)
+    outcome = run_study(study, tmp_path / "out", Half())
+    assert (outcome.stored, len(outcome.failures)) == (2, 1)
     assert set(load_runs(tmp_path / "out")["run"]) == {1, 2}
 
 
@@ -163,7 +163,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = small(tmp_path)
-    conduct(sized(study, runs=1), tmp_path / "out", Threads(1))
+    run_study(sized(study, runs=1), tmp_path / "out", Threads(1))
     before = sorted(p.name for p in (tmp_path / "out" / "runs").iterdir())
 
     def full(_: int) -> None:
@@ -203,7 +203,7 @@ def test_what_an_interruption_leaves_is_swept_away(tmp_path: Path) -> None:
 
 def test_tolerance_regret_and_worlds_are_kept(tmp_path: Path) -> None:
     study = small(tmp_path, WORLDS)
-    conduct(study, tmp_path / "out", Threads(1))
+    run_study(study, tmp_path / "out", Threads(1))
     rows = load_runs(tmp_path / "out")
     curve = play(plan(study)[2]).curves[0]
     assert curve.tolerance_regret is not None

@@ -11,7 +11,7 @@ import pytest
 
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
-from lexbandit.bench.executors import Threads, conduct
+from lexbandit.bench.executors import Threads, run_study
 from lexbandit.bench.run import plan
 from lexbandit.bench.series import StudySeries, fitted, series_in
 from lexbandit.bench.summary import write_summary
@@ -124,7 +124,7 @@ def test_a_growth_series_of_real_runs(tmp_path: Path) -> None:
     for n, horizon in enumerate((2000, 500, 1000)):
         text = with_series().replace("horizon = 3_000", f"horizon = {horizon}")
         text = text.replace('name = "small"', f'name = "small-{n}"')
-        conduct(small(tmp_path, text), out, Threads(1))
+        run_study(small(tmp_path, text), out, Threads(1))
     summary = write_summary(out)
     growth = summary["series"]["growth"]
     assert growth["kind"] == "growth"

@@ -10,7 +10,7 @@ import pytest
 from bench.studies import SMALL, small
 from lexbandit import InvalidInput
 from lexbandit.bench.comparison import compare
-from lexbandit.bench.executors import Threads, conduct
+from lexbandit.bench.executors import Threads, run_study
 from lexbandit.bench.results import load_runs
 from lexbandit.bench.run import sized
 from lexbandit.bench.summary import (
@@ -41,7 +41,7 @@ def told(values: dict[str, list[float]], measure: str) -> dict[str, object]:
 
 
 def test_numbers_are_means_over_runs_with_their_standard_errors(tmp_path: Path) -> None:
-    conduct(small(tmp_path), tmp_path / "out", Threads(2))
+    run_study(small(tmp_path), tmp_path / "out", Threads(2))
     summary = write_summary(tmp_path / "out")
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
     study = summary["studies"]["small"]
@@ -66,7 +66,7 @@ def test_numbers_are_means_over_runs_with_their_standard_errors(tmp_path: Path) 
 
 
 def test_best_scales(tmp_path: Path) -> None:
-    conduct(small(tmp_path), tmp_path / "out", Threads(2))
+    run_study(small(tmp_path), tmp_path / "out", Threads(2))
     study = summarize(tmp_path / "out")["studies"]["small"]
     for policy, points in study["policies"].items():
         best = study["best_scale"][policy]
@@ -105,7 +105,7 @@ def test_claims_take_the_scale_that_is_best_by_their_own_measure(
 
 
 def test_one_run_has_no_standard_error(tmp_path: Path) -> None:
-    conduct(sized(small(tmp_path), runs=1), tmp_path / "out", Threads(1))
+    run_study(sized(small(tmp_path), runs=1), tmp_path / "out", Threads(1))
     point = summarize(tmp_path / "out")["studies"]["small"]["policies"]["moc-mab"]["1"]
     assert point["standard_error"] == {"regret": None, "pareto_regret": None, "reward": None}
     assert point["pareto_regret"] is not None
@@ -170,9 +170,9 @@ def test_claims_without_moc_mab_are_none() -> None:
 
 
 def test_two_folders_are_compared(tmp_path: Path) -> None:
-    conduct(small(tmp_path), tmp_path / "a", Threads(1))
-    conduct(small(tmp_path), tmp_path / "b", Threads(1))
-    conduct(
+    run_study(small(tmp_path), tmp_path / "a", Threads(1))
+    run_study(small(tmp_path), tmp_path / "b", Threads(1))
+    run_study(
         small(tmp_path, SMALL.replace("runs = 3", "runs = 3\nseed = 1")), tmp_path / "c", Threads(1)
     )
     same = compare(tmp_path / "a", tmp_path / "b")
@@ -188,13 +188,13 @@ def test_two_folders_are_compared(tmp_path: Path) -> None:
     spread = math.sqrt(errors[0] ** 2 + errors[1] ** 2)
     assert other[0]["errors"] == pytest.approx(other[0]["difference"] / spread)
     assert sum(abs(row["errors"]) > 4 for row in other) == 0
-    conduct(sized(small(tmp_path), horizon=10), tmp_path / "d", Threads(1))
+    run_study(sized(small(tmp_path), horizon=10), tmp_path / "d", Threads(1))
     with pytest.raises(
         InvalidInput, match=r"small ran for 3,000 rounds in the one and 10 in .* --horizon 10"
     ):
         compare(tmp_path / "a", tmp_path / "d")
     renamed = SMALL.replace('name = "small"', 'name = "other"')
-    conduct(small(tmp_path, renamed), tmp_path / "e", Threads(1))
+    run_study(small(tmp_path, renamed), tmp_path / "e", Threads(1))
     with pytest.raises(InvalidInput, match="the one holds small, the other other"):
         compare(tmp_path / "a", tmp_path / "e")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lexbandit.bench.executors import Threads, conduct
+from lexbandit.bench.executors import Threads, run_study
 from lexbandit.bench.study import read_study
 from lexbandit.bench.summary import write_summary
 from lexbandit.report import write_report
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind in ("categories", "smooth"):
         path = directory / f"{kind}.toml"
         path.write_text(STUDY.format(kind=kind))
-        conduct(read_study(path), directory / "out", Threads(1))
+        run_study(read_study(path), directory / "out", Threads(1))
     write_summary(directory / "out")
     return directory / "out"
 

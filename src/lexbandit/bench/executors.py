@@ -203,7 +203,7 @@ Started = Callable[[int, int], None]
 
 
 @dataclass
-class Conducted:
+class StudyOutcome:
     """The result of running a study: how many runs were found, stored and failed."""
 
     study: Study
@@ -220,14 +220,14 @@ class Conducted:
         return self.found + self.stored
 
 
-def conduct(
+def run_study(
     study: Study,
     directory: Path,
     executor: Executor,
     *,
     started: Started = lambda _done, _total: None,
     progress: Progress = lambda _policy_rounds: None,
-) -> Conducted:
+) -> StudyOutcome:
     """Play the unfinished runs of a study; after an interruption, finished runs remain.
 
     `started` is called with the policy-rounds found done and those of the whole study. A failed run
@@ -237,23 +237,23 @@ def conduct(
     runs = plan(study)
     folder.store_study(study, runs)
     missing = [run for run in runs if not folder.has(run)]
-    conducted = Conducted(study, planned=len(runs), found=len(runs) - len(missing))
+    outcome = StudyOutcome(study, planned=len(runs), found=len(runs) - len(missing))
     work = sum(run.policy_rounds for run in runs)
     started(work - sum(run.policy_rounds for run in missing), work)
     if not missing:
-        return conducted
+        return outcome
     begin = time.monotonic()
     reports = executor.play(missing, progress)
     try:
         for report in reports:
             if isinstance(report, Failure):
-                conducted.failures.append(report)
+                outcome.failures.append(report)
             else:
                 folder.store(report)
-                conducted.stored += 1
-                conducted.policy_rounds += report.run.policy_rounds
+                outcome.stored += 1
+                outcome.policy_rounds += report.run.policy_rounds
     finally:
         reports.close()  # type: ignore[attr-defined]
         folder.sweep()
-    conducted.seconds = time.monotonic() - begin
-    return conducted
+    outcome.seconds = time.monotonic() - begin
+    return outcome

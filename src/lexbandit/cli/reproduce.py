@@ -8,7 +8,7 @@ import click
 
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.cli.output import Printer, progress_bar, show_claims, stages
-from lexbandit.cli.run import RunOptions, conduct_all, run_options
+from lexbandit.cli.run import RunOptions, run_options, run_studies
 from lexbandit.logs import r6a as yahoo
 from lexbandit.logs.recording import Recording
 
@@ -34,7 +34,7 @@ def command(experiments: tuple[str, ...], r6a: tuple[str, ...], options: RunOpti
     for number in numbers:
         study = read_study(packaged_studies()[f"experiment-{number}"])
         studies.append(_with_files(study, paths, printer) if number == "3" and paths else study)
-    summary, status = conduct_all(studies, options, printer)
+    summary, status = run_studies(studies, options, printer)
     if summary:
         show_claims(summary, printer)
     return status

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 from rich.progress import Progress
 
-from lexbandit.bench.executors import Conducted, conduct, make_executor
+from lexbandit.bench.executors import StudyOutcome, make_executor, run_study
 from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
@@ -93,7 +93,7 @@ def command(studies: tuple[str, ...], options: RunOptions) -> int:
     paths = [path for name in studies for path in _paths_of(name)]
     found = [read_study(path) for path in dict.fromkeys(paths)]
     printer = Printer(quiet=options.quiet, as_json=options.as_json)
-    summary, status = conduct_all(found, options, printer)
+    summary, status = run_studies(found, options, printer)
     if summary:
         for results in (summary["experiments"] | summary.get("studies", {})).values():
             show_policies(results, printer)
@@ -128,7 +128,7 @@ def _noting_finished_runs() -> Iterator[None]:
 
 
 @_noting_finished_runs()
-def conduct_all(
+def run_studies(
     studies: Sequence[Study], options: RunOptions, printer: Printer
 ) -> tuple[dict[str, Any], int]:
     """Run studies, write summary and report; return the summary and the exit status."""
@@ -140,7 +140,7 @@ def conduct_all(
             study = sized(planned, runs=options.runs, horizon=options.horizon)
             task = bar.add_task(study.title, total=None)
             try:
-                conducted = conduct(
+                outcome = run_study(
                     study,
                     options.out,
                     executor,
@@ -156,9 +156,9 @@ def conduct_all(
                     "the same command goes on from there."
                 )
                 raise click.exceptions.Exit(130) from None
-            _say_outcome(conducted, bar, printer)
-            failed += len(conducted.failures)
-            finished += conducted.finished
+            _say_outcome(outcome, bar, printer)
+            failed += len(outcome.failures)
+            finished += outcome.finished
     summary: dict[str, Any] = {}
     if finished:
         summary = write_summary(options.out)
@@ -178,20 +178,20 @@ def _write_report(directory: Path) -> Path:
     return write_report(directory)
 
 
-def _say_outcome(conducted: Conducted, bar: Progress, printer: Printer) -> None:
+def _say_outcome(outcome: StudyOutcome, bar: Progress, printer: Printer) -> None:
     """Say in a line what became of a study, and in one more for each kind of failure."""
-    parts = [f"{conducted.study.title}: {conducted.finished} of {conducted.planned} runs"]
-    if conducted.found:
-        parts.append(f"{conducted.found} of them found done")
-    if conducted.stored:
-        rate = conducted.policy_rounds / conducted.seconds
-        parts.append(f"{conducted.seconds:.1f} s, {amount(rate)} policy-rounds/s")
+    parts = [f"{outcome.study.title}: {outcome.finished} of {outcome.planned} runs"]
+    if outcome.found:
+        parts.append(f"{outcome.found} of them found done")
+    if outcome.stored:
+        rate = outcome.policy_rounds / outcome.seconds
+        parts.append(f"{outcome.seconds:.1f} s, {amount(rate)} policy-rounds/s")
     printer.message(", ".join(parts), through=bar.console)
     kinds: dict[str, list[int]] = {}
-    for failure in conducted.failures:
+    for failure in outcome.failures:
         kinds.setdefault(failure.error, []).append(failure.run.number)
     for error, numbers in kinds.items():
         which = f"run {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} runs"
-        printer.error(f"{conducted.study.name}, {which} failed: {error}")
-    if conducted.failures and conducted.failures[0].details:
-        printer.error(conducted.failures[0].details.rstrip())
+        printer.error(f"{outcome.study.name}, {which} failed: {error}")
+    if outcome.failures and outcome.failures[0].details:
+        printer.error(outcome.failures[0].details.rstrip())

@@ -12,6 +12,7 @@ import pytest
 
 from bench.studies import OWN, SMALL, small
 from lexbandit import InvalidInput
+from lexbandit.bench import executors
 from lexbandit.bench.executors import (
     Dask,
     Executor,
@@ -23,7 +24,7 @@ from lexbandit.bench.executors import (
     run_study,
 )
 from lexbandit.bench.results import load_runs
-from lexbandit.bench.run import Played, plan
+from lexbandit.bench.run import Played, Run, plan
 
 SLOW = OWN.replace('"mine.py:Coins"\nchance = 0.8', '"mine.py:slow"\nseconds = 0.3').replace(
     "runs = 4", "runs = 8"
@@ -39,6 +40,22 @@ def cluster() -> Iterator[str]:
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as running:
         yield running.scheduler_address
+
+
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (3, 1), (4, 2), (8, 4)])
+def test_spare_workers_share_out_the_policies_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, threads: int
+) -> None:
+    given: list[int] = []
+
+    def attempt(run: Run, *, threads: int, **_: object) -> Failure:
+        given.append(threads)
+        return Failure(run, "not played")
+
+    monkeypatch.setattr(executors, "attempt", attempt)
+    two = plan(small(tmp_path, SMALL))[:2]
+    assert len(list(Threads(workers).play(two, lambda _: None))) == 2
+    assert given == [threads, threads]
 
 
 def results_of(executor: Executor, folder: Path, text: str) -> pl.DataFrame:

@@ -308,6 +308,10 @@ def test_unequal_allowed_sets_and_rows_with_one_arm() -> None:
     forced = sizes == 1
     assert forced.sum() > 100
     np.testing.assert_array_equal(shares_of("always:small", log)[forced, 0], 1.0)
+    retired = chooser()
+    retired.retire_arm("small")
+    np.testing.assert_array_equal(shares_of(retired, log)[forced, 0], 1.0)
+    np.testing.assert_array_equal(shares_of(retired, log)[~forced, 0], 0.0)
 
 
 def test_rows_that_keep_an_earlier_arm_have_no_support() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import lexbandit as lb
 from lexbandit.errors import InvalidInput
+from lexbandit.logs import sources
 from logs.made import ARMS, CONTEXT, OBJECTIVES, SHARES, chooser, frame, log_of
 
 N = 300
@@ -58,7 +59,10 @@ def test_frames_of_every_kind_are_one_log(kind: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
-def test_files_are_one_log_in_any_number(tmp_path: Path, ending: str) -> None:
+def test_files_are_one_log_in_any_number(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "_BATCH", 64)
     table = frame(N)
     for n, part in enumerate([table[:100], table[100:101], table[101:]]):
         path = tmp_path / f"part-{n}.{ending}"
@@ -73,6 +77,7 @@ def test_files_are_one_log_in_any_number(tmp_path: Path, ending: str) -> None:
         log = log_of(given)
         assert len(log) == N
         same(log, log_of(table))
+        assert log.span == log_of(table).span
         same(pickle.loads(pickle.dumps(log)), log)
 
 

@@ -138,3 +138,9 @@ def test_a_layout_is_pairs_that_add_up_to_the_dimension() -> None:
 def test_wrong_layouts(given: object, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         lb.make_policy("random", arms=2, dimension=4, layout=given)
+
+
+@pytest.mark.parametrize("arm", [-1, 3])
+def test_an_arm_that_is_none_is_refused_with_its_place(arm: int) -> None:
+    with pytest.raises(InvalidInput, match=rf"arms\[1\] is {arm}; arms go from 0 to 2"):
+        checks.arms_of([0, arm], rounds=2, arms_known=3)

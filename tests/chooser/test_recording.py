@@ -244,6 +244,15 @@ def test_a_tick_lets_go_and_counts(make: Make, clock: Clock) -> None:
     assert chooser.tick() == 0
 
 
+def test_what_is_forgotten_leaves_no_context(make: Make) -> None:
+    chooser = make()
+    ids = [chooser.choose(CONTEXT).id for _ in range(3)]
+    assert [one.id for one in chooser.forget([ids[1], "unknown"])] == [ids[1]]
+    assert [one.id for one in chooser.decisions()] == [ids[0], ids[2]]
+    assert not chooser._ledger.recent  # what `outlook` reads has no ids, so all of it goes
+    assert str(chooser.outlook()).startswith("A first guess")
+
+
 def test_recorded_arms_may_be_retired(make: Make) -> None:
     chooser = make()
     proposal = chooser.propose(CONTEXT, ["small"])

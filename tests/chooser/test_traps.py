@@ -57,9 +57,9 @@ def test_a_copy_has_a_policy_object_of_its_own(make: Make) -> None:
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="no fork on this platform"
 )
-def test_after_a_fork_ids_and_draws_differ(make: Make) -> None:
-    chooser = make(**QUICK)
-    use(chooser, 5)
+@pytest.mark.parametrize("explore", [0.5, 0.0])  # its own draws, and those of its policy
+def test_after_a_fork_ids_and_draws_differ(make: Make, explore: float) -> None:
+    chooser = make(**{**QUICK, "explore": explore})
     receive, send = multiprocessing.get_context("fork").Pipe(duplex=False)
 
     def child() -> None:
@@ -73,7 +73,7 @@ def test_after_a_fork_ids_and_draws_differ(make: Make) -> None:
     process.join(60)
     mine = [chooser.choose(CONTEXT) for _ in range(60)]
     assert not {id for id, _, _ in theirs} & {decision.id for decision in mine}
-    # 60 draws of three arms, half of them uniform, are equal by chance with probability < 1e-10.
+    # 60 draws of three unknown arms are equal by chance with probability < 1e-10.
     assert [arm for _, arm, _ in theirs] != [decision.arm for decision in mine]
     with pytest.raises(lb.UnknownDecision):
         chooser.reward(theirs[0][0], quality=0.5)

@@ -155,6 +155,12 @@ def test_http_to_a_port_of_https_is_named(reset: bool) -> None:
         thread.join()
 
 
+def test_an_answer_is_waited_for_as_long_as_was_asked() -> None:
+    machine = Machine(said({"arms": []}))
+    client_of(machine, timeout=2.5).arms("router")
+    assert set(machine.seen[0].extensions["timeout"].values()) == {2.5}
+
+
 def test_a_decision_is_looked_up() -> None:
     told = {"id": "a/1", "arm": "small", "propensity": None, "time": 5.0, "kept": False}
     machine = Machine(said({**told, "rewards": {"cost": 0.1}, "late": {"quality": 1.0}, "new": 1}))

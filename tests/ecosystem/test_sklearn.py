@@ -167,3 +167,11 @@ def test_rewards_have_ranges_of_their_own() -> None:
         scaled.partial_fit(points[:1], arms[:1], [[5.0, 0.06]])
     with pytest.raises(InvalidInput, match="the worst and the best"):
         LexBanditClassifier(ranges=[(1, 1)]).fit(points, arms, own[:, :1])
+
+
+def test_the_tolerance_of_the_last_objective_decides_nothing() -> None:
+    X = np.linspace(0.0, 1.0, 60)[:, np.newaxis]
+    arms = np.tile(["a", "b"], 30)
+    rewards = np.where(arms == "a", 0.6, 0.9)[:, np.newaxis]
+    made = LexBanditClassifier(tolerance=0.5, random_state=0).partial_fit(X, arms, rewards)
+    assert set(made.predict(X)) == {"b"}

@@ -138,18 +138,18 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             f"{_listed(diagnostics.overplayed)} played more often than the logged propensities "
             "say, so these are wrong"
         )
-    if diagnostics.missing_arms:
+    arms, share, whose = (
+        diagnostics.missing_arms,
+        diagnostics.unsupported,
+        "the candidate's decisions",
+    )
+    if not arms:
+        arms, share = diagnostics.base_missing_arms, diagnostics.base_unsupported
+        whose = "the decisions of what it is compared with"
+    if arms:
         why = (
-            f"{diagnostics.unsupported:.1%} of the candidate's decisions fall on arms that the log "
-            f"never played: {', '.join(diagnostics.missing_arms)}. Log with `explore`, so that "
-            "every arm has a chance"
-        )
-    elif diagnostics.base_missing_arms:
-        why = (
-            f"{diagnostics.base_unsupported:.1%} of the decisions of what it is compared with fall "
-            "on arms that the log never played: "
-            f"{', '.join(diagnostics.base_missing_arms)}. Log with `explore`, so that every arm "
-            "has a chance"
+            f"{share:.1%} of {whose} fall on arms that the log never played: {', '.join(arms)}. "
+            "Log with `explore`, so that every arm has a chance"
         )
     elif _all_too_large(diagnostics):
         return _wrong(
@@ -157,12 +157,12 @@ def _refused(diagnostics: Diagnostics) -> Verdict:
             "and every arm was played less often than its propensities say, so the logged "
             "propensities are too large or wrong (or each arm had no chance in part of the rows)"
         )
-    elif diagnostics.mean_weight < 1.0 and diagnostics.effective_rows >= 10.0:
+    elif diagnostics.mean_weight < 1.0 and diagnostics.effective_rows >= LEAST_EFFECTIVE:
         why = (
             f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
             "so the candidate plays arms where they had no chance. Log with `explore`"
         )
-    elif diagnostics.mean_weight > 1.0 and diagnostics.effective_rows >= 10.0:
+    elif diagnostics.mean_weight > 1.0 and diagnostics.effective_rows >= LEAST_EFFECTIVE:
         return _wrong(
             f"the weights of the rows have a mean of {diagnostics.mean_weight:.2f} instead of 1, "
             "so the logged propensities are too small"

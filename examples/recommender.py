@@ -164,8 +164,8 @@ def _draw(comparison: Comparison, bought: Floats, chosen: Floats, out: Path | st
         ],
         sides={
             "lexbandit": "above",
-            "likes only": "left",
-            "always near your taste": "left",
+            "likes only": "above",
+            "always near your taste": "below",
             "always long tail": "left",
         },
     )

@@ -134,16 +134,17 @@ def covered_by_kinds(name: str, n: int, seed: int, explore: float) -> list[bool]
     return list(map(bool, (low <= truth) & (truth <= high)))
 
 
-def test_intervals_cover_arms_of_one_kind_where_all_are_explored() -> None:
-    every = [covered_by_kinds("two kinds", 300, seed, 0.06) for seed in range(40)]
+@pytest.mark.parametrize("explore", [0.06, 0.0])
+def test_intervals_cover_arms_of_one_kind(explore: float) -> None:
+    every = [covered_by_kinds("two kinds", 300, seed, explore) for seed in range(40)]
     assert np.mean(every, axis=0).min() >= 0.90
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("explore", "least"), [(0.06, 0.90), (0.0, 0.70)])
+@pytest.mark.parametrize("explore", [0.06, 0.0])
 @pytest.mark.parametrize("n", [300, 1000])
 @pytest.mark.parametrize("name", ROUTERS)
-def test_arms_of_one_kind_in_80_runs(name: str, n: int, explore: float, least: float) -> None:
-    """Without `explore` the model judges them: it is too sure of kinds that it tried little."""
-    every = [covered_by_kinds(name, n, seed, explore) for seed in range(80)]
-    assert np.mean(every, axis=0).min() >= least
+def test_arms_of_one_kind_in_200_runs(name: str, n: int, explore: float) -> None:
+    """Without `explore` the model judges the kinds in which an arm was left out."""
+    every = [covered_by_kinds(name, n, seed, explore) for seed in range(200)]
+    assert np.mean(every, axis=0).min() >= 0.90

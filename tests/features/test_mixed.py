@@ -25,6 +25,16 @@ def legendre(degree: int, x: float) -> float:
     return float(np.polynomial.legendre.Legendre.basis(degree)(2 * x - 1))
 
 
+def test_indicators_are_of_categories_and_of_nothing_else() -> None:
+    features = mixed(("number", 1), ("category", 2), ("category", 3), ("vector", 2))
+    values = features.apply([0.3, 0, 1, 0, 0, 1, 0.2, 0.9])
+    found = values[features.indicators()]
+    assert features.indicators().sum() == 2 + 3 + 2 * 3
+    assert sorted(found) == [0.0] * 8 + [1.0] * 3  # the two values, and the pair of them
+    assert not mixed(("number", 2)).indicators().any()
+    assert not make_features("legendre", dimension=2).indicators().any()
+
+
 def test_two_numbers_by_hand() -> None:
     """All products up to degree 4, block by block: 1 + 2 + 3 + 4 + 5 features."""
     features = mixed(("number", 2))

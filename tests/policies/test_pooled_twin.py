@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lexbandit
-from lexbandit.kernels import pooled, pooled_rules
+from lexbandit.kernels import pooled, pooled_prediction, pooled_rules
 from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 from twins.pooled import Constants, LexThompson, Prior
@@ -35,6 +35,7 @@ CONSTANTS = Constants(
     growth=pooled._GROWTH,
     most_apart=pooled._MOST_APART,
     surprise=pooled._SURPRISE,
+    unlike=pooled_prediction.UNLIKE,
 )
 
 LAYOUTS: dict[str, list[tuple[str, int]]] = {
@@ -153,6 +154,26 @@ def test_missing_rewards_and_masks(layout: str) -> None:
     allowed[np.arange(300), random.integers(4, size=300)] = True
     policy, twin = pair(4, 2, LAYOUTS[layout], tolerance=0.05, seed=2)
     compare(policy, twin, Rounds(rounds.contexts, rounds.outcomes, allowed=allowed))
+
+
+@pytest.mark.parametrize("layout", ["mixed", "categories", "numbers"])
+def test_what_judges_untried_categories_counts_arms_unlike_the_others(layout: str) -> None:
+    """Its variance is that of the posterior and the twin's `unlike`, which numbers have not."""
+    policy, twin = pair(3, 2, LAYOUTS[layout], seed=3)
+    rounds = rounds_of(LAYOUTS[layout], 40, 3, 2, seed=6)
+    compare(policy, twin, rounds)
+    indicators = policy.features.indicators()
+    for context in rounds.contexts[:10]:
+        phi = twin.phi(context)
+        averages = np.ascontiguousarray(np.broadcast_to(phi, (3, 2, len(phi))))
+        means, deviations = policy._predict_averages(averages)
+        usual, posterior = policy.predict(context)
+        unlike = [
+            [one.unlike(one.arms[a], phi, indicators) for one in twin.objectives] for a in range(3)
+        ]
+        np.testing.assert_allclose(means, usual, rtol=1e-8)
+        np.testing.assert_allclose(deviations**2, posterior**2 + unlike, rtol=1e-7)
+        assert (np.array(unlike) > 0).all() == (layout != "numbers")
 
 
 def test_every_setting_counts() -> None:

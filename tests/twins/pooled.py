@@ -42,6 +42,7 @@ class Constants(NamedTuple):
     growth: float
     most_apart: float
     surprise: float
+    unlike: float
 
 
 class Prior(NamedTuple):
@@ -118,6 +119,12 @@ class Objective:
     def weights(self, arm: Arm) -> Array:
         """The posterior mean of θ: B(b + Λθ_0)."""
         return arm.own + arm.inverse @ (self.penalties * self.common)
+
+    def unlike(self, arm: Arm, phi: Array, indicators: Array) -> float:
+        """Σ u_f² c_f (9/x_f − 1)⁺ over the indicators, with c = σ²/Λ: an arm unlike the others."""
+        u, c = self.penalties * (arm.inverse @ phi), self.noise / self.penalties
+        more = np.maximum(self.constants.unlike / self.scales - 1, 0.0)
+        return float((u**2 * c * more)[indicators].sum())
 
     def estimate(self, arm: Arm, phi: Array, *, fully: bool = False) -> tuple[float, float]:
         """Mean and deviation at φ; fully with what is not known of θ_0."""

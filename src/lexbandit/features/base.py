@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats
+from lexbandit.checks import Booleans, Floats
 from lexbandit.errors import counted
 from lexbandit.kernels import linear_features as kernel
 
@@ -82,6 +82,13 @@ class FeatureMap(ABC):
         features. By default nothing is left out.
         """
         return np.zeros(self.count)
+
+    def indicators(self) -> Booleans:
+        """Return which features single out a value of a category, or a pair of such values.
+
+        By default none: a function is taken to be smooth in what the map sees.
+        """
+        return np.zeros(self.count, np.bool_)
 
     @property
     def squared_norm(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lexbandit import checks
-from lexbandit.checks import Floats
+from lexbandit.checks import Booleans, Floats
 from lexbandit.features.base import FeatureMap
 from lexbandit.features.registry import REGISTRY
 from lexbandit.kernels import linear_features as kernel
@@ -111,6 +111,17 @@ class Mixed(FeatureMap):
             else:
                 second *= same * np.prod(1.0 / (2.0 * part + 1.0), axis=1)
         return second[0].copy(), second
+
+    def indicators(self) -> Booleans:
+        """Return which features are indicators of categories, and of nothing else."""
+        kinds = [kind for kind, size in self.layout for _ in range(size)]
+        found = np.zeros(self.count, np.bool_)
+        for f, factors in enumerate(self.table.astype(np.int64)):
+            places = [divmod(int(place), kernel.MIXED_FACTORS) for place in factors]
+            found[f] = {kinds[coordinate] for coordinate, degree in places if degree} == {
+                "category"
+            }
+        return found
 
     def left_out(self) -> Floats:
         """Return what the rest of the function is expected to vary by, for each learned variance.

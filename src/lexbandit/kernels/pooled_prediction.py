@@ -5,10 +5,16 @@ import math
 import numpy as np
 
 from lexbandit.kernels import pooled
-from lexbandit.kernels.arrays import Array
+from lexbandit.kernels.arrays import Array, Mask
 from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import Model
+
+# In a category in which an arm was hardly tried, its distance from the other arms is taken to have
+# this many times the variance of a scale of 1. The learned scales tell what arms are like in
+# general, and one that was left out there may be unlike all others. By measured coverage:
+# docs/decisions/0020-comparisons-are-doubly-robust.md.
+UNLIKE = 9.0
 
 
 @kernel
@@ -64,11 +70,18 @@ def average_noise(model: Model, arm: int, i: int) -> float:
 
 
 @kernel
-def predict_averages(model: Model, averages: Array, means: Array, deviations: Array) -> None:
+def predict_averages(
+    model: Model, indicators: Mask, averages: Array, means: Array, deviations: Array
+) -> None:
     """Write θ_aᵀφ and its deviation at φ = averages[a, i] to means[a, i] and deviations[a, i].
 
-    The averages are of features over contexts, with any weights. The deviation has what is not
-    known of θ_0: σ_a sqrt(φᵀBφ + uᵀC_0u), u = ΛBφ.
+    The averages are of features over contexts, with any weights. With u = ΛBφ and c_f = σ²/Λ_f the
+    prior variance of a weight, whose learned scale is x_f, the variance is
+
+        σ_a²(φᵀBφ + uᵀC_0u) + Σ_f u_f² c_f (9/x_f − 1)⁺
+
+    The second term has what is not known of θ_0. The third, over the indicators of categories, is
+    for an arm unlike the others: u_f is how far rewards leave its weight to what arms share.
     """
     size = averages.shape[2]
     work, drawn, lifted = np.empty(size), np.empty(size), np.empty(size)
@@ -92,7 +105,12 @@ def predict_averages(model: Model, averages: Array, means: Array, deviations: Ar
             for j in range(size):
                 for k in range(size):
                     lifted[k] += model.common[i, j, k] * drawn[j]
+            unlike = 0.0
             for k in range(size):
                 leverage += lifted[k] * drawn[k]
+                if indicators[k]:
+                    more = max(UNLIKE / model.shared[i, pooled.SCALE, k] - 1.0, 0.0)
+                    unlike += drawn[k] * drawn[k] * more / model.shared[i, pooled.PENALTY, k]
             means[a, i] = mean
-            deviations[a, i] = math.sqrt(average_noise(model, a, i) * max(leverage, 0.0))
+            variance = average_noise(model, a, i) * max(leverage, 0.0)
+            deviations[a, i] = math.sqrt(variance + model.facts[i, pooled.NOISE] * unlike)

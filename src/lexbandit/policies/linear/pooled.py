@@ -133,6 +133,7 @@ class PooledPolicy(Policy):
         )
         self._model.facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._left_out: Floats = features.left_out()
+        self._indicators: Booleans = features.indicators()
         self._kind = features.kind if features.kind in (MIXED, RAW) else GIVEN
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
@@ -322,7 +323,9 @@ class PooledPolicy(Policy):
 
     def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
         means, deviations = np.empty((2, self.arms, self.objectives))
-        pooled_prediction.predict_averages(self._model, averages, means, deviations)
+        pooled_prediction.predict_averages(
+            self._model, self._indicators, averages, means, deviations
+        )
         return means, deviations
 
     def _warm_up(self, point: Floats) -> None:

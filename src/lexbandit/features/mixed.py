@@ -117,10 +117,8 @@ class Mixed(FeatureMap):
         kinds = [kind for kind, size in self.layout for _ in range(size)]
         found = np.zeros(self.count, np.bool_)
         for f, factors in enumerate(self.table.astype(np.int64)):
-            places = [divmod(int(place), kernel.MIXED_FACTORS) for place in factors]
-            found[f] = {kinds[coordinate] for coordinate, degree in places if degree} == {
-                "category"
-            }
+            pairs = [divmod(int(factor), kernel.MIXED_FACTORS) for factor in factors]
+            found[f] = {kinds[coordinate] for coordinate, degree in pairs if degree} == {"category"}
         return found
 
     def left_out(self) -> Floats:

@@ -59,7 +59,7 @@ proxy:
 			&& apt-get install -y -qq --no-install-recommends nginx > /dev/null; } \
 		|| echo "no nginx here: install it to run the test that restarts replicas behind it"
 
-test: browser proxy  ## checks, and beside them the test suite (11 minutes on 2 slow cores, more where kernels have to be compiled)
+test: browser proxy  ## checks, and beside them the test suite (5 minutes on 2 quick cores, 11 on slow ones, more where kernels have to be compiled)
 	@$(MAKE) --no-print-directory -j 2 check suite
 
 # Three workers on two cores: tests of servers and pages wait for a fifth of their time.

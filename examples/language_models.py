@@ -234,7 +234,7 @@ def _draw(
             f"always {ARMS[2]}": "above",
             "hindsight, by kind": "above",
             "lexbandit": "below",
-            "sum, price 3": "left",
+            "sum, price 3": "above",
             "sum, price 30": "left",
         },
         standard_errors=True,

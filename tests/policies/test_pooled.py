@@ -531,3 +531,19 @@ def test_rewards_told_in_parts_are_the_same_rewards(parts: str) -> None:
             other.update(context, int(arm), early)
             other.amend(context, int(arm), late)
     assert_same_state(one, other)
+
+
+@pytest.mark.parametrize("layout", [MIXED, (("vector", 4),)])
+def test_arrays_of_any_layout_are_read_right_by_compiled_calls(layout: Any) -> None:
+    """Single decisions skip numba's look at types, so what comes in is copied first."""
+    contexts, played, rewards = stream(60)
+    wide = np.repeat(contexts, 2, axis=1)[:, ::2]  # strided: every second number in memory
+    told = np.asfortranarray(rewards)
+    usual, odd = make(layout=layout), make(layout=layout)
+    for point, strided, arm, row, values in zip(contexts, wide, played, told, rewards, strict=True):
+        assert odd._select_checked(strided, None) == usual.select(point)
+        single = np.asarray(point, np.float32)  # numbers that are exact in it
+        assert odd._select_checked(single, None) == usual.select(point)
+        odd._learn_checked(strided, int(arm), row, None, False)
+        usual.update(point, int(arm), values)
+    assert_same_state(odd, usual)

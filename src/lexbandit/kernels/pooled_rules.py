@@ -20,7 +20,7 @@ import numpy as np
 from lexbandit.checks import LARGEST_REWARD
 from lexbandit.kernels.arrays import Array, Keys, Mask
 from lexbandit.kernels.bands import DEVIATIONS, MEANS, REACHES, SPREADS
-from lexbandit.kernels.jit import bind, deferred, kernel, once
+from lexbandit.kernels.jit import Direct, bind, deferred, kernel, once
 from lexbandit.kernels.linear_features import MIXED_FACTORS, simple_at
 from lexbandit.kernels.pooled import (
     CENTRE,
@@ -238,8 +238,8 @@ def replay(
 class PooledRule(NamedTuple):
     """The compiled loops of a rule, as described above."""
 
-    select: Callable[..., int]
-    shares: Callable[..., None]
+    select: Direct
+    shares: Direct
     replay: Callable[..., int]
 
 
@@ -248,8 +248,8 @@ def pooled_rule(
 ) -> PooledRule:
     """Compile the loops for a rule, from functions with the decorators of `kernels.jit`."""
     return PooledRule(
-        select=bind(select, deferred(sights=256), prepare=prepare, choose=choose),
-        shares=bind(shares, deferred(sights=128), chances=chances),
+        select=Direct(bind(select, deferred(sights=256), prepare=prepare, choose=choose)),
+        shares=Direct(bind(shares, deferred(sights=128), chances=chances)),
         replay=bind(replay, prepare=prepare, choose=choose),
     )
 

@@ -1,7 +1,7 @@
 """A rule on pooled regressions: what the model remembers is shared, the rule says which arm."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from lexbandit.errors import InvalidInput
 from lexbandit.features import FeatureMap, features_for
 from lexbandit.kernels import pooled, pooled_prediction
 from lexbandit.kernels import pooled_rules as kernel
+from lexbandit.kernels.jit import Direct
 from lexbandit.kernels.linear_features import GIVEN, MIXED, RAW
 from lexbandit.kernels.random import RandomState, seeded
 from lexbandit.kernels.ties import ceilings_of
@@ -38,6 +39,8 @@ _RESIDUE = 1e-10
 
 # Whether the rewards of one decision are further ones.
 _NO, _YES = np.zeros(1, np.bool_), np.ones(1, np.bool_)
+
+_UPDATE = Direct(kernel.update)
 
 _ARRAYS = ("tallies", "vectors", "matrices", "shared", "common", "facts")
 
@@ -137,11 +140,14 @@ class PooledPolicy(Policy):
         self._kind = features.kind if features.kind in (MIXED, RAW) else GIVEN
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
-        # Space for one context: its features and what an arm is expected to give there, what
-        # `select` writes, the probabilities, and the arm that was played.
+        # Space for one decision: what the kernels take of its context, the arm and its rewards; the
+        # features and what the arm is expected to give; what `select` writes, the probabilities.
+        width = features.dimension if self._known else size
+        self._given: Floats = np.empty((1, width))
+        self._played_arm: Integers = np.zeros(1, np.int64)
+        self._rewarded: Floats = np.empty((1, objectives))
         self._space: tuple[Floats, Floats] = np.empty((1, size)), np.empty((1, objectives))
         self._seen, self._chances = self._space_for(1)
-        self._played_arm: Integers = np.zeros(1, np.int64)
         self._refresh()
 
     @abstractmethod
@@ -188,18 +194,25 @@ class PooledPolicy(Policy):
         return self.select(point, allowed)
 
     def _select(self, point: Floats, ceilings: Floats) -> tuple[int, float]:
-        seen, chances = self._seen, self._chances
-        if not self._decide(self._kind, point[np.newaxis], ceilings, self._random, seen):
+        seen, chances, given, rule = self._seen, self._chances, self._given, self._rule
+        given[...] = point
+        if not self._decide(rule.select.call, self._kind, given, ceilings, self._random, seen):
             return -1, 0.0
-        self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, chances)
+        rule.shares.call(self._settings, seen.sights, seen.widths, ceilings, chances)
         arm = seen.arms.item(0)
         return arm, chances.item(arm)
 
     def _decide(
-        self, kind: int, points: Floats, ceilings: Floats, random: RandomState, seen: "Seen"
+        self,
+        select: Callable[..., int],
+        kind: int,
+        points: Floats,
+        ceilings: Floats,
+        random: RandomState,
+        seen: "Seen",
     ) -> int:
         """Write arms for points[n, d] and what the rule saw; 0 if the first is outside [0,1]^d."""
-        return self._rule.select(
+        return select(
             kind,
             points,
             self._table,
@@ -222,10 +235,12 @@ class PooledPolicy(Policy):
         """Return the exact probability of every arm to be selected in `context` now."""
         point = self._point(context)
         ceilings = self._no_ceiling if allowed is None else self._ceilings(allowed)
-        seen, shares = self._seen, np.empty((1, self.arms))
-        if not self._decide(self._kind, point[np.newaxis], ceilings, self._random.copy(), seen):
+        seen, given, rule, shares = self._seen, self._given, self._rule, np.empty((1, self.arms))
+        given[...] = point
+        unchanged = self._random.copy()
+        if not self._decide(rule.select.call, self._kind, given, ceilings, unchanged, seen):
             checks.in_unit_cube("context", point)
-        self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, shares)
+        rule.shares.call(self._settings, seen.sights, seen.widths, ceilings, shares)
         found: Floats = shares[0]
         return found
 
@@ -241,13 +256,14 @@ class PooledPolicy(Policy):
     ) -> tuple[Integers, Floats]:
         """Return arms[n] for contexts[n, d], and the probability of every arm there."""
         points, masks = self._many(contexts, allowed)
+        rule = self._rule
         arms, shares = np.empty(len(points), np.int64), np.empty((len(points), self.arms))
         for part in self._chunks(len(points)):
             given = points[part] if self._known else self.features.of_checked(points[part])
             ceilings = self._no_ceiling if masks is None else ceilings_of(masks[part])
             seen, chances = self._space_for(len(given))
-            self._decide(self._kind, given, ceilings, random, seen)
-            self._rule.shares(self._settings, seen.sights, seen.widths, ceilings, chances)
+            self._decide(rule.select.kernel, self._kind, given, ceilings, random, seen)
+            rule.shares.kernel(self._settings, seen.sights, seen.widths, ceilings, chances)
             arms[part], shares[part] = seen.arms, chances
         return arms, shares
 
@@ -255,8 +271,8 @@ class PooledPolicy(Policy):
         """Return the features [1, F] of a context, and what the rule sees there."""
         point = self._point(context)
         seen, _ = self._space_for(1)
-        free = self._no_ceiling
-        if not self._decide(self._kind, point[np.newaxis], free, self._random.copy(), seen):
+        select, free, unchanged = self._rule.select.kernel, self._no_ceiling, self._random.copy()
+        if not self._decide(select, self._kind, point[np.newaxis], free, unchanged, seen):
             checks.in_unit_cube("context", point)
         means, deviations, spreads, reaches = seen.sights[0]
         return seen.features, Looks(means, deviations, spreads, reaches, seen.widths[0])
@@ -265,7 +281,7 @@ class PooledPolicy(Policy):
         """Return the exact probability of every arm, given what the rule sees."""
         chances = np.empty((1, self.arms))
         sights, widths = np.stack(looks[: kernel.TABLES])[np.newaxis], looks.bands[np.newaxis]
-        self._rule.shares(self._settings, sights, widths, ceilings, chances)
+        self._rule.shares.kernel(self._settings, sights, widths, ceilings, chances)
         found: Floats = chances[0]
         return found
 
@@ -395,7 +411,7 @@ class PooledPolicy(Policy):
         rows: tuple[Any, ...] = (points, arms, rewards, amends, features, means)
         done = 0
         while done < n:
-            more, answer = self._record(*(array[done:] for array in rows))
+            more, answer = self._record(_UPDATE.kernel, *(array[done:] for array in rows))
             done += more
             if answer < kernel.DONE:  # this one is refused, or learned in another way
                 features[done], means[done] = self._learn_checked(
@@ -406,14 +422,14 @@ class PooledPolicy(Policy):
 
     def _update(self, point: Floats, arm: int, rewards: Floats, amends: bool) -> int:
         """Learn the rewards of one decision; the answer is one of the kernel's."""
-        self._played_arm[0] = arm
+        given, played, rewarded = self._given, self._played_arm, self._rewarded
+        given[...], played[0], rewarded[...] = point, arm, rewards
         further = _YES if amends else _NO
-        return self._record(
-            point[np.newaxis], self._played_arm, rewards[np.newaxis], further, *self._space
-        )[1]
+        return self._record(_UPDATE.call, given, played, rewarded, further, *self._space)[1]
 
     def _record(
         self,
+        update: Callable[..., tuple[int, int]],
         points: Floats,
         arms: Integers,
         rewards: Floats,
@@ -422,7 +438,7 @@ class PooledPolicy(Policy):
         means: Floats,
     ) -> tuple[int, int]:
         """Learn the rewards of decisions up to a refresh; returns how many, and the answer."""
-        done, answer = kernel.update(
+        done, answer = update(
             self._kind,
             points,
             self._table,
@@ -450,7 +466,7 @@ class PooledPolicy(Policy):
             again = np.zeros(n, np.bool_)
             rows: tuple[Any, ...] = (given, played[part], values[part], again, features, means)
             while done < n:
-                done += self._record(*(array[done:] for array in rows))[0]
+                done += self._record(_UPDATE.kernel, *(array[done:] for array in rows))[0]
 
     def replay(self, rounds: Rounds) -> Integers:
         """Select, observe and update for each round in order: one compiled loop."""

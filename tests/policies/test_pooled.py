@@ -542,7 +542,7 @@ def test_arrays_of_any_layout_are_read_right_by_compiled_calls(layout: Any) -> N
     usual, odd = make(layout=layout), make(layout=layout)
     for point, strided, arm, row, values in zip(contexts, wide, played, told, rewards, strict=True):
         assert odd._select_checked(strided, None) == usual.select(point)
-        single = np.asarray(point, np.float32)  # numbers that are exact in it
+        single: Any = np.asarray(point, np.float32)  # numbers that are exact in it
         assert odd._select_checked(single, None) == usual.select(point)
         odd._learn_checked(strided, int(arm), row, None, False)
         usual.update(point, int(arm), values)

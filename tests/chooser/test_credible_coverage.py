@@ -115,6 +115,51 @@ def three_objectives(random: Random) -> World:
 WORLDS = [rare_binary, gaussian, noise_free, three_objectives]
 
 
+def good_in_one(_: Random) -> World:
+    """Three arms: the first is good in one category, the cheaper the worse in the others."""
+    qualities = {"code": [0.47, 0.88, 0.9], "maths": [0.72, 0.88, 0.9], "chat": [0.9, 0.9, 0.9]}
+    costs = np.array([0.01, 0.06, 0.4])
+    return World(
+        {
+            "objectives": [
+                lb.Objective("quality", tolerance=0.02),
+                lb.Objective("cost", goal="min"),
+            ],
+            "arms": list("abc"),
+            "context": [lb.Number("tokens", 0, 1), lb.Category("task", TASKS)],
+        },
+        [{"tokens": 0.5, "task": task} for task in TASKS],
+        lambda context: np.stack([qualities[context["task"]], costs], axis=1),
+        lambda means, random: means + random.uniform(-0.1, 0.1, 3)[:, np.newaxis] * [1, 0],
+    )
+
+
+def embedding(random: Random) -> World:
+    """Three arms whose quality depends on 64 numbers, each in its own way."""
+    weights = random.normal(0.0, 0.26 / 8, (3, 64))
+    level, costs = random.permutation([0.58, 0.6, 0.62]), np.array([0.2, 0.5, 0.8])
+
+    def means(context: dict[str, Any]) -> Any:
+        return np.stack([level + weights @ np.array(context["text"]), costs], axis=1)
+
+    return World(
+        {
+            "objectives": [
+                lb.Objective("quality", range=WIDE, tolerance=0.05),
+                lb.Objective("cost", goal="min"),
+            ],
+            "arms": list("abc"),
+            "context": [lb.Vector("text", 64, -1.0, 1.0)],
+        },
+        [{"text": random.uniform(-1.0, 1.0, 64).tolist()} for _ in range(1000)],
+        means,
+        lambda means, random: means + random.normal(0.0, [0.05, 0.02], (3, 2)),
+    )
+
+
+UNLIKE = [good_in_one, embedding]
+
+
 def play(world: World, random: Random, seed: int, decisions: int) -> lb.Chooser:
     """Return a chooser that learned from decisions of its own."""
     chooser = lb.Chooser(**world.settings, seed=seed)
@@ -130,14 +175,16 @@ def play(world: World, random: Random, seed: int, decisions: int) -> lb.Chooser:
     return chooser
 
 
-def covered(make: Callable[[Random], World], runs: int, decisions: int) -> Any:
+def covered(
+    make: Callable[[Random], World], runs: int, decisions: int, contexts: int | None = None
+) -> Any:
     """Return whether each interval holds the truth: bool[runs · contexts · K, D]."""
     held = []
     for run in range(runs):
         random = np.random.default_rng([17, run])
         world = make(random)
         chooser = play(world, random, run, decisions)
-        for context in world.contexts:
+        for context in world.contexts[:contexts]:
             truth = world.means(context)
             told = chooser.explain(context)
             assert told.level == 0.95
@@ -161,3 +208,29 @@ def test_intervals_hold_the_truth(make: Callable[[Random], World]) -> None:
 def test_intervals_hold_the_truth_over_many_runs(make: Callable[[Random], World]) -> None:
     held = covered(make, runs=100, decisions=1500)
     assert held.mean(axis=0).min() >= 0.9
+
+
+def covered_by_arm(make: Callable[[Random], World], runs: int, decisions: int) -> Any:
+    """Return the share of intervals of the first objective that hold the truth, by context and arm.
+
+    Contexts that are drawn anew in each run count together.
+    """
+    held = covered(make, runs, decisions, contexts=3)[:, 0].reshape(runs, 3, 3)
+    return held.mean(axis=0) if make is good_in_one else held.mean(axis=(0, 1))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("make", UNLIKE)
+def test_intervals_hold_the_truth_of_arms_unlike_the_others(
+    make: Callable[[Random], World],
+) -> None:
+    assert covered_by_arm(make, runs=30, decisions=600).min() >= 0.85  # few runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decisions", [300, 1000, 3000])
+@pytest.mark.parametrize("make", UNLIKE)
+def test_arms_unlike_the_others_in_100_runs(
+    make: Callable[[Random], World], decisions: int
+) -> None:
+    assert covered_by_arm(make, runs=100, decisions=decisions).min() >= 0.9

@@ -25,14 +25,15 @@ def legendre(degree: int, x: float) -> float:
     return float(np.polynomial.legendre.Legendre.basis(degree)(2 * x - 1))
 
 
-def test_indicators_are_of_categories_and_of_nothing_else() -> None:
+def test_arms_may_be_unlike_in_categories_and_vectors() -> None:
     features = mixed(("number", 1), ("category", 2), ("category", 3), ("vector", 2))
     values = features.apply([0.3, 0, 1, 0, 0, 1, 0.2, 0.9])
-    found = values[features.indicators()]
-    assert features.indicators().sum() == 2 + 3 + 2 * 3
-    assert sorted(found) == [0.0] * 8 + [1.0] * 3  # the two values, and the pair of them
-    assert not mixed(("number", 2)).indicators().any()
-    assert not make_features("legendre", dimension=2).indicators().any()
+    found = values[features.unlike()]
+    assert features.unlike().sum() == 2 + 3 + 2 * 3 + 2
+    # Of the categories the two values and the pair of them; P_1 of the vector's coordinates.
+    assert sorted(found) == pytest.approx([-0.6] + [0.0] * 8 + [0.8] + [1.0] * 3)
+    assert not mixed(("number", 2)).unlike().any()
+    assert not make_features("legendre", dimension=2).unlike().any()
 
 
 def test_two_numbers_by_hand() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import lexbandit
 from lexbandit.kernels import pooled, pooled_prediction, pooled_rules
+from lexbandit.policies.linear import credible
 from lexbandit.policies.linear.pooled import PooledPolicy
 from lexbandit.rounds import Rounds
 from twins.pooled import Constants, LexThompson, Prior
@@ -23,7 +24,7 @@ CONSTANTS = Constants(
     common_width=pooled.COMMON_WIDTH,
     rounding=pooled._ROUNDING,
     least_noise=pooled._LEAST_NOISE,
-    least_penalty=pooled._LEAST_PENALTY,
+    least_penalty=pooled.LEAST_PENALTY,
     least_scale=pooled._LEAST_SCALE,
     learn_from=pooled._LEARN_FROM,
     constant_weights=pooled._CONSTANT_WEIGHTS,
@@ -162,18 +163,37 @@ def test_what_judges_untried_categories_counts_arms_unlike_the_others(layout: st
     policy, twin = pair(3, 2, LAYOUTS[layout], seed=3)
     rounds = rounds_of(LAYOUTS[layout], 40, 3, 2, seed=6)
     compare(policy, twin, rounds)
-    indicators = policy.features.indicators()
+    among = policy.features.unlike()
     for context in rounds.contexts[:10]:
         phi = twin.phi(context)
         averages = np.ascontiguousarray(np.broadcast_to(phi, (3, 2, len(phi))))
         means, deviations = policy._predict_averages(averages)
         usual, posterior = policy.predict(context)
         unlike = [
-            [one.unlike(one.arms[a], phi, indicators) for one in twin.objectives] for a in range(3)
+            [one.unlike(one.arms[a], phi, among) for one in twin.objectives] for a in range(3)
         ]
         np.testing.assert_allclose(means, usual, rtol=1e-8)
         np.testing.assert_allclose(deviations**2, posterior**2 + unlike, rtol=1e-7)
         assert (np.array(unlike) > 0).all() == (layout != "numbers")
+
+
+@pytest.mark.parametrize("layout", ["mixed", "categories", "vector"])
+def test_intervals_are_of_arms_that_vary_more(layout: str) -> None:
+    policy, twin = pair(3, 2, LAYOUTS[layout], seed=3)
+    rounds = rounds_of(LAYOUTS[layout], 40, 3, 2, seed=6)
+    compare(policy, twin, rounds)
+    among = policy.features.unlike()
+    for context in rounds.contexts[:10]:
+        phi = twin.phi(context)
+        found = credible.loosened(policy._model, phi, among)
+        wanted = [[one.loosened(arm, phi, among) for arm in one.arms] for one in twin.objectives]
+        np.testing.assert_allclose(np.stack(found, axis=2), wanted, rtol=1e-7)
+        usual, posterior = policy.predict(context)
+        for arm, report in enumerate(policy.explain(context).arms):
+            for i, (low, high) in enumerate(report.interval):
+                assert low <= min(usual[arm, i], wanted[i][arm][0])
+                assert high >= max(usual[arm, i], wanted[i][arm][0])
+                assert high - low > 2 * posterior[arm, i]
 
 
 def test_every_setting_counts() -> None:

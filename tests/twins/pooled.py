@@ -120,11 +120,21 @@ class Objective:
         """The posterior mean of θ: B(b + Λθ_0)."""
         return arm.own + arm.inverse @ (self.penalties * self.common)
 
-    def unlike(self, arm: Arm, phi: Array, indicators: Array) -> float:
-        """Σ u_f² c_f (9/x_f − 1)⁺ over the indicators, with c = σ²/Λ: an arm unlike the others."""
+    def unlike(self, arm: Arm, phi: Array, among: Array) -> float:
+        """Σ u_f² c_f (9/x_f − 1)⁺ over some features, with c = σ²/Λ: an arm unlike the others."""
         u, c = self.penalties * (arm.inverse @ phi), self.noise / self.penalties
         more = np.maximum(self.constants.unlike / self.scales - 1, 0.0)
-        return float((u**2 * c * more)[indicators].sum())
+        return float((u**2 * c * more)[among].sum())
+
+    def loosened(self, arm: Arm, phi: Array, among: Array) -> tuple[float, float]:
+        """φᵀB(b + Λθ_0) and φᵀBφ + uᵀC_0u, u = ΛBφ, with Λ lower: some scales are 9 or more."""
+        lowered = self.penalties * np.minimum(self.scales / self.constants.unlike, 1.0)
+        lowered = np.maximum(lowered, self.constants.least_penalty * self.seen)
+        penalties = np.where(among, lowered, self.penalties)
+        inverse = np.linalg.inv(np.diag(penalties) + arm.gram)
+        u = penalties * (inverse @ phi)
+        mean = phi @ inverse @ (arm.moment + penalties * self.common)
+        return float(mean), float(phi @ inverse @ phi + u @ self.common_covariance @ u)
 
     def estimate(self, arm: Arm, phi: Array, *, fully: bool = False) -> tuple[float, float]:
         """Mean and deviation at φ; fully with what is not known of θ_0."""

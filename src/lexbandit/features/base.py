@@ -83,10 +83,11 @@ class FeatureMap(ABC):
         """
         return np.zeros(self.count)
 
-    def indicators(self) -> Booleans:
-        """Return which features single out a value of a category, or a pair of such values.
+    def unlike(self) -> Booleans:
+        """Return which features an arm may weigh quite unlike all other arms, bool[F].
 
-        By default none: a function is taken to be smooth in what the map sees.
+        The learned variances say what arms are like in general, which tells little of such a
+        feature. By default there is none: functions are taken to be smooth in what the map sees.
         """
         return np.zeros(self.count, np.bool_)
 

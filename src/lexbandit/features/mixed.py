@@ -112,13 +112,14 @@ class Mixed(FeatureMap):
                 second *= same * np.prod(1.0 / (2.0 * part + 1.0), axis=1)
         return second[0].copy(), second
 
-    def indicators(self) -> Booleans:
-        """Return which features are indicators of categories, and of nothing else."""
+    def unlike(self) -> Booleans:
+        """Return which features are indicators of categories or coordinates of vectors."""
         kinds = [kind for kind, size in self.layout for _ in range(size)]
         found = np.zeros(self.count, np.bool_)
         for f, factors in enumerate(self.table.astype(np.int64)):
             pairs = [divmod(int(factor), kernel.MIXED_FACTORS) for factor in factors]
-            found[f] = {kinds[coordinate] for coordinate, degree in pairs if degree} == {"category"}
+            of = {kinds[coordinate] for coordinate, degree in pairs if degree}
+            found[f] = of in ({"category"}, {"vector"})
         return found
 
     def left_out(self) -> Floats:

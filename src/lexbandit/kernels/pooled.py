@@ -86,7 +86,7 @@ COMMON_WIDTH = 20.0
 # matrices.
 _ROUNDING = 1e-14
 _LEAST_NOISE = 1e-6
-_LEAST_PENALTY = 1e-9
+LEAST_PENALTY = 1e-9
 # The diagonal of a scaled matrix is raised by this first, where rounding made it indefinite.
 _LEAST_RAISED = 1e-12
 # The learned scale of a block stays above this, and is learned once so many rewards are seen.
@@ -452,7 +452,7 @@ def refresh_one(
         noise = max(facts[i, NOISE], _LEAST_NOISE * variance)
         for j in range(size):
             scale = variance * prior[VARIANCE, j] * shared[i, SCALE, j]
-            shared[i, PENALTY, j] = max(noise / scale, _LEAST_PENALTY * seen)
+            shared[i, PENALTY, j] = max(noise / scale, LEAST_PENALTY * seen)
         solve_arms(model, i, whole, half)
         solve_common(model, i, whole, half)
         leave_residuals(model, i, rest)

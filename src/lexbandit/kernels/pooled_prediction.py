@@ -10,7 +10,7 @@ from lexbandit.kernels.jit import inlined, kernel
 from lexbandit.kernels.linear_features import features_at
 from lexbandit.kernels.pooled import Model
 
-# In a category in which an arm was hardly tried, its distance from the other arms is taken to have
+# Where an arm was hardly tried, as in a category, its distance from the other arms is taken to have
 # this many times the variance of a scale of 1. The learned scales tell what arms are like in
 # general, and one that was left out there may be unlike all others. By measured coverage:
 # docs/decisions/0020-comparisons-are-doubly-robust.md.
@@ -71,7 +71,7 @@ def average_noise(model: Model, arm: int, i: int) -> float:
 
 @kernel
 def predict_averages(
-    model: Model, indicators: Mask, averages: Array, means: Array, deviations: Array
+    model: Model, unlike: Mask, averages: Array, means: Array, deviations: Array
 ) -> None:
     """Write θ_aᵀφ and its deviation at φ = averages[a, i] to means[a, i] and deviations[a, i].
 
@@ -80,8 +80,8 @@ def predict_averages(
 
         σ_a²(φᵀBφ + uᵀC_0u) + Σ_f u_f² c_f (9/x_f − 1)⁺
 
-    The second term has what is not known of θ_0. The third, over the indicators of categories, is
-    for an arm unlike the others: u_f is how far rewards leave its weight to what arms share.
+    The second term has what is not known of θ_0. The third, over the features `unlike`, is for an
+    arm unlike the others: u_f is how far rewards leave its weight to what arms share.
     """
     size = averages.shape[2]
     work, drawn, lifted = np.empty(size), np.empty(size), np.empty(size)
@@ -105,12 +105,12 @@ def predict_averages(
             for j in range(size):
                 for k in range(size):
                     lifted[k] += model.common[i, j, k] * drawn[j]
-            unlike = 0.0
+            apart = 0.0
             for k in range(size):
                 leverage += lifted[k] * drawn[k]
-                if indicators[k]:
+                if unlike[k]:
                     more = max(UNLIKE / model.shared[i, pooled.SCALE, k] - 1.0, 0.0)
-                    unlike += drawn[k] * drawn[k] * more / model.shared[i, pooled.PENALTY, k]
+                    apart += drawn[k] * drawn[k] * more / model.shared[i, pooled.PENALTY, k]
             means[a, i] = mean
             variance = average_noise(model, a, i) * max(leverage, 0.0)
-            deviations[a, i] = math.sqrt(variance + model.facts[i, pooled.NOISE] * unlike)
+            deviations[a, i] = math.sqrt(variance + model.facts[i, pooled.NOISE] * apart)

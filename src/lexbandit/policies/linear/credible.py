@@ -10,6 +10,7 @@ import numpy as np
 from lexbandit.checks import Booleans, Floats
 from lexbandit.decisions import Level
 from lexbandit.kernels import pooled
+from lexbandit.kernels.pooled_prediction import UNLIKE
 
 LEVEL = 0.95
 _TINY = 1e-300
@@ -88,14 +89,20 @@ class Known(NamedTuple):
         return self._replace(near=near, seen=self.seen + further, beyond=beyond)
 
 
-def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Floats) -> Known:
+def known_at(
+    model: pooled.Model, features: Floats, means: Floats, left_out: Floats, unlike: Booleans
+) -> Known:
     """Return what is known at features φ, given the posterior means there.
 
     With u = ΛBφ the variance of the mean is σ_a²(φᵀBφ + uᵀC_0u) + 3(1 − near/n)Σ_f w_f c_f. The
     last term is for what the features cannot represent, with w = `left_out`
     (`FeatureMap.left_out`), as far as the n rewards of the arm came elsewhere; if all came in this
-    very context, that does not matter. The sum is at most 6σ²(1 + 25/near), or it would have shown
-    as noise.
+    very context, that does not matter. It is at most 6σ²(1 + 25/near), or it would have shown as
+    noise.
+
+    An interval also holds that of `loosened`, so that the arm's own rewards have to show what it
+    gives in a category. `deviations` do without: they say what arms are like in general, and few
+    are so unlike the others.
 
     For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
     noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those
@@ -128,17 +135,50 @@ def known_at(model: pooled.Model, features: Floats, means: Floats, left_out: Flo
         binary[:, np.newaxis], modelled, np.maximum(modelled, np.maximum(looser, drawn))
     )
 
-    widths = student(_PSEUDO + np.minimum(seen, near)) * np.sqrt(noise * whole + beyond)
-    low, high = means - widths, means + widths
-    counts = 1.0 / (whole + beyond / np.maximum(noise, _TINY))
+    estimates = [(means, whole)]
+    if unlike.any():
+        estimates.append(loosened(model, features, unlike))
+    quantiles = student(_PSEUDO + np.minimum(seen, near))
+    widths = [quantiles * np.sqrt(noise * variance + beyond) for _, variance in estimates]
+    around = list(zip(estimates, widths, strict=True))
+    low = np.min([found - width for (found, _), width in around], axis=0)
+    high = np.max([found + width for (found, _), width in around], axis=0)
     if binary.any():
         weights = np.minimum(leverages * prior, 0.5)
         centres = (shared[:, pooled.COMMON] @ features)[:, np.newaxis]
-        unpooled = centres + (means - centres) / (1.0 - weights)
-        ends = [wilson(shares[binary], counts[binary]) for shares in (means, unpooled)]
-        low[binary] = np.minimum(ends[0][0], ends[1][0])
-        high[binary] = np.maximum(ends[0][1], ends[1][1])
+        estimates.append((centres + (means - centres) / (1.0 - weights), whole))
+        ends = [
+            wilson(found[binary], 1.0 / (variance + beyond / np.maximum(noise, _TINY))[binary])
+            for found, variance in estimates
+        ]
+        low[binary] = np.min([end for end, _ in ends], axis=0)
+        high[binary] = np.max([end for _, end in ends], axis=0)
     return Known(means, low, high, near, prior, noise, beyond, seen)
+
+
+def loosened(model: pooled.Model, features: Floats, unlike: Booleans) -> tuple[Floats, Floats]:
+    """Return means and variances over σ_a² at features φ, float[D, K], of arms that vary more.
+
+    They are φᵀB(b + Λθ_0) and φᵀBφ + uᵀC_0u with a scale of at least 9 for the features `unlike`
+    in Λ and B; the rest of the model, C_0 too, is as it was learned.
+    """
+    shared = model.shared
+    share = np.minimum(shared[:, pooled.SCALE] / UNLIKE, 1.0)
+    least = pooled.LEAST_PENALTY * model.facts[:, pooled.SEEN, np.newaxis]
+    looser = np.maximum(share * shared[:, pooled.PENALTY], least)
+    penalties = np.where(unlike, looser, shared[:, pooled.PENALTY])
+    pull = penalties * shared[:, pooled.COMMON]
+    means, variances = np.empty((2, *model.tallies.shape[1::-1]))
+    for arm, (vectors, matrices) in enumerate(zip(model.vectors, model.matrices, strict=True)):
+        whole = matrices[:, pooled.GRAM] + penalties[:, :, np.newaxis] * np.eye(len(features))
+        known = np.linalg.solve(whole, np.broadcast_to(features, pull.shape)[..., np.newaxis])[
+            ..., 0
+        ]
+        pulled = penalties * known
+        means[:, arm] = np.einsum("if,if->i", known, vectors[:, pooled.MOMENT] + pull)
+        variances[:, arm] = known @ features
+        variances[:, arm] += np.einsum("ij,ijk,ik->i", pulled, model.common, pulled)
+    return means, np.maximum(variances, _TINY)
 
 
 def standing(known: Known, bands: Floats, allowed: Booleans) -> tuple[tuple[Level, ...], Floats]:

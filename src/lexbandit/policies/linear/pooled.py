@@ -136,7 +136,7 @@ class PooledPolicy(Policy):
         )
         self._model.facts[:, pooled.NOISE] = pooled.FIRST_NOISE
         self._left_out: Floats = features.left_out()
-        self._indicators: Booleans = features.indicators()
+        self._unlike: Booleans = features.unlike()
         self._kind = features.kind if features.kind in (MIXED, RAW) else GIVEN
         self._known = self._kind != GIVEN
         self._table: Floats = features.table if self._known else np.empty((size, 0))
@@ -339,9 +339,7 @@ class PooledPolicy(Policy):
 
     def _predict_averages(self, averages: Floats) -> tuple[Floats, Floats]:
         means, deviations = np.empty((2, self.arms, self.objectives))
-        pooled_prediction.predict_averages(
-            self._model, self._indicators, averages, means, deviations
-        )
+        pooled_prediction.predict_averages(self._model, self._unlike, averages, means, deviations)
         return means, deviations
 
     def _warm_up(self, point: Floats) -> None:
@@ -564,7 +562,9 @@ class PooledPolicy(Policy):
 
     def _known_at(self, features: Floats, looks: Looks) -> credible.Known:
         """Return posterior means and deviations, credible intervals, and how near rewards are."""
-        return credible.known_at(self._model, features[0], looks.means, self._left_out)
+        return credible.known_at(
+            self._model, features[0], looks.means, self._left_out, self._unlike
+        )
 
     def prospect(self, point: Floats, allowed: Booleans) -> "Prospect":
         """Return what `expect` needs of a context."""

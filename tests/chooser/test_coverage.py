@@ -71,8 +71,7 @@ def covered(world: World, policy: str, n: int, seed: int) -> np.ndarray:
     against = chooser.summary().against
     found = [[[one.low, one.high] for one in against[arm].values()] for arm in ARMS]
     low, high = np.moveaxis(np.array(found, float), -1, 0)
-    assert (low <= high).all()  # all of them can be told
-    return np.asarray((low <= truth) & (truth <= high))
+    return np.asarray((low <= truth) & (truth <= high))  # no interval counts as one that misses
 
 
 def least_coverage(name: str, policy: str, n: int, runs: int) -> float:

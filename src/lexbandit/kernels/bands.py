@@ -22,7 +22,7 @@ objectives, each set that a level may leave is gone through.
 """
 
 import math
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -65,6 +65,30 @@ for _rule, _size in enumerate(_SIZES):
 # How many arrays of numbers by arms, and by arms and points, are worked in. Typed, since numba
 # compiles a function once more for a plain number in a call.
 _LINES, _GRIDS = cast("int", np.int64(7)), cast("int", np.int64(7))
+
+
+class Draws(NamedTuple):
+    """The draws of the arms at one level: thresholds t_a, means, spreads and their inverses [K]."""
+
+    thresholds: Array
+    means: Array
+    spreads: Array
+    inverses: Array
+
+
+class Panel(NamedTuple):
+    """A stretch of a quadrature: points and their factors [P], and for every arm there [K, P].
+
+    shares are F_a, densities f_a times the factors, products Q_a; rest and slopes [P] are space.
+    """
+
+    points: Array
+    factors: Array
+    shares: Array
+    densities: Array
+    products: Array
+    rest: Array
+    slopes: Array
 
 
 @once
@@ -151,10 +175,9 @@ def normal_at(z: float) -> tuple[float, float]:
 
 
 @leaf
-def sort_arms(
-    sight: Array, band: float, i: int, members: Keys, size: int, thresholds: Array
-) -> None:
+def sort_arms(sight: Array, band: float, i: int, members: Keys, size: int, draws: Draws) -> None:
     """Put members in order of their thresholds, highest first; in the last objective all stay."""
+    thresholds = draws.thresholds
     for k in range(size):
         arm = members[k]
         threshold = sight[REACHES, i, arm] + band if i < sight.shape[1] - 1 else math.inf
@@ -168,13 +191,12 @@ def sort_arms(
 
 
 @leaf
-def list_arms(
-    sight: Array, i: int, members: Keys, size: int, means: Array, spreads: Array, inverses: Array
-) -> tuple[float, float]:
+def list_arms(sight: Array, i: int, members: Keys, size: int, draws: Draws) -> tuple[float, float]:
     """Set means, from an origin, spreads and their inverses of the members at level i.
 
     Returns the origin, which the largest draw of all is hardly ever below, and the highest end.
     """
+    _, means, spreads, inverses = draws
     low = -math.inf
     high = -math.inf
     for k in range(size):
@@ -206,21 +228,12 @@ def count_above(thresholds: Array, size: int, value: float) -> int:
 
 
 @leaf
-def keep(
-    floor: float,
-    cuts: int,
-    members: Keys,
-    size: int,
-    thresholds: Array,
-    means: Array,
-    spreads: Array,
-    inverses: Array,
-    ranks: Keys,
-) -> int:
+def keep(floor: float, cuts: int, members: Keys, size: int, draws: Draws, ranks: Keys) -> int:
     """Keep the members that may get to `floor`, and the first `cuts` of them.
 
     Returns how many they are; ranks[k] is where the k-th has gone, −1 if it was dropped.
     """
+    thresholds, means, spreads, inverses = draws
     n = 0
     for k in range(size):
         ranks[k] = -1
@@ -236,20 +249,12 @@ def keep(
 
 
 @leaf
-def set_panel(
-    x: float,
-    stop: float,
-    size: int,
-    means: Array,
-    spreads: Array,
-    inverses: Array,
-    points: Array,
-    factors: Array,
-) -> tuple[float, int]:
+def set_panel(x: float, stop: float, size: int, draws: Draws, panel: Panel) -> tuple[float, int]:
     """Set points and factors of a panel from x on; returns its end, and how many they are.
 
     It ends where an arm is too sharp for it, or begins to be, and at an arm without spread.
     """
+    _, means, spreads, inverses = draws
     crowd = size**-0.35
     for k in range(size):
         wide = _REACH * spreads[k]
@@ -264,31 +269,21 @@ def set_panel(
     while rule < len(_SIZES) - 1 and _WIDEST[rule] * crowd < (stop - x) * sharpest:
         rule += 1
     for p in range(_SIZES[rule]):
-        points[p] = x + (stop - x) * _NODES[rule, p]
-        factors[p] = (stop - x) * _FACTORS[rule, p]
+        panel.points[p] = x + (stop - x) * _NODES[rule, p]
+        panel.factors[p] = (stop - x) * _FACTORS[rule, p]
     return stop, _SIZES[rule]
 
 
 @leaf
-def weigh(
-    tied: bool,
-    count: int,
-    size: int,
-    means: Array,
-    inverses: Array,
-    points: Array,
-    factors: Array,
-    shares: Array,
-    densities: Array,
-    products: Array,
-) -> None:
+def weigh(tied: bool, count: int, size: int, draws: Draws, panel: Panel) -> None:
     """Set shares, products and densities, times factors, of the arms at the first `count` points.
 
     With `tied` all points are one, and the arms without spread there have equal draws. They share
     evenly, as if each had a uniform number τ to break the tie: F = τ and f = 1.
     """
+    points, factors, shares, densities, products, _, _ = panel
     for k in range(size):
-        mean, inverse = means[k], inverses[k]
+        mean, inverse = draws.means[k], draws.inverses[k]
         for p in range(count):
             z = (points[p] - mean) * inverse
             density, share = normal_at(z)
@@ -303,25 +298,14 @@ def weigh(
 
 
 @leaf
-def add(
-    count: int,
-    size: int,
-    sets: Array,
-    first: int,
-    shares: Array,
-    densities: Array,
-    products: Array,
-    rest: Array,
-    slopes: Array,
-    sums: Array,
-    j: int,
-) -> None:
+def add(count: int, size: int, sets: Array, first: int, panel: Panel, sums: Array, j: int) -> None:
     """Add the integral of f_a ∂G/∂F_a over these points to sums[j, a] for every arm.
 
     G is that of the masses `sets`, of which only the rows `first` to `size` are not 0. With
     T_a = c_{a+1} + F_{a+1} T_{a+1}, where c_j = sets[j, 0] + Σ_{k≥j} sets[j, k] F_k, the slope
     ∂G/∂F_a is Q_a T_a + Σ_{j≤a} sets[j, a] Q_j.
     """
+    _, _, shares, densities, products, rest, slopes = panel
     for p in range(count):
         rest[p] = sets[size, 0]
     for a in range(size - 1, -1, -1):
@@ -356,23 +340,15 @@ def sweep(
     cuts: int,
     sets: Array,
     first: int,
-    thresholds: Array,
-    means: Array,
-    spreads: Array,
-    inverses: Array,
-    points: Array,
-    factors: Array,
-    shares: Array,
-    densities: Array,
-    products: Array,
-    rest: Array,
-    slopes: Array,
+    draws: Draws,
+    panel: Panel,
     sums: Array,
 ) -> None:
     """Set sums[j, a] to ∫ f_a ∂G/∂F_a from start to stop, where j of the arms stay.
 
     Those have the first j of `cuts` thresholds, which fall. See `add` for G.
     """
+    thresholds, means, _, inverses = draws
     for j in range(cuts + 1):
         for a in range(size):
             sums[j, a] = 0.0
@@ -389,14 +365,14 @@ def sweep(
         ended = not tied and x < stop
         if ended:
             end = min(stop, thresholds[j - 1]) if j > 0 else stop
-            end, count = set_panel(x, end, size, means, spreads, inverses, points, factors)
+            end, count = set_panel(x, end, size, draws, panel)
         else:
             for p in range(count):
-                points[p] = x
-                factors[p] = 0.0
+                panel.points[p] = x
+                panel.factors[p] = 0.0
         if tied or ended:
-            weigh(tied, count, size, means, inverses, points, factors, shares, densities, products)
-            add(count, size, sets, first, shares, densities, products, rest, slopes, sums, j)
+            weigh(tied, count, size, draws, panel)
+            add(count, size, sets, first, panel, sums, j)
         x = end
 
 
@@ -426,8 +402,7 @@ def settle_alone(
     size: int,
     weight: float,
     members: Keys,
-    means: Array,
-    spreads: Array,
+    draws: Draws,
     out: Array,
 ) -> float:
     """Add the winners that are left alone; returns what the largest draw of other sets gets to."""
@@ -435,7 +410,7 @@ def settle_alone(
         out[members[k]] += weight * masses[0, k]
     floor = -math.inf
     for k in range(max(always, 1)):
-        floor = max(floor, means[k] - _REACH * spreads[k])
+        floor = max(floor, draws.means[k] - _REACH * draws.spreads[k])
     return floor
 
 
@@ -538,56 +513,36 @@ def chances(
         np.empty((_LINES, max(arms, depths + 1))),
     )
     tables, grid = np.empty((depths + 1, arms + 1, arms)), np.empty((_GRIDS, arms + 1, _MOST))
-    thresholds, means, spreads, inverses = numbers[0], numbers[1], numbers[2], numbers[3]
+    draws = Draws(numbers[0], numbers[1], numbers[2], numbers[3])
     sizes, positions, weights = numbers[4], numbers[5], numbers[6]
-    shares, densities, products, points = grid[0], grid[1], grid[2], grid[3, 0]
-    factors, rest, slopes = grid[4, 0], grid[5, 0], grid[6, 0]
+    panel = Panel(grid[3, 0], grid[4, 0], grid[0], grid[1], grid[2], grid[5, 0], grid[6, 0])
     ranks, sets = keys[depths + 1], tables[depths]
     for p in range(_MOST):
-        products[0, p] = 1.0
+        panel.products[0, p] = 1.0
     size = begin(ceilings, row, keys, weights, out)
     depth = always = 0
     finishing = False  # at the last level, given the sets that the level before it leaves
     while depth >= 0:
         members, masses, weight = keys[depth], tables[depth], weights[depth]
         i = last if finishing else depth
-        sort_arms(sight, bands[i], i, members, 0 if finishing else size, thresholds)
-        low, high = list_arms(sight, i, members, size, means, spreads, inverses)
+        sort_arms(sight, bands[i], i, members, 0 if finishing else size, draws)
+        low, high = list_arms(sight, i, members, size, draws)
         floor, cuts = 0.0, 0
         if finishing:
-            floor = settle_alone(masses, always, size, weight, members, means, spreads, out)
+            floor = settle_alone(masses, always, size, weight, members, draws, out)
         else:
-            cuts = count_above(thresholds, size, low)
-        n = keep(floor, cuts, members, size, thresholds, means, spreads, inverses, ranks)
+            cuts = count_above(draws.thresholds, size, low)
+        n = keep(floor, cuts, members, size, draws, ranks)
         first, cuts, whole = 1, 0, 1.0
         if finishing:
             whole = gather(masses, size, always, ranks, n, sets)
         else:
-            always = count_above(thresholds, n, high)
+            always = count_above(draws.thresholds, n, high)
             always = always if n > 1 else 1
-            begin_masses(masses, sets, n, thresholds, low)
+            begin_masses(masses, sets, n, draws.thresholds, low)
             first, cuts = n + 1, n
         if whole > 0.0 and (finishing or always < n):
-            sweep(
-                floor,
-                high - low,
-                n,
-                cuts,
-                sets,
-                first,
-                thresholds,
-                means,
-                spreads,
-                inverses,
-                points,
-                factors,
-                shares,
-                densities,
-                products,
-                rest,
-                slopes,
-                masses,
-            )
+            sweep(floor, high - low, n, cuts, sets, first, draws, panel, masses)
             if finishing:
                 award(whole, weight, n, members, masses, out)
             else:

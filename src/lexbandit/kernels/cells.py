@@ -564,19 +564,9 @@ def select(
 
 
 def select_many(
-    keys: Keys,
-    ceilings: Array,
-    random: RandomState,
-    table: Keys,
-    plays: Array,
-    totals: Array,
-    stats: Array,
-    indices: Array,
-    bounds: Array,
-    settings: Array,
+    keys: Keys, ceilings: Array, random: RandomState, table: Keys, cells: Cells
 ) -> tuple[Keys, Array]:
     """Return the arms to play in many cells, by what is known now, and their probabilities."""
-    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
     arms, propensities = np.empty(keys.shape[0], np.int64), np.ones(keys.shape[0])
     for t in range(keys.shape[0]):
         slot, row, before = slot_of(table, keys[t]), row_of(ceilings, t), random[0]
@@ -631,15 +621,9 @@ def update_many(
     ranked: int,
     ceilings: Array,
     random: RandomState,
-    plays: Array,
-    totals: Array,
-    stats: Array,
-    indices: Array,
-    bounds: Array,
-    settings: Array,
+    cells: Cells,
 ) -> None:
     """Record checked rewards[n, D] of many decisions, in order; keys[slot] is a slot's cell."""
-    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
     outcomes = rewards.reshape((rewards.shape[0], 1, rewards.shape[1]))
     for t in range(slots.shape[0]):
         slot, row = slots[t], row_of(ceilings, t)
@@ -655,15 +639,9 @@ def replay(
     ranked: int,
     ceilings: Array,
     random: RandomState,
-    plays: Array,
-    totals: Array,
-    stats: Array,
-    indices: Array,
-    bounds: Array,
-    settings: Array,
+    cells: Cells,
 ) -> Keys:
     """Select, observe and update, for each round in order; returns the arms played."""
-    cells = Cells(plays, totals, stats, indices, bounds, settings, work_for(indices))
     arms = np.empty(slots.shape[0], np.int64)
     for t in range(slots.shape[0]):
         slot, row = slots[t], row_of(ceilings, t)

@@ -198,13 +198,7 @@ def replay(
     clock: Keys,
     settings: Array,
     tolerances: Array,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
+    model: Model,
     random: RandomState,
     chosen: Keys,
 ) -> int:
@@ -212,8 +206,7 @@ def replay(
 
     Returns where it stopped: at the end, or after a round that makes a refresh due.
     """
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
-    arms, objectives = tallies.shape[0], tallies.shape[1]
+    arms, objectives = model.tallies.shape[0], model.tallies.shape[1]
     sight, widths = np.empty((TABLES, objectives, arms)), np.empty(objectives)
     work, members, draws = np.empty(features.shape[1]), np.empty(arms, np.int64), np.empty(arms)
     for t in range(start, features.shape[0]):
@@ -229,7 +222,7 @@ def replay(
             reward = outcomes[t, arm, i]
             if not math.isnan(reward):
                 learn(model, arm, i, features, t, reward, work)
-                due |= facts[i, SEEN] >= facts[i, DUE]
+                due |= model.facts[i, SEEN] >= model.facts[i, DUE]
         if due:
             return t + 1
     return int(features.shape[0])
@@ -259,13 +252,7 @@ def predict(
     kind: int,
     points: Array,
     table: Array,
-    tallies: Array,
-    vectors: Array,
-    matrices: Array,
-    shared: Array,
-    common: Array,
-    facts: Array,
-    prior: Array,
+    model: Model,
     features: Array,
     sight: Array,
 ) -> bool:
@@ -273,7 +260,6 @@ def predict(
 
     Deviations have what is not known of the part that all arms share. False if it is outside.
     """
-    model = Model(tallies, vectors, matrices, shared, common, facts, prior)
     powers, work = np.empty(points.shape[1] * MIXED_FACTORS), np.empty(table.shape[0])
     inside = simple_at(kind, points, ONLY_ROW, table, powers, features)
     if inside:

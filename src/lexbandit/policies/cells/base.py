@@ -62,7 +62,7 @@ class CellMemory:
         return int(self.cells.plays.shape[1])
 
     def _use(self, cells: kernel.Cells) -> None:
-        """Go on with these cells; the loops take their arrays one by one, which is quicker."""
+        """Go on with these cells; single decisions take their arrays one by one: it is quicker."""
         self.cells = cells
         self.arrays = cells[:-1]
 
@@ -350,7 +350,7 @@ class CellPolicy(Policy):
     ) -> tuple[Integers, Floats]:
         """Return the arms to play in the cells `keys` and their exact probabilities."""
         memory = self._memory
-        return self._loops.select_many(keys, ceilings, self._random, memory.table, *memory.arrays)
+        return self._loops.select_many(keys, ceilings, self._random, memory.table, memory.cells)
 
     def update_many(self, contexts: Any, arms: Any, rewards: Any, allowed: Any = None) -> None:
         """Learn rewards[n, D] of arms[n] played in contexts[n, d]: one compiled loop."""
@@ -366,7 +366,7 @@ class CellPolicy(Policy):
             self._ranked,
             self._no_ceiling if masks is None else ceilings_of(masks),
             self._random,
-            *memory.arrays,
+            memory.cells,
         )
 
     def replay(self, rounds: Rounds) -> Integers:
@@ -392,7 +392,7 @@ class CellPolicy(Policy):
             self._ranked,
             ceilings,
             self._random,
-            *memory.arrays,
+            memory.cells,
         )
 
     def _shares(self, _context: Floats, slot: int, ceilings: Floats) -> Floats:

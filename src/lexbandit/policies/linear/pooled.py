@@ -300,14 +300,7 @@ class PooledPolicy(Policy):
     def _predict_checked(self, point: Floats) -> tuple[Floats, Floats]:
         sight = np.empty((2, self.objectives, self.arms))
         given = point[np.newaxis] if self._known else self._features(point)
-        if not kernel.predict(
-            self._kind,
-            given,
-            self._table,
-            *self._model,
-            self._space[0],
-            sight,
-        ):
+        if not kernel.predict(self._kind, given, self._table, self._model, self._space[0], sight):
             checks.in_unit_cube("context", point)
         return sight[0].T.copy(), sight[1].T.copy()
 
@@ -485,7 +478,7 @@ class PooledPolicy(Policy):
                     self._clock,
                     self._settings,
                     self.tolerances,
-                    *self._model,
+                    self._model,
                     self._random,
                     arms[part],
                 )

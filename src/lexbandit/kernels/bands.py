@@ -76,7 +76,7 @@ class Draws(NamedTuple):
     inverses: Array
 
 
-class Panel(NamedTuple):
+class Quadrature(NamedTuple):
     """A stretch of a quadrature: points and their factors [P], and for every arm there [K, P].
 
     shares are F_a, densities f_a times the factors, products Q_a; rest and slopes [P] are space.
@@ -249,7 +249,7 @@ def keep(floor: float, cuts: int, members: Keys, size: int, draws: Draws, ranks:
 
 
 @leaf
-def set_panel(x: float, stop: float, size: int, draws: Draws, panel: Panel) -> tuple[float, int]:
+def set_panel(x: float, stop: float, size: int, draws: Draws, panel: Quadrature) -> tuple[float, int]:
     """Set points and factors of a panel from x on; returns its end, and how many they are.
 
     It ends where an arm is too sharp for it, or begins to be, and at an arm without spread.
@@ -275,7 +275,7 @@ def set_panel(x: float, stop: float, size: int, draws: Draws, panel: Panel) -> t
 
 
 @leaf
-def weigh(tied: bool, count: int, size: int, draws: Draws, panel: Panel) -> None:
+def weigh(tied: bool, count: int, size: int, draws: Draws, panel: Quadrature) -> None:
     """Set shares, products and densities, times factors, of the arms at the first `count` points.
 
     With `tied` all points are one, and the arms without spread there have equal draws. They share
@@ -298,7 +298,7 @@ def weigh(tied: bool, count: int, size: int, draws: Draws, panel: Panel) -> None
 
 
 @leaf
-def add(count: int, size: int, sets: Array, first: int, panel: Panel, sums: Array, j: int) -> None:
+def add(count: int, size: int, sets: Array, first: int, panel: Quadrature, sums: Array, j: int) -> None:
     """Add the integral of f_a ∂G/∂F_a over these points to sums[j, a] for every arm.
 
     G is that of the masses `sets`, of which only the rows `first` to `size` are not 0. With
@@ -341,7 +341,7 @@ def sweep(
     sets: Array,
     first: int,
     draws: Draws,
-    panel: Panel,
+    panel: Quadrature,
     sums: Array,
 ) -> None:
     """Set sums[j, a] to ∫ f_a ∂G/∂F_a from start to stop, where j of the arms stay.
@@ -515,7 +515,7 @@ def chances(
     tables, grid = np.empty((depths + 1, arms + 1, arms)), np.empty((_GRIDS, arms + 1, _MOST))
     draws = Draws(numbers[0], numbers[1], numbers[2], numbers[3])
     sizes, positions, weights = numbers[4], numbers[5], numbers[6]
-    panel = Panel(grid[3, 0], grid[4, 0], grid[0], grid[1], grid[2], grid[5, 0], grid[6, 0])
+    panel = Quadrature(grid[3, 0], grid[4, 0], grid[0], grid[1], grid[2], grid[5, 0], grid[6, 0])
     ranks, sets = keys[depths + 1], tables[depths]
     for p in range(_MOST):
         panel.products[0, p] = 1.0

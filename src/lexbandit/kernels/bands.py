@@ -249,7 +249,9 @@ def keep(floor: float, cuts: int, members: Keys, size: int, draws: Draws, ranks:
 
 
 @leaf
-def set_panel(x: float, stop: float, size: int, draws: Draws, panel: Quadrature) -> tuple[float, int]:
+def set_panel(
+    x: float, stop: float, size: int, draws: Draws, panel: Quadrature
+) -> tuple[float, int]:
     """Set points and factors of a panel from x on; returns its end, and how many they are.
 
     It ends where an arm is too sharp for it, or begins to be, and at an arm without spread.
@@ -298,7 +300,9 @@ def weigh(tied: bool, count: int, size: int, draws: Draws, panel: Quadrature) ->
 
 
 @leaf
-def add(count: int, size: int, sets: Array, first: int, panel: Quadrature, sums: Array, j: int) -> None:
+def add(
+    count: int, size: int, sets: Array, first: int, panel: Quadrature, sums: Array, j: int
+) -> None:
     """Add the integral of f_a ∂G/∂F_a over these points to sums[j, a] for every arm.
 
     G is that of the masses `sets`, of which only the rows `first` to `size` are not 0. With

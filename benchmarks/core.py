@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lexbandit
-from benchmarks.hand_written import HandWritten, cd_ucb1, moc_mab
+from benchmarks.hand_written import HandWritten, cd_ucb1, cp_ucb1, cs_ucb1, moc_mab
 from benchmarks.timing import best_of
 from lexbandit.rounds import Rounds
 from naive import run
@@ -96,6 +96,8 @@ def against_numba(console: Console) -> None:
     jobs: dict[str, Callable[[], object]] = {
         "moc-mab by hand": lambda: moc_mab(*given, A, v, SCALE, arms),
         "cd-ucb1 by hand": lambda: cd_ucb1(*given, SCALE, arms),
+        "cp-ucb1 by hand": lambda: cp_ucb1(*given, SCALE, arms),
+        "cs-ucb1 by hand": lambda: cs_ucb1(*given, SCALE, arms),
     }
     for name in names:
         jobs[name] = partial(make(name).replay, block)

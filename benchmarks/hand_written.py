@@ -123,3 +123,56 @@ def cd_ucb1(contexts: Floats, outcomes: Floats, m: int, scale: float, arms: Inte
         mean[p, arm] += (outcomes[t, arm, 0] - mean[p, arm]) / N[p, arm]
         width[p, arm] = 1 / math.sqrt(N[p, arm])
         arms[t] = arm
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def cp_ucb1(contexts: Floats, outcomes: Floats, m: int, scale: float, arms: Integers) -> None:
+    """Play Empirical Pareto UCB1 with two objectives in every cell; writes the arms."""
+    K, cells = outcomes.shape[1], m ** contexts.shape[1]
+    N, rounds = np.zeros((cells, K)), np.zeros(cells)
+    mean, width = np.zeros((2, cells, K)), np.full((cells, K), math.inf)
+    g1, g2, front = np.empty(K), np.empty(K), np.empty(K, np.int64)
+    constant = 0.25 * math.log(2 * K)
+    for t in range(contexts.shape[0]):
+        p = cell_of(contexts, t, m)
+        factor = scale * math.sqrt(2 * (math.log(max(rounds[p], 1.0)) + constant))
+        for a in range(K):
+            g1[a] = mean[0, p, a] + factor * width[p, a]
+            g2[a] = mean[1, p, a] + factor * width[p, a]
+        size = 0
+        for a in range(K):
+            alone = True
+            for b in range(K):
+                if g1[b] >= g1[a] and g2[b] >= g2[a] and (g1[b] > g1[a] or g2[b] > g2[a]):
+                    alone = False
+                    break
+            if alone:
+                front[size] = a
+                size += 1
+        arm = front[np.random.randint(size)]  # noqa: NPY002
+        N[p, arm] += 1
+        rounds[p] += 1
+        for i in range(2):
+            mean[i, p, arm] += (outcomes[t, arm, i] - mean[i, p, arm]) / N[p, arm]
+        width[p, arm] = 1 / math.sqrt(N[p, arm])
+        arms[t] = arm
+
+
+@numba.njit(nogil=True, error_model="numpy")
+def cs_ucb1(contexts: Floats, outcomes: Floats, m: int, scale: float, arms: Integers) -> None:
+    """Play Scalarized UCB1 with the weights (1, 0), (½, ½), (0, 1) in every cell."""
+    K, cells = outcomes.shape[1], m ** contexts.shape[1]
+    N, rounds = np.zeros((3, cells, K)), np.zeros((3, cells))
+    mean, width, g = np.zeros((3, cells, K)), np.full((3, cells, K), math.inf), np.empty(K)
+    for t in range(contexts.shape[0]):
+        p, s = cell_of(contexts, t, m), np.random.randint(3)  # noqa: NPY002
+        factor = scale * math.sqrt(2 * math.log(max(rounds[s, p], 2.0)))
+        for a in range(K):
+            g[a] = mean[s, p, a] + factor * width[s, p, a]
+        arm = best(g)
+        reward = 0.5 * ((2 - s) * outcomes[t, arm, 0] + s * outcomes[t, arm, 1])
+        N[s, p, arm] += 1
+        rounds[s, p] += 1
+        mean[s, p, arm] += (reward - mean[s, p, arm]) / N[s, p, arm]
+        width[s, p, arm] = 1 / math.sqrt(N[s, p, arm])
+        arms[t] = arm

@@ -206,9 +206,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
     40,000 lines are 63 MB of text. Measured with 60,000 and 120,000: memory reaches its plateau in
     the first third; reading the second half adds 0 to 2 MB, the passes after it 7 to 15 MB in
-    either file, and a reader that keeps its lines adds 48 and 103 MB in the second half. With 40,000
-    the plateau may come later, by 10 MB. One that kept the tables alone, 0.1 kB a row, would add too
-    little to be seen here.
+    either file, and a reader that keeps its lines adds 48 and 103 MB in the second half. The
+    plateau of 40,000 may come later, by 10 MB. One that kept the tables alone, 0.1 kB a row, would
+    add too little to be seen here.
     """
     path = write_synthetic(tmp_path, rows=40_000, seed=0, compressed=True)
     grown = {}

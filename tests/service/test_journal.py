@@ -145,6 +145,22 @@ async def test_a_snapshot_that_fails_is_not_the_last(
 
 
 @in_loop
+async def test_snapshots_are_far_apart_if_they_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "_LOOK", 0.01)
+    storage = Held(tmp_path / "log.db")
+    async with engine_with(storage, snapshot_every=1) as engine:
+        await until(lambda: storage.kept == [1])
+        engine._snapshots.seconds = 1e6
+        await engine.decide("router", CONTEXT)
+        await asyncio.sleep(0.1)
+        assert storage.kept == [1]
+        engine._snapshots.seconds = 0.0
+        await until(lambda: storage.kept == [1, 2])
+
+
+@in_loop
 async def test_time_that_passed_while_nobody_served_has_passed_at_the_start(tmp_path: Path) -> None:
     path, hands = tmp_path / "log.db", Hands()
     async with engine_on(path, hands=hands, wait=100) as engine:

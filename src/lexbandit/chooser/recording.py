@@ -308,10 +308,13 @@ class RecordingChooser(Chooser):
 
     # Snapshots.
 
-    def packer(self) -> Callable[[], bytes]:
-        """Take a snapshot and return a function that packs it, for another thread to call."""
+    def packer(self) -> Callable[[Callable[[], None]], bytes]:
+        """Take a snapshot and return a function that packs it, for another thread to call.
+
+        The function calls what it is given now and then, for that thread to pause.
+        """
         taken = self._snapshot()
-        return lambda: saving.pack(*saving.contents_of(taken))
+        return lambda pause: saving.pack(*saving.contents_of(taken, pause), pause)
 
     def digest(self) -> str:
         """Return a hash of what was learned from decisions and rewards, as hex.

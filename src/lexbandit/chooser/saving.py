@@ -16,7 +16,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -61,7 +61,7 @@ _DAMAGE = (
 )
 
 # So many rows are encoded at once.
-_TOGETHER = 5_000
+_TOGETHER = 1_000
 _T = TypeVar("_T")
 
 # What may differ between choosers that learned the same decisions and rewards.
@@ -168,14 +168,18 @@ def snapshot(
     )
 
 
-def contents_of(taken: ChooserSnapshot) -> Contents:
-    """Return a snapshot as a document and arrays."""
+def no_pause() -> None:
+    """Go on at once."""
+
+
+def contents_of(taken: ChooserSnapshot, pause: Callable[[], None] = no_pause) -> Contents:
+    """Return a snapshot as a document and arrays; `pause` is called now and then."""
     definition = taken.document["definition"]
     arms = len(definition["arms"])
     recent = [point for point, _ in taken.recent], [mask for _, mask in taken.recent]
     parts = [
         _waiting(part, taken.dimension, arms, len(definition["objectives"]))
-        for part in _in_parts(taken.pending)
+        for part in in_parts(taken.pending, pause)
     ]
     arrays = {
         **taken.arrays,
@@ -185,10 +189,11 @@ def contents_of(taken: ChooserSnapshot) -> Contents:
     return Contents({**taken.document, "waiting": [one.id for one in taken.pending]}, arrays)
 
 
-def _in_parts(rows: Sequence[_T]) -> Iterator[Sequence[_T]]:
+def in_parts(rows: Sequence[_T], pause: Callable[[], None]) -> Iterator[Sequence[_T]]:
     """Yield parts of a list, one at least: a call on all of it would hold up other threads."""
     for start in range(0, max(len(rows), 1), _TOGETHER):
         yield rows[start : start + _TOGETHER]
+        pause()
 
 
 def _waiting(pending: Sequence[Pending], dimension: int, arms: int, depth: int) -> Arrays:
@@ -375,10 +380,10 @@ def path_of(path: Any) -> Path:
     return Path(text)
 
 
-def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
+def pack(document: dict[str, Any], arrays: Arrays, pause: Callable[[], None] = no_pause) -> bytes:
     """Return the bytes of a file, not compressed: floats hardly get smaller."""
     head = {"format": FORMAT, "version": VERSION, **document}
-    text = text_of(head, "saved")
+    text = text_of(head, "saved", pause=pause)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("chooser.json", text)
@@ -389,11 +394,18 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
     return buffer.getvalue()
 
 
-def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> str:
+def text_of(
+    document: dict[str, Any],
+    purpose: str,
+    *,
+    sort: bool = False,
+    pause: Callable[[], None] = no_pause,
+) -> str:
     """Return a document as JSON."""
     try:
         members = sorted(document.items()) if sort else document.items()
-        return f"{{{', '.join(f'{json.dumps(key)}: {_json(v, sort)}' for key, v in members)}}}"
+        encoded = [f"{json.dumps(key)}: {_json(value, sort, pause)}" for key, value in members]
+        return f"{{{', '.join(encoded)}}}"
     except (TypeError, ValueError) as error:
         raise InvalidInput(
             f"this chooser cannot be {purpose}: {error}; settings of the policy must be plain "
@@ -401,10 +413,11 @@ def text_of(document: dict[str, Any], purpose: str, *, sort: bool = False) -> st
         ) from error
 
 
-def _json(value: Any, sort: bool) -> str:
+def _json(value: Any, sort: bool, pause: Callable[[], None]) -> str:
     """Return a member of a document as JSON, a long list in parts."""
     if isinstance(value, list) and len(value) > _TOGETHER:
-        return f"[{', '.join(_json(part, sort)[1:-1] for part in _in_parts(value))}]"
+        parts = [_json(part, sort, pause)[1:-1] for part in in_parts(value, pause)]
+        return f"[{', '.join(parts)}]"
     return json.dumps(value, allow_nan=False, sort_keys=sort)
 
 

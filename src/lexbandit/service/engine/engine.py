@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import secrets
+import threading
 import time
 from collections import Counter
 from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from lexbandit.chooser import Proposal
 from lexbandit.chooser.explanation import Explanation
+from lexbandit.chooser.saving import no_pause
 from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
@@ -51,6 +53,10 @@ log = logging.getLogger("lexbandit.service")
 _TICK = 1.0
 # How often, in seconds, to look whether a snapshot is due, and how long one is put off at most.
 _LOOK, _LONGEST = 1.0, 60.0
+# The time from one snapshot to the next is at least so many times what the last one took.
+_APART = 10
+# Whoever packs one works for one part in so many of the time.
+_PACE = 5
 # So many requests read the log at a time.
 _LOG_READERS = 8
 # How often to look, in seconds, whether the storage is down, for requests that go on then.
@@ -780,6 +786,20 @@ class HeldIds:
         self._done.set_result(None)
 
 
+class Pauses:
+    """Lets one thread work for a part of the time, until `ended`: it holds Python's lock."""
+
+    def __init__(self, ended: threading.Event) -> None:
+        self._ended = ended
+        self._worked: float | None = None
+
+    def __call__(self) -> None:
+        """Wait in proportion to the processor time of the thread since the last call."""
+        if self._worked is not None:
+            self._ended.wait((_PACE - 1) * (time.thread_time() - self._worked))
+        self._worked = time.thread_time()
+
+
 class Snapshots:
     """Saves a snapshot of each point now and then, so that a start need not read the whole log."""
 
@@ -803,26 +823,37 @@ class Snapshots:
         return time.monotonic() - self._last if self.folded else 0.0
 
     async def now_and_then(self) -> None:
-        """Save snapshots when they are due, until cancelled."""
+        """Save snapshots when they are due, until cancelled.
+
+        Under a load of many decisions a second one is due as soon as the last is saved; requests
+        would wait for them all the time.
+        """
         last = time.monotonic()
         while True:
             await asyncio.sleep(_LOOK)
-            due = self.folded >= self._every or time.monotonic() - last > _LONGEST
+            passed = time.monotonic() - last
+            due = self.folded >= self._every and passed > _APART * self.seconds
+            due |= passed > _LONGEST
             well = self._journal.trouble is None and self._journal.stalled is None
             if self.folded and due and well:
-                last = time.monotonic()
+                last, ended = time.monotonic(), threading.Event()
                 try:
-                    await self.take()
+                    await self.take(ended)
                 except StorageFailed as error:
                     log.warning("no snapshot was saved: %s", error)
+                finally:
+                    ended.set()
 
     def forget(self, name: str) -> None:
         """Save a snapshot of a point the next time, whatever was saved of it before."""
         self._saved[name] = 0
         self.folded += 1
 
-    async def take(self) -> None:
-        """Save a snapshot of every point that changed since its last one, or whose last is old."""
+    async def take(self, ended: threading.Event | None = None) -> None:
+        """Save a snapshot of every point that changed since its last one, or whose last is old.
+
+        With `ended` the threads that pack them pause, until it is set.
+        """
         begin = time.monotonic()
         self.folded = 0
         for name, point in list(self._points.items()):
@@ -832,7 +863,8 @@ class Snapshots:
             if not point.begun or not (changed or far):
                 continue
             seq, erased, pack = self._journal.seq, point.erased, point.packer()
-            data = await asyncio.to_thread(pack)
+            pause = no_pause if ended is None else Pauses(ended)
+            data = await asyncio.to_thread(pack, pause)
             await self._storage.save_snapshot(
                 name, point.definition.fingerprint, Snapshot(seq, data)
             )

@@ -17,6 +17,7 @@ from lexbandit.chooser import Proposal, RecordingChooser
 from lexbandit.chooser.arms import prior_of
 from lexbandit.chooser.ledger import OldestFirst
 from lexbandit.chooser.recording import PendingDecision
+from lexbandit.chooser.saving import in_parts, no_pause
 from lexbandit.contexts import Category, Feature
 from lexbandit.errors import Contradiction, InvalidInput, UnknownDecision, counted, unknown_name
 from lexbandit.service.definition import Definition, arm_name
@@ -32,9 +33,6 @@ from lexbandit.service.events import (
 
 LONGEST_TEXT = 1000
 """A category that is not known is taken, and stored as it was sent, up to this length."""
-
-# So many rows of a snapshot are encoded at once.
-_TOGETHER = 1_000
 
 
 def check_added(
@@ -741,9 +739,10 @@ class Point:
     #   JSON                    seq, time, counts, keys, ...
     #   the rest                the chooser, in its own format (docs/saving.md)
 
-    def packer(self) -> Callable[[], bytes]:
+    def packer(self) -> Callable[..., bytes]:
         """Return a function that packs the state as it is now; it may run in another thread.
 
+        It may be given a function to call now and then, for that thread to pause.
         What is taken here is all that must not change meanwhile. It is quick: rows of `keys` and
         `past` and pending decisions are replaced when they change, never changed in place, so they
         need no copies.
@@ -764,14 +763,14 @@ class Point:
         }
         chooser = self.chooser.packer()
 
-        def pack() -> bytes:
+        def pack(pause: Callable[[], None] = no_pause) -> bytes:
             parts = [_json(document)[:-1]]
             for name, rows in tables.items():
-                parts += [f',"{name}":['.encode(), _rows_as_json(rows), b"]"]
+                inside = b",".join([_json(part)[1:-1] for part in in_parts(rows, pause)])
+                parts += [f',"{name}":['.encode(), inside, b"]"]
             text = b"".join([*parts, b"}"])
-            return b"".join(
-                [SNAPSHOT_HEAD, len(text).to_bytes(SNAPSHOT_LENGTH, "little"), text, chooser()]
-            )
+            length = len(text).to_bytes(SNAPSHOT_LENGTH, "little")
+            return b"".join([SNAPSHOT_HEAD, length, text, chooser(pause)])
 
         return pack
 
@@ -827,12 +826,3 @@ def _fits(encode: Callable[[Any], Any], contexts: Mapping[str, Any]) -> bool:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _rows_as_json(rows: Sequence[tuple[Any, ...]]) -> bytes:
-    """Return rows as the inside of a JSON array.
-
-    Some at a time: whoever encodes keeps other threads from running.
-    """
-    starts = range(0, len(rows), _TOGETHER)
-    return b",".join([_json(rows[start : start + _TOGETHER])[1:-1] for start in starts])

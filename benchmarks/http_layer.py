@@ -32,6 +32,12 @@ class Nowhere(asyncio.Transport):
     def write(self, data: Any) -> None:
         """Do nothing."""
 
+    def pause_reading(self) -> None:
+        """Do nothing: what is received is handed over by hand."""
+
+    def resume_reading(self) -> None:
+        """Do nothing, likewise."""
+
     def get_write_buffer_size(self) -> int:
         """Return that nothing waits to be sent."""
         return 0

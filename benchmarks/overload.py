@@ -2,9 +2,11 @@
 
     python -m benchmarks.overload [--seconds 5] [--times 2]
 
-The peak is what 64 connections that ask again at once get. Then requests come at a rate of their
-own, `--times` the peak, on as many connections as it takes: a request that is not answered yet does
-not hold the next one back. The service has the first core, the load the second.
+Requests come at a rate of their own, on as many connections as it takes: a request that is not
+answered yet does not hold the next one back, unless all connections wait. The rate rises by steps;
+the peak is the most that was answered at any of them, and then the rate is `--times` the peak. The
+service has the first core, the load the second. What 64 connections that ask again at once get is
+printed too.
 """
 
 import argparse
@@ -15,9 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -50,7 +51,20 @@ class _Connection(asyncio.Protocol):
             self.idle.append(self)
 
 
-async def _open_loop(port: int, rate: float, seconds: float) -> dict[str, list[float]]:
+class Offered(NamedTuple):
+    """What came of requests at a given rate: how many, and the slowest in a hundred, by status."""
+
+    counts: dict[str, int]
+    p99: dict[str, float]
+    seconds: float
+
+    @property
+    def answered(self) -> float:
+        """Return how many were answered in a second."""
+        return self.counts.get("200", 0) / self.seconds
+
+
+async def _open_loop(port: int, rate: float, seconds: float) -> Offered:
     loop = asyncio.get_running_loop()
     idle: list[_Connection] = []
     taken: list[tuple[str, float]] = []
@@ -71,10 +85,21 @@ async def _open_loop(port: int, rate: float, seconds: float) -> dict[str, list[f
                 missed += 1
         asked = due
         await asyncio.sleep(0.001)
-    found: dict[str, list[float]] = {"missed": [float(missed)]}
+    times: dict[str, list[float]] = {}
     for status, seconds_taken in taken:
-        found.setdefault(status, []).append(seconds_taken)
-    return found
+        times.setdefault(status, []).append(seconds_taken)
+    counts = {status: len(found) for status, found in times.items()} | {"not sent": missed}
+    p99 = {status: 1e3 * float(np.percentile(found, 99)) for status, found in times.items()}
+    return Offered(counts, p99, seconds)
+
+
+def _offered(port: int, rate: float, seconds: float) -> Offered:
+    told = [str(port), str(rate), str(seconds)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.overload", "--load", *told],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return Offered(*json.loads(done.stdout))
 
 
 def main() -> None:
@@ -91,27 +116,23 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.served", str(config), str(CORES[0])]
         with running(command, port) as pid:
             before = cpu_of(pid)
-            peak = load(Load(port, PATH, bodies(), seconds=given.seconds, core=CORES[-1]))
-            each = 1e6 * (cpu_of(pid) - before) / (peak.per_second * (given.seconds + 1))
-            before = cpu_of(pid)
-            told = [str(port), str(peak.per_second * given.times), str(given.seconds)]
-            done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.overload", "--load", *told],
-                capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            used = cpu_of(pid) - before
-    found = json.loads(done.stdout)
-    counts = Counter({status: len(times) for status, times in found.items()})
-    counts["missed"] = int(found["missed"][0])
-    accepted = np.array(found.get("200", [np.nan])) * 1e3
-    rate = counts["200"] / given.seconds
-    print(f"peak: {peak.per_second:,.0f} decisions/s, p99 {peak.p99:.1f} ms")
-    print(f"{given.times:g} times that: {dict(counts)} in {given.seconds:g} s")
-    print(f"answered: {rate:,.0f}/s, {rate / peak.per_second:.2f} of the peak (at least 0.9)")
-    print(f"p99 of the answered {np.percentile(accepted, 99):.1f} ms (under 100)")
-    print(f"CPU {each:.0f} µs a decision at the peak; {used:.1f} s in the overload")
-    if "503" in found:
-        print(f"p99 of the refused {np.percentile(np.array(found['503']) * 1e3, 99):.1f} ms")
+            closed = load(Load(port, PATH, bodies(), seconds=given.seconds, core=CORES[-1]))
+            each = 1e6 * (cpu_of(pid) - before) / (closed.per_second * (given.seconds + 1))
+            rates = [closed.per_second * share for share in (0.6, 0.7, 0.8, 0.9, 1.0)]
+            steps = [_offered(port, rate, given.seconds) for rate in rates]
+            peak = max(step.answered for step in steps)
+            found = _offered(port, peak * given.times, given.seconds)
+    print(
+        f"64 connections that ask again at once: {closed.per_second:,.0f} decisions/s, "
+        f"p99 {closed.p99:.1f} ms, {each:.0f} µs of processor each"
+    )
+    for rate, step in zip(rates, steps, strict=True):
+        print(f"offered {rate:,.0f}/s: answered {step.answered:,.0f}/s")
+    print(f"{given.times:g} times the peak of {peak:,.0f}/s: {found.counts} in {given.seconds:g} s")
+    share = found.answered / peak
+    print(f"answered: {found.answered:,.0f}/s, {share:.2f} of the peak (at least 0.9)")
+    print(f"p99 of the answered {found.p99.get('200', np.nan):.1f} ms (under 100)")
+    print(f"p99 of the refused {found.p99.get('503', np.nan):.1f} ms")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from lexbandit.service.http.access import RateLimits
 from lexbandit.service.http.problems import Problem
 from lexbandit.service.http.server import Admission, Reply, Request
 from lexbandit.service.process import COLLECTIONS
-from service.callers import Server, on, post
+from service.callers import Caller, Server, on, post
 from service.http import CONTEXT, Served, bearer, key, served
 from service.process import Service
 from service.real_postgres import Postgres
@@ -113,6 +113,78 @@ def test_too_many_requests_are_refused_at_once_and_the_connection_goes_on() -> N
         assert refused == [503, 503]
 
     on(work, slow, refused=refused.append, limit=3.0)
+
+
+def test_callers_that_ask_again_at_once_are_read_less_often() -> None:
+    """Each of 50 would be refused some hundred times a second."""
+    go_on = asyncio.Event()
+    refused: list[int] = []
+    request = post(b"{}", b"/v1/a/decisions")
+
+    async def slow(request: Request) -> Reply:
+        await request.body(1000)
+        await go_on.wait()
+        return Reply(200, b"answered")
+
+    async def ask_again(caller: Caller) -> None:
+        status = 503
+        while status == 503:
+            caller.send(request)
+            status = (await caller.seen()).status
+
+    async def work(one: Server) -> None:
+        busy = await one.call()
+        busy.send(request)
+        await asyncio.sleep(0.05)
+        callers = [await one.call() for _ in range(50)]
+        asking = [asyncio.create_task(ask_again(caller)) for caller in callers]
+        began = time.monotonic()
+        await asyncio.sleep(2.0)
+        times, lasted = len(refused), time.monotonic() - began
+        heeding = await one.call()
+        heeding.send(request)
+        assert (await heeding.seen()).status == 503  # at once, in its own turn
+        go_on.set()
+        assert (await busy.seen()).status == 200
+        await asyncio.gather(*asking)  # each is answered in the end
+        free, tick = admission_module._FREE_REFUSALS, admission_module._TICK
+        forced = len(callers) / admission_module._LONGEST_REST
+        assert 50 <= times < 2 * lasted * (free / tick + forced)
+
+    on(work, slow, refused=refused.append, limit=1.0)
+
+
+def test_a_refused_caller_is_read_again_before_retry_after_is_over() -> None:
+    assert admission_module._LONGEST_REST + 3 * admission_module._TICK < 1.0
+
+
+def test_resting_callers_are_answered_when_the_service_ends() -> None:
+    """They are read again, so that what they sent is answered and not reset."""
+    go_on = asyncio.Event()
+
+    async def slow(request: Request) -> Reply:
+        await request.body(1000)
+        await go_on.wait()
+        return Reply(200, b"answered")
+
+    async def work(one: Server) -> None:
+        busy = await one.call()
+        busy.send(post(b"{}", b"/v1/a/decisions"))
+        await asyncio.sleep(0.05)
+        callers = [await one.call() for _ in range(100)]
+        for _ in range(2):  # more than may be refused in a tick
+            for caller in callers:
+                caller.send(post(b"{}", b"/v1/a/decisions"))
+            await asyncio.sleep(0.02)
+        ending = asyncio.ensure_future(one.stop())
+        await asyncio.sleep(0.02)
+        go_on.set()
+        statuses = [(await caller.seen()).status for caller in callers for _ in "ab"]
+        assert set(statuses) <= {200, 503}
+        assert statuses.count(503) >= 100
+        await ending
+
+    on(work, slow, limit=1.0)
 
 
 def test_what_is_not_answered_by_its_deadline_is_answered_with_503() -> None:

@@ -13,6 +13,7 @@ import re
 import ssl
 import sys
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -294,6 +295,8 @@ class Admission:
     reading    returns how many requests wait for their callers' bodies, and so cost nothing now
     storing    returns how long the storage takes for one write, in seconds
     limit      so many requests may be in flight
+    answered   so many were answered since the start
+    full_at    when one more was too many, by the clock
     """
 
     deadline: float
@@ -302,6 +305,8 @@ class Admission:
     storing: Callable[[], float] = lambda: 0.0
     clock: Callable[[], float] = time.monotonic
     limit: float = _FIRST
+    answered: int = 0
+    full_at: float = -math.inf
     _reached: bool = False
     _answers: int = 0
     _since: float = 0.0
@@ -311,10 +316,12 @@ class Admission:
         if in_flight < self.limit or in_flight - self.reading() < self.limit:
             return False
         self._reached = True
+        self.full_at = self.clock()
         return True
 
     def note(self) -> None:
         """Count a request that was answered."""
+        self.answered += 1
         self._answers += 1
         if self._answers == 1:
             self._since = self.clock()
@@ -325,6 +332,79 @@ class Admission:
             fits = self._answers / elapsed * (_TARGET + 2 * self.storing())
             self.limit = min(max(fits, self.limit / 2, _LEAST), self.limit * 1.5, _MOST)
         self._reached, self._answers = False, 0
+
+
+# Refusing costs up to half of answering, mostly for the socket. So there may be one refusal for so
+# many answers, and a few a tick besides.
+_ANSWERS_PER_REFUSAL, _FREE_REFUSALS = 8, 25
+# The time between two looks at resting connections, how long one rests at most, and how long there
+# are too many requests since one was too many, in seconds. A rest is shorter than what Retry-After
+# says, so that nobody who heeds it waits.
+_TICK, _LONGEST_REST, _OVERLOAD = 0.05, 0.8, 0.25
+
+
+class Resting:
+    """Refused connections that are not read for a while, so that refusing leaves time for answers.
+
+    Callers who ask again at once would otherwise take the time of those that are answered. They
+    wait in their sockets, where they cost nothing. Once more was refused than fits, a refused
+    connection rests: it is read again in its turn, as refusals fit, and after 0.8 s at the latest.
+    A request that came in the meantime may have waited for long. While there are too many requests
+    it is refused too, so that those that are answered are answered quickly.
+    """
+
+    def __init__(self, admission: Admission) -> None:
+        self.admission = admission
+        self._waiting: deque[tuple[float, Connection]] = deque()
+        self._released: list[Connection] = []
+        self._left = _FREE_REFUSALS
+        self._answered = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def refused(self, connection: "Connection") -> None:
+        """Let a connection rest that was just refused, if refusals do not fit any more."""
+        if self._left > 0:
+            self._left -= 1
+            connection.rests = False
+        else:
+            connection.rests = True
+            connection.flow.pause_reading()
+            self._waiting.append((connection.loop.time(), connection))
+        if self._timer is None:
+            self._answered = self.admission.answered
+            self._timer = connection.loop.call_later(_TICK, self._tick, connection.loop)
+
+    def release_all(self) -> None:
+        """Read all connections again."""
+        while self._waiting:
+            self._release()
+        self._forget()
+
+    def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        answers = self.admission.answered - self._answered
+        self._answered += answers
+        self._left = answers // _ANSWERS_PER_REFUSAL + _FREE_REFUSALS
+        self._forget()
+        overloaded = self.admission.clock() < self.admission.full_at + _OVERLOAD
+        if not overloaded:
+            self.release_all()
+        oldest, turns = loop.time() - _LONGEST_REST, self._left
+        while self._waiting and (turns > 0 or self._waiting[0][0] <= oldest):
+            turns -= 1
+            self._release()
+        self._timer = loop.call_later(_TICK, self._tick, loop) if overloaded else None
+
+    def _release(self) -> None:
+        _, connection = self._waiting.popleft()
+        self._released.append(connection)
+        if not connection.transport.is_closing():
+            connection.flow.resume_reading()
+
+    def _forget(self) -> None:
+        """Treat like others those that were read again at the last tick, but for those refused."""
+        for connection in self._released:
+            connection.rests = connection.flow.read_paused
+        self._released.clear()
 
 
 # --- connections ---------------------------------------------------------------------------------
@@ -361,6 +441,7 @@ class Shared:
     closing     every reply is the last one of its connection
     ended       so many connections have ended since the start
     unread      connections whose callers have yet to read so many bytes, the oldest first
+    resting     connections that were refused and are not read for a while
     """
 
     admission: Admission
@@ -369,7 +450,11 @@ class Shared:
     closing: bool = False
     ended: int = 0
     unread: "dict[Connection, int]" = field(default_factory=dict)
+    resting: Resting = field(init=False)
     _logged: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self.resting = Resting(self.admission)
 
     def note_unread(self, connection: "Connection") -> int:
         """Note how much a caller has yet to read; returns it.
@@ -408,12 +493,13 @@ class Connection(HttpToolsProtocol):
     request            the request that is being read, or was last
     running            the request that is being answered, or was last
     shed               the request that is being read is refused: there are too many
+    rests              it was refused, and what it sends now may have waited unread
     """
 
     def __init__(self, shared: Shared, **settings: Any) -> None:
         super().__init__(**settings)
         self.shared = shared
-        self.in_head = self.in_body = self.shed = False
+        self.in_head = self.in_body = self.shed = self.rests = False
         self.unparsed = self.unsent = 0
         self.since = self.loop.time()
         self.problem: Problem | None = None
@@ -455,7 +541,7 @@ class Connection(HttpToolsProtocol):
         """Parse received data; refuse a head that is too large."""
         if self.problem is not None or self.transport.is_closing():
             return
-        if self.shared.admission.full(len(self.tasks)) and self._is_plain(data):
+        if self._too_many() and self._is_plain(data):
             self._answer_shed()
             return
         self.unparsed += len(data)
@@ -470,6 +556,9 @@ class Connection(HttpToolsProtocol):
             known = error.__context__
             why = "its URL cannot be read" if known else f"this is not HTTP/1.1: {error}"
             self._refuse(known if isinstance(known, Problem) else Problem(MALFORMED, f"{why}."))
+
+    def _too_many(self) -> bool:
+        return self.shared.admission.full(len(self.tasks)) or self.rests
 
     def _is_plain(self, data: bytes) -> bool:
         """Tell whether data are one whole request, of the usual form, and nothing else.
@@ -488,6 +577,8 @@ class Connection(HttpToolsProtocol):
         self.since = self.loop.time()
         self.shared.admission.refused(503)
         self.transport.write(_SHED)
+        if not self.shared.closing:
+            self.shared.resting.refused(self)
 
     def _feed(self, data: bytes) -> bytes:
         """Parse data; returns what is still to be parsed.
@@ -549,7 +640,7 @@ class Connection(HttpToolsProtocol):
             raise Problem(HEAD, f"a request may have {MOST_HEADERS} headers.")
         if self.parser.should_upgrade():
             return
-        if self.shared.admission.full(len(self.tasks)) and self._may_be_shed():
+        if self._too_many() and self._may_be_shed():
             self.shed = True
         else:
             self._begin()
@@ -858,6 +949,7 @@ async def _end(server: uvicorn.Server, shared: Shared, spare: socket) -> None:
     Closing a listener resets the connections that wait in its queue, so these are accepted first.
     """
     shared.closing = True
+    shared.resting.release_all()
     for listening in server.servers:
         listening.close()
     loop, config = asyncio.get_running_loop(), server.config

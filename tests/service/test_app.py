@@ -252,12 +252,12 @@ def test_health_readiness_and_metrics(tmp_path: Path) -> None:
                 assert name.endswith("_total")
             if kind == "histogram":
                 assert name.endswith("_seconds")
-        s.engine._journal.trouble = "the disk at postgresql://me:hush@db/x is full"
+        s.engine.journal.trouble = "the disk at postgresql://me:hush@db/x is full"
         told = detail_of(await s.http.get("/ready"), 503)
         assert "full" in told
         assert "hush" not in told
         assert (await s.http.get("/health")).status_code == 200
-        s.engine._journal.trouble = None
+        s.engine.journal.trouble = None
 
     on(tmp_path, work)
 
@@ -335,7 +335,7 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
         assert "secret" not in detail_of(reply, 500)
         assert s.state == before
         monkeypatch.undo()
-        s.engine._journal.trouble = None
+        s.engine.journal.trouble = None
 
     on(tmp_path, work)
     assert "ZeroDivisionError" in caplog.text

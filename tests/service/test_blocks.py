@@ -327,7 +327,7 @@ def test_what_the_service_writes_is_read_by_columns(tmp_path: Path) -> None:
             await engine.reward("router", id, {"quality": n % 2, "cost": n * 1e-9})
         made = await engine.decide_many("router", [DecisionRequest(contexts[0])] * 120)
         await engine.reward_many("router", [(one.id, {"quality": 0.25}) for one in made])
-        events = await engine.read_log("router", 0, 1000)
+        events = await engine.storage.read_since(0, 1000, "router")
         await engine.stop()
         return by_columns(events)
 

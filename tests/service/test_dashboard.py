@@ -32,7 +32,7 @@ def test_the_history_tells_what_happened(service: Watched) -> None:
     assert [arm["name"] for arm in told["arms"]] == ["small", EVIL, LONG]
     arms = told["series"]["arms"]
     assert sum(sum(counts) for counts in arms.values()) == N
-    summary = service.engine.summary("router")
+    summary = service.engine.points["router"].chooser.summary()
     against = told["summary"]["against"]
     assert list(against) == sorted(summary.plays, key=lambda arm: -summary.plays[arm])
     assert told["summary"]["more"] == 0

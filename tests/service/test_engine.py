@@ -17,7 +17,7 @@ from service.world import CONTEXT, Hands, engine_on, play
 def test_a_decision_is_in_the_log_before_it_is_answered(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         made = await engine.decide("router", CONTEXT)
-        events = await engine.read_log("router", 0, 10)
+        events = await engine.storage.read_since(0, 10, "router")
         assert [event.kind for event in events] == ["begin", "decisions"]
         assert made.id.encode() in events[1].body
         assert made.arm in ("small", "medium", "large")
@@ -40,7 +40,7 @@ def test_rewards_come_in_parts_in_any_order_and_count_once(tmp_path: Path) -> No
             two.id, True, False
         )
         assert engine.seq == before  # nothing was written for what was known
-        received = engine.summary("router").received
+        received = engine.points["router"].chooser.summary().received
         assert received["quality"].count == received["cost"].count == 2
 
     play(tmp_path / "log.db", scene)
@@ -101,7 +101,7 @@ def test_many_at_once_with_one_key_are_one_decision(tmp_path: Path) -> None:
         assert len(set(answers)) == 1
         told = [engine.reward("router", "mine", {"quality": 0.5}) for _ in range(64)]
         assert len(set(await asyncio.gather(*told))) == 1
-        events = await engine.read_log("router", 0, 1000)
+        events = await engine.storage.read_since(0, 1000, "router")
         assert [event.kind for event in events] == ["begin", "decisions", "rewards"]
 
     play(tmp_path / "log.db", scene)
@@ -127,7 +127,7 @@ def test_a_batch_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
         rows = [(made[0].id, {"quality": 1.0}), ("a", {"quality": 0.0}), ("nobody", {"cost": 0.0})]
         with pytest.raises(UnknownDecision, match="row 2"):
             await engine.reward_many("router", rows)
-        assert engine.summary("router").received["quality"].count == 0
+        assert engine.points["router"].chooser.summary().received["quality"].count == 0
         told = await engine.reward_many("router", rows[:2])
         assert [one.learned for one in told] == [True, True]
 
@@ -148,7 +148,7 @@ def test_columns_decide_as_rows_do(tmp_path: Path) -> None:
             kept = engine.points["router"].chooser.decision(id)
             assert (kept.arm, kept.propensity) == (arm, propensity)
         await engine.reward_many("router", [(id, {"quality": 0.5, "cost": 0.0}) for id in made.ids])
-        assert engine.summary("router").received["quality"].count == 3
+        assert engine.points["router"].chooser.summary().received["quality"].count == 3
 
     play(tmp_path / "log.db", scene)
 
@@ -160,7 +160,7 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         async with asyncio.timeout(60):  # nothing else happens: a tick lets the time pass
             while engine.points["router"].chooser.waiting:
                 await asyncio.sleep(0.05)
-        received = engine.summary("router").received
+        received = engine.points["router"].chooser.summary().received
         assert (received["quality"].count, received["quality"].value) == (1, 0.0)
         late = await engine.reward("router", made.id, {"quality": 1.0})
         assert (late.learned, late.late) == (False, True)
@@ -168,8 +168,8 @@ def test_after_the_wait_the_default_applies_and_a_late_reward_is_kept_apart(tmp_
         assert (await engine.reward("router", made.id, {"cost": 0.02})).learned  # told in time
         with pytest.raises(Contradiction):
             await engine.reward("router", made.id, {"quality": 0.5})
-        assert engine.summary("router").received["quality"].value == 0.0
-        events = await engine.read_log("router", 0, 100)
+        assert engine.points["router"].chooser.summary().received["quality"].value == 0.0
+        events = await engine.storage.read_since(0, 100, "router")
         assert [e.kind for e in events] == ["begin", "decisions", "rewards", "tick", "rewards"]
 
     play(tmp_path / "log.db", scene, wait=3)
@@ -209,7 +209,7 @@ def test_a_batch_that_a_race_spoils_is_refused_whole(tmp_path: Path) -> None:
         )
         assert isinstance(answers[1], UnknownDecision)
         assert "row 1" in str(answers[1])
-        assert engine.summary("router").received["quality"].count == 0
+        assert engine.points["router"].chooser.summary().received["quality"].count == 0
         assert point.counts["untaken"] == 2
 
     play(tmp_path / "log.db", scene, keep=2)

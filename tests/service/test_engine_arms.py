@@ -104,7 +104,7 @@ def test_decisions_that_are_written_while_arms_change_are_as_their_log_says(
         ]
         batches = [engine.decide_columns("router", columns, given) for given in (None, each)]
         made: list[Any] = await asyncio.gather(*asked, *batches)
-        kinds = [event.kind for event in await engine.read_log("router", seq, 100)]
+        kinds = [event.kind for event in await engine.storage.read_since(seq, 100, "router")]
         assert kinds == ["arm"] * 3 + ["decisions"] * 38
         assert made[-3].id == "mine"
         assert "small" in {one.arm for one in made[3:-2]}  # chosen before it was retired

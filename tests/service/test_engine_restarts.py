@@ -21,9 +21,9 @@ from service.world import CONTEXT, definition, engine_on, play, replayed
 def test_a_long_log_is_read_to_its_end(tmp_path: Path) -> None:
     async def scene(engine: Engine) -> None:
         await asyncio.gather(*[engine.decide("router", CONTEXT) for _ in range(450)])
-        events = await engine.read_log("router", 0, 1000)
+        events = await engine.storage.read_since(0, 1000, "router")
         assert [event.seq for event in events] == list(range(1, 452))
-        assert len(await engine.read_log("router", 10, 300)) == 300
+        assert len(await engine.storage.read_since(10, 300, "router")) == 300
 
     play(tmp_path / "log.db", scene)
 
@@ -103,10 +103,10 @@ def test_what_is_in_a_points_snapshot_is_not_taken_again(tmp_path: Path) -> None
         for _ in range(5):
             await engine.decide("busy", CONTEXT)
         quiet = engine.points.pop("quiet")
-        await engine._snapshots.take()  # of the busy one only: the quiet one has none
+        await engine.snapshots.take()  # of the busy one only: the quiet one has none
         engine.points["quiet"] = quiet
         before = state(engine)
-        await engine._journal.stop()
+        await engine.journal.stop()
         for task in engine._tasks:
             task.cancel()
         await engine.storage.close()  # as a kill would, without the last snapshots
@@ -154,7 +154,7 @@ def test_a_changed_definition_replays_the_log_under_the_new_one(tmp_path: Path) 
     async def look() -> None:
         async with engine_on(path, explore=0.1, arms=("small", "medium", "large", "new")) as engine:
             point = engine.points["router"]
-            assert engine.summary("router").received["quality"].count == 20
+            assert engine.points["router"].chooser.summary().received["quality"].count == 20
             assert point.chooser.arms == ("small", "medium", "large", "new")
 
     asyncio.run(fill())

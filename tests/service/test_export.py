@@ -225,9 +225,8 @@ def test_an_id_that_came_twice_is_one_row(tmp_path: Path, capsys: Any) -> None:
     async def run() -> None:
         async with served(tmp_path) as s:
             await s.decide(id="a")
-            (stored,) = [
-                e for e in await s.engine.read_log("router", 0, 10) if e.kind == "decisions"
-            ]
+            events = await s.engine.storage.read_since(0, 10, "router")
+            (stored,) = [event for event in events if event.kind == "decisions"]
             told = [body_of({"rows": [{"id": "a", "values": {"cost": v}}]}) for v in (0.01, 0.02)]
             events = [new_event("router", "decisions", stored.body)]
             events += [new_event("router", "rewards", one) for one in told]

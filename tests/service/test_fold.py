@@ -100,13 +100,13 @@ def test_whatever_happens_the_log_leads_to_the_same_state(
                 except InvalidInput:
                     assert (engine.seq, point.digest()) == (at, before)
             digest = point.digest()
-            received = engine.summary("router").received
+            received = engine.points["router"].chooser.summary().received
             for name in ("quality", "cost"):
                 assert received[name].count == twin.count(name)
             assert point.counts["decisions"] == len(twin.made)
             if cut < len(things):
                 again = Point.unpack(definition(), early)
-                for stored in await engine.read_log("router", seq, 1000):
+                for stored in await engine.storage.read_since(seq, 1000, "router"):
                     again.fold(stored)
                 assert again.digest() == digest
         assert await replayed(path) == digest

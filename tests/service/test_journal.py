@@ -152,11 +152,11 @@ async def test_snapshots_are_far_apart_if_they_take_long(
     storage = Held(tmp_path / "log.db")
     async with engine_with(storage, snapshot_every=1) as engine:
         await until(lambda: storage.kept == [1])
-        engine._snapshots.seconds = 1e6
+        engine.snapshots.seconds = 1e6
         await engine.decide("router", CONTEXT)
         await asyncio.sleep(0.1)
         assert storage.kept == [1]
-        engine._snapshots.seconds = 0.0
+        engine.snapshots.seconds = 0.0
         await until(lambda: storage.kept == [1, 2])
 
 
@@ -169,8 +169,8 @@ async def test_time_that_passed_while_nobody_served_has_passed_at_the_start(tmp_
     async with engine_on(path, hands=hands, wait=100) as engine:
         point = engine.points["router"]
         assert (point.counts["expired"], point.chooser.waiting) == (1, 0)
-        assert engine.summary("router").received["quality"].count == 1  # its default
-        log = await engine.read_log("router", 0, 10)
+        assert point.chooser.summary().received["quality"].count == 1  # its default
+        log = await engine.storage.read_since(0, 10, "router")
         assert [event.kind for event in log] == ["begin", "decisions", "tick"]
     async with engine_on(path, hands=hands, wait=100) as engine:
         assert engine.seq == 3  # nothing waits: no time needs to pass

@@ -279,7 +279,7 @@ def test_a_large_batch_is_taken_in_slices(tmp_path: Path) -> None:
             rows = {"decisions": [{"context": CONTEXT}] * 2000}
             seen, made = await during(s, "/v1/router/decisions:batch", rows)
             assert seen >= 2 * 2000 / SLICE
-            events = await s.engine.read_log("router", 0, 1000)
+            events = await s.engine.storage.read_since(0, 1000, "router")
             assert [one.kind for one in events].count("decisions") == 2000 / SLICE
             told = [
                 {"id": one["id"], "values": {"quality": 0.5, "cost": 0.01}}
@@ -318,7 +318,7 @@ def test_the_first_rewards_of_a_point_are_taken_two_at_a_time(tmp_path: Path) ->
             for n in range(5):
                 await s.decide(id=f"d{n}")
             await s.engine.reward_many("router", [(f"d{n}", {"quality": 0.5}) for n in range(5)])
-            events = await s.engine.read_log("router", 0, 100)
+            events = await s.engine.storage.read_since(0, 100, "router")
             rows = [len(read_body(one)["rows"]) for one in events if one.kind == "rewards"]
             assert rows == [2, 2, 1]
 

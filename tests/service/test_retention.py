@@ -65,7 +65,7 @@ def digests(engine: Engine) -> dict[str, str]:
 
 async def compacted(engine: Engine) -> int:
     await engine.save_two_snapshots()
-    done = await compact(engine.storage, POINTS, before=engine._journal.now() + 1)
+    done = await compact(engine.storage, POINTS, before=engine.journal.now() + 1)
     return done.removed
 
 
@@ -353,8 +353,8 @@ async def test_replicas_go_on_while_events_leave(tmp_path: Path) -> None:
         await compacted(one)
         ids = await traffic(one, 5)
         await other.reward("router", ids[0], {"quality": 1.0})
-        await one._journal.catch_up()
-        await other._journal.catch_up()
+        await one.journal.catch_up()
+        await other.journal.catch_up()
         assert digests(one) == digests(other)
 
 
@@ -497,7 +497,7 @@ async def test_erasing_that_was_stopped_is_finished_by_asking_again(
     async with running(home) as engine:
         await traffic(engine, 5)
         id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
-        await engine.save_snapshots()
+        await engine.snapshots.take()
         with monkeypatch.context() as changed:
             changed.setattr(engine.storage, step, stopped)
             with pytest.raises(StorageFailed, match="stopped"):
@@ -620,14 +620,15 @@ async def test_what_is_decided_while_others_are_erased_stays(
     """Nobody is told to forget it: its replica has its context, and takes its rewards."""
     async with running(home) as engine:
         await engine.decide("router", {**CONTEXT, "tokens": 7})
-        save, ids = engine.save_snapshots, []
+        save, ids = engine.snapshots.take, []
 
         async def meanwhile() -> None:
             ids.append((await engine.decide("router", {**CONTEXT, "tokens": 7})).id)
             await save()
 
-        monkeypatch.setattr(engine, "save_snapshots", meanwhile)
-        assert await erase(engine, "router", of_unit("tokens", "7")) == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.snapshots, "take", meanwhile)
+            assert await erase(engine, "router", of_unit("tokens", "7")) == 1
     home.sql("DELETE FROM {snapshots}")
     async with running(home) as engine:
         assert engine.points["router"].chooser.waiting == 1
@@ -639,7 +640,7 @@ async def test_a_snapshot_that_came_after_erasing_does_not_stay(home: Home) -> N
     """A replica may have begun to write it before it knew."""
     async with running(home) as engine:
         await engine.decide("router", CONTEXT)
-        await engine.save_snapshots()
+        await engine.snapshots.take()
         id = (await engine.decide("router", {**CONTEXT, "tokens": 4711.4711})).id
         point = engine.points["router"]
         late = Snapshot(point.seq, point.packer()())
@@ -723,7 +724,7 @@ async def test_a_snapshot_whose_place_was_damaged_is_passed_over(home: Home, by:
     """Else events are folded twice, or those that come next are not folded at all."""
     async with running(home) as engine:
         await traffic(engine, 5)
-        await engine.save_snapshots()
+        await engine.snapshots.take()
         await traffic(engine, 5)
         before = digests(engine)
     home.sql(

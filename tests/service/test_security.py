@@ -290,13 +290,13 @@ def test_refusals_are_written_but_cannot_fill_the_disk(
 def test_ready_tells_why_to_readers_only(tmp_path: Path) -> None:
     async def run() -> None:
         async with served(tmp_path, [key("one", "decide"), key("two", "read")]) as s:
-            s.engine._journal.trouble = "the file /var/lib/secret-place/log.db is full"
+            s.engine.journal.trouble = "the file /var/lib/secret-place/log.db is full"
             for headers in ({}, bearer("one"), {"Authorization": "Bearer wrong"}):
                 told = await s.http.get("/ready", headers=headers)
                 assert "secret-place" not in detail_of(told, 503)
             told = await s.http.get("/ready", headers=bearer("two"))
             assert "secret-place" in detail_of(told, 503)
-            s.engine._journal.trouble = None
+            s.engine.journal.trouble = None
             s.engine.replay_progress["router"] = 0.5  # names of points are for readers, too
             assert "router" not in (await s.http.get("/ready")).text
             assert "router" in (await s.http.get("/ready", headers=bearer("two"))).text

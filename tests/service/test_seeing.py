@@ -58,7 +58,7 @@ def test_points_arms_queue_commits_log_and_build_are_told(tmp_path: Path) -> Non
             assert __version__ in versions[0]
             s.engine.replay_progress["router"] = 0.25
             s.app.metrics.connections = lambda: 7
-            await s.engine._snapshots.take()
+            await s.engine.snapshots.take()
             told = await numbers(s)
             assert told[of("replay_progress", point="router")] == 0.25
             assert told[of("connections")] == 7
@@ -83,7 +83,7 @@ def test_what_waits_to_be_written_is_told(tmp_path: Path, monkeypatch: pytest.Mo
             await begun.wait()  # the first one is being written
             asked += [asyncio.create_task(s.decide()) for _ in range(8)]
             for _ in range(1000):
-                if s.engine.queued == 8:
+                if s.engine.journal.queued == 8:
                     break
                 await asyncio.sleep(0.01)
             assert (await numbers(s))[of("queue_events")] == 8

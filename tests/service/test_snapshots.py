@@ -138,7 +138,7 @@ def test_a_snapshot_that_sqlite_cannot_hold_stops_nothing(
                 await engine.decide("router", CONTEXT)
             storage._writer.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
             with pytest.raises(StorageFailed, match="bytes, and SQLite takes 9,000"):
-                await engine.save_snapshots()
+                await engine.snapshots.take()
             await engine.decide("router", CONTEXT)
         assert "no last snapshot was saved" in caplog.text
         async with engine_on(tmp_path / "log.db") as engine:

@@ -91,10 +91,11 @@ class Metrics(Collector):
         for point, one in self.at_points.items():
             at_points.add_metric((point,), one.cumulated(), one.total)
         yield at_points
+        durations = self._engine.journal.commits
         commits = HistogramMetricFamily(
             "lexbandit_commit_seconds", "Time to write a group of events to the log."
         )
-        commits.add_metric((), self._engine.commits.cumulated(), self._engine.commits.total)
+        commits.add_metric((), durations.cumulated(), durations.total)
         yield commits
         yield from self._points()
         yield from self._process()
@@ -148,13 +149,13 @@ class Metrics(Collector):
         """Yield how this process stands."""
         engine = self._engine
         for name, help, value in (
-            ("queue_events", "Events that wait to be written.", engine.queued),
+            ("queue_events", "Events that wait to be written.", engine.journal.queued),
             ("connections", "Connections that are open.", self.connections()),
             ("log_bytes", "Size of the log and its snapshots in the storage.", self._log_bytes),
             (
                 "snapshot_age_seconds",
                 "Time since the last snapshots; 0 if nothing happened since.",
-                engine.snapshot_age,
+                engine.snapshots.age,
             ),
         ):
             if value is not None:
@@ -213,7 +214,7 @@ class Metrics(Collector):
         snapshots = GaugeMetricFamily(
             "lexbandit_snapshot_seconds", "How long the last snapshots took to write."
         )
-        snapshots.add_metric((), self._engine.snapshot_seconds)
+        snapshots.add_metric((), self._engine.snapshots.seconds)
         yield snapshots
         ready = GaugeMetricFamily("lexbandit_ready", "1 if events can be written, 0 if not.")
         ready.add_metric((), float(self._engine.trouble is None))

@@ -102,8 +102,6 @@ def load_certificate(context: ssl.SSLContext, config: Config) -> None:
         ) from None
 
 
-log = logging.getLogger("lexbandit.service")
-
 # The thread that writes waits at most about so long for the event loop to let it go on, in seconds;
 # Python's own 5 ms would be most of the time of a commit under load.
 _TURN = 0.0005
@@ -153,7 +151,7 @@ def admission_to(app: App, deadline: float) -> Admission:
         deadline=deadline,
         refused=app.note_refused,
         reading=lambda: app.reading,
-        storing=lambda: app.engine.commit_seconds,
+        storing=lambda: min(app.engine.journal.last_commits),
     )
 
 

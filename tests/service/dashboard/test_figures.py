@@ -29,7 +29,7 @@ def test_it_compares_with_always_playing_one_arm_in_words(visit: Go) -> None:
 
 def test_the_lines_of_the_arms_lie_where_they_should(visit: Go, service: Watched) -> None:
     one = visit()
-    summary = service.engine.summary("router")
+    summary = service.engine.points["router"].chooser.summary()
     mean, more = summary.received["cost"].value, summary.against["small"]["cost"].value
     assert mean is not None
     assert more is not None

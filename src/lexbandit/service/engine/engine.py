@@ -14,13 +14,12 @@ from typing import Any
 from lexbandit.chooser import Proposal
 from lexbandit.chooser.explanation import Explanation
 from lexbandit.chooser.saving import no_pause
-from lexbandit.chooser.summary import Summary
 from lexbandit.errors import InvalidInput, unknown_name
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import start as starting
 from lexbandit.service.engine.background_replay import Replay
 from lexbandit.service.engine.blocks import fold_many
-from lexbandit.service.engine.journal import Appended, Durations, Journal
+from lexbandit.service.engine.journal import Appended, Journal
 from lexbandit.service.engine.point import (
     COLUMNS,
     NOT_DURABLE,
@@ -92,8 +91,8 @@ class Engine:
         """The process is about to end: it is not ready, and still serves."""
         self.log_readers = asyncio.Semaphore(_LOG_READERS)
         """Held by those who read the log for callers; each holds megabytes meanwhile."""
-        self._journal = Journal(storage, self._fold, self._fold_many, seq)
-        self._snapshots = Snapshots(self.points, storage, self._journal, snapshot_every)
+        self.journal = Journal(storage, self._fold, self._fold_many, seq)
+        self.snapshots = Snapshots(self.points, storage, self.journal, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
         self._id_locks = IdLocks()
         self._slicing = asyncio.Lock()
@@ -130,7 +129,7 @@ class Engine:
             engine.definitions = dict(points)
             with starting.without_garbage_collection():
                 async with starting.reporting(lambda: engine.seq):
-                    await engine._journal.catch_up(page=starting.PAGE)
+                    await engine.journal.catch_up(page=starting.PAGE)
             if not skip_untaken:
                 starting.check_taken(engine.points)
             starting.report(engine.points)
@@ -138,22 +137,22 @@ class Engine:
                 starting.warn_of_log(definition)
             for point in engine.points.values():
                 starting.warn_of_tolerances(point)
-            engine._journal.start()
+            engine.journal.start()
             await engine._begin()
             if skip_untaken:  # the next start goes on from here, without the flag
-                await engine._snapshots.take()
+                await engine.snapshots.take()
         except BaseException:
             await storage.close()
             raise
         for point in behind.values():
             engine._replay(point, skip_untaken=skip_untaken)
         engine._run(engine._tick())
-        engine._run(engine._journal.recover())
-        engine._run(engine._snapshots.now_and_then())
+        engine._run(engine.journal.recover())
+        engine._run(engine.snapshots.now_and_then())
         if retain is not None:
             engine._run(engine._retain(retain, archive))
         if storage.shared:
-            engine._run(engine._journal.follow(poll))
+            engine._run(engine.journal.follow(poll))
         return engine
 
     async def _begin(self) -> None:
@@ -175,7 +174,7 @@ class Engine:
         self.replays[point.name] = Replay(
             point,
             self.storage,
-            self._journal,
+            self.journal,
             progress=self.replay_progress,
             switch=self._switch,
             erased=lambda: self.points[point.name].erased,
@@ -187,7 +186,7 @@ class Engine:
         """Let a point serve in place of the one of its name, at the same event."""
         self.points[point.name] = point
         del self.replays[point.name], self.replay_progress[point.name]
-        self._snapshots.forget(point.name)
+        self.snapshots.forget(point.name)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Let work go on beside the requests; if it ends by an error, nothing more is written."""
@@ -197,11 +196,11 @@ class Engine:
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._journal.fail(error)
+            self.journal.fail(error)
 
     async def stop(self) -> None:
         """Answer what is under way, save last snapshots, and close the storage."""
-        await self._journal.stop()
+        await self.journal.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -209,58 +208,29 @@ class Engine:
             try:
                 for replay in self.replays.values():
                     await replay.save()
-                await self._snapshots.take()
+                await self.snapshots.take()
             except StorageFailed as error:  # the next start reads more of the log
                 log.warning("no last snapshot was saved: %s", error)
         await self.storage.close()
-
-    async def save_snapshots(self) -> None:
-        """Save a snapshot of every point that changed since its last one."""
-        await self._snapshots.take()
 
     async def save_two_snapshots(self) -> None:
         """Save two snapshots of every point, which both hold all events so far."""
         for _ in range(2):
             for point in self.points:
                 await self.append(point, "tick", {})
-            await self.save_snapshots()
+            await self.snapshots.take()
 
     # --- how it is -------------------------------------------------------------------------------
 
     @property
     def trouble(self) -> str | None:
         """Why nothing is taken now; None if all is well."""
-        return self._journal.trouble or self._journal.stalled
-
-    @property
-    def commit_seconds(self) -> float:
-        """How long the storage takes to write, at its best of late."""
-        return min(self._journal.last_commits)
-
-    @property
-    def snapshot_seconds(self) -> float:
-        """How long the last snapshots took."""
-        return self._snapshots.seconds
-
-    @property
-    def snapshot_age(self) -> float:
-        """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
-        return self._snapshots.age
-
-    @property
-    def queued(self) -> int:
-        """How many events wait to be written."""
-        return self._journal.queued
-
-    @property
-    def commits(self) -> Durations:
-        """How long groups of events took to be written."""
-        return self._journal.commits
+        return self.journal.trouble or self.journal.stalled
 
     @property
     def seq(self) -> int:
         """The last event of the log that was folded."""
-        return self._journal.seq
+        return self.journal.seq
 
     def point(self, name: str) -> Point:
         """Return a decision point."""
@@ -278,7 +248,7 @@ class Engine:
         if point is None or event.seq <= point.seq:  # not served here, or in its snapshot already
             return ()
         outcome = point.fold(event, body, proposals)
-        self._snapshots.folded += len(outcome)
+        self.snapshots.folded += len(outcome)
         return outcome
 
     def _fold_many(self, events: Sequence[Event]) -> None:
@@ -288,7 +258,7 @@ class Engine:
             point = self.points.get(name)
             if point is not None:
                 fold_many(point, page.of_point(name).after(point.seq))
-                self._snapshots.folded += len(events)
+                self.snapshots.folded += len(events)
 
     def append(
         self,
@@ -309,7 +279,7 @@ class Engine:
             return self._fold(event, body, proposals)
 
         written = body_of(body) if encoded is None else encoded
-        return self._journal.append(Event(0, 0.0, name, kind, written), fold)
+        return self.journal.append(Event(0, 0.0, name, kind, written), fold)
 
     async def _retain(self, seconds: float, archive: Path | None) -> None:
         """Remove events from the log now and then that are older than so many seconds."""
@@ -319,7 +289,7 @@ class Engine:
             if self.replays:
                 continue  # they still read what is old
             definitions = {name: point.definition for name, point in self.points.items()}
-            before = self._journal.now() - seconds
+            before = self.journal.now() - seconds
             try:
                 done = await compact(self.storage, definitions, before=before, archive=archive)
             except (StorageFailed, CorruptLog, InvalidInput, OSError) as error:
@@ -339,7 +309,7 @@ class Engine:
         """Let time pass in the log where something waits for it and nothing else happens."""
         while True:
             await asyncio.sleep(_TICK)
-            now = self._journal.now()
+            now = self.journal.now()
             for point in self.points.values():
                 due = point.chooser.due
                 if due is not None and due <= now:
@@ -373,7 +343,7 @@ class Engine:
             return (await self._many_not_durable(state, [asked]))[0]
         key = request_key(asked, {})
         async with self._id_locks.hold([(point, id)]):
-            if id in state.chooser and (before := state.answered(id, key)) is not None:
+            if (before := state.answered(id, key)) is not None:
                 self.repeated[point] += 1
                 return before
             return await self._decide_one(state, context, allowed, id, key)
@@ -408,7 +378,7 @@ class Engine:
         """Wait for an event, and take it back if the storage is down before it is written to."""
         while not appended.done():
             await asyncio.wait([appended], timeout=_WITHDRAW)
-            if self.trouble is not None and self._journal.withdraw(appended):
+            if self.trouble is not None and self.journal.withdraw(appended):
                 return True
         return False
 
@@ -445,9 +415,8 @@ class Engine:
             if n % SLICE == SLICE - 1:
                 await self._pause()
             try:
-                key, before = request_key(row, asked), None
-                if row.id is not None and row.id in point.chooser:
-                    before = point.answered(row.id, key)
+                key = request_key(row, asked)
+                before = None if row.id is None else point.answered(row.id, key)
                 answers.append(before or self._not_durable(point, row.context, row.allowed))
             except InvalidInput as error:
                 raise at_row(error, n, len(rows)) from None
@@ -472,11 +441,10 @@ class Engine:
             if n % SLICE == SLICE - 1:
                 await self._pause()
             try:
-                key, before = request_key(row, asked), None
+                key = request_key(row, asked)
                 if name in answers or name in fresh:
                     continue
-                if id is not None and id in point.chooser:
-                    before = point.answered(id, key)
+                before = None if id is None else point.answered(id, key)
                 if before is not None:
                     answers[name] = before
                 else:
@@ -592,7 +560,7 @@ class Engine:
             return [found.get(id) or RewardReply(id, learned=False, late=False) for id, _ in rows]
         async with self._id_locks.hold((point, id) for id in rewards):
             if self.storage.shared and not all(map(state.knows, rewards)):
-                await self._journal.catch_up()  # another process may have decided just now
+                await self.journal.catch_up()  # another process may have decided just now
             answers: dict[str, RewardReply] = {}
             fresh: list[dict[str, Any]] = []
             for id, (n, values) in rewards.items():
@@ -636,7 +604,7 @@ class Engine:
         """Look a decision up: a pending one, or one whose time is over."""
         state = self.point(point)
         if self.storage.shared and not state.knows(id):
-            await self._journal.catch_up()  # another process may have decided just now
+            await self.journal.catch_up()  # another process may have decided just now
         return state.found(id)
 
     # --- arms, and what is known -----------------------------------------------------------------
@@ -672,15 +640,6 @@ class Engine:
         state = self.point(point)
         check_context(state.definition.context, context)
         return state.chooser.explain(context, allowed)
-
-    def summary(self, point: str) -> Summary:
-        """Say what a point learned so far."""
-        return self.point(point).chooser.summary()
-
-    async def read_log(self, point: str, since: int, limit: int) -> Sequence[Event]:
-        """Return the events of a point after `since`, at most `limit`."""
-        self.point(point)
-        return await self.storage.read_since(since, limit, point)
 
 
 def _proposed(point: Point, context: Mapping[str, Any], allowed: Sequence[str] | None) -> Proposal:

@@ -68,7 +68,7 @@ async def erase(
         known = set(ids)
         await engine.append(point, "erase", {"ids": list(dict.fromkeys(ids))})
         seq = engine.seq
-        await engine.save_snapshots()
+        await engine.snapshots.take()
         await engine.storage.remove_snapshots(point, seq)
         # Of others no replica was told to forget the context.
         ours = _matching(engine, point, lambda row: row["id"] in known and match(row))

@@ -124,8 +124,8 @@ async def explain(engine: "Engine", request: Request) -> s.ExplainReply:
 
 async def summary(engine: "Engine", request: Request) -> s.SummaryReply:
     """Summarize what was earned, beside what always playing each arm would have given."""
-    found = msgspec.to_builtins(engine.summary(request.point))
     point = engine.points[request.point]
+    found = msgspec.to_builtins(point.chooser.summary())
     known = {
         "counts": dict(point.counts),
         "contexts": {name: dict(notes) for name, notes in point.chooser.contexts.counts.items()},
@@ -172,7 +172,7 @@ async def log(engine: "Engine", request: Request) -> Reply:
     lines: list[bytes] = []
     async with engine.log_readers:
         while left > 0 and size < _ENOUGH:
-            events = await engine.read_log(request.point, since, min(left, _PAGE))
+            events = await engine.storage.read_since(since, min(left, _PAGE), request.point)
             if not events:
                 since = max(since, end)  # what other points wrote need not be read again
                 break

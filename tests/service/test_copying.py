@@ -1,6 +1,7 @@
 """A log copied to another storage leads to the same state there, and serving goes on from it."""
 
 import asyncio
+import math
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
@@ -14,6 +15,7 @@ from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.point import Point
 from lexbandit.service.events import Event, checksum
 from lexbandit.service.maintenance import copy as copying
+from lexbandit.service.maintenance.compact import last_before
 from lexbandit.service.storage import Storage, make_storage
 from lexbandit.service.storage.base import LARGEST_PAGE
 from lexbandit.service.storage.sqlite import SqliteStorage
@@ -218,10 +220,9 @@ async def test_what_is_large_is_written_in_parts(
 @in_loop
 async def test_a_copy_finds_the_end_of_a_log(tmp_path: Path, length: int) -> None:
     storage = SqliteStorage(tmp_path / "log.db")
-    await storage.open()
-    await storage.append(numbered(1, length))
-    assert await copying._length(storage) == length
-    await storage.close()
+    async with storage:
+        await storage.append(numbered(1, length))
+        assert await last_before(storage, math.inf, 0) == length
 
 
 @pytest.mark.parametrize("differs", [1, 30, 31, 40])

@@ -16,9 +16,9 @@ import lexbandit as lb
 from lexbandit.service.dashboard import what_if
 from lexbandit.service.dashboard.what_if import KEEP_SECONDS, WhatIf, since
 from lexbandit.service.engine.history import History
-from lexbandit.service.events import read_body
+from lexbandit.service.events import read_body, rows_of
 from lexbandit.service.http.access import ApiKey
-from lexbandit.service.maintenance.export import export, rows_of
+from lexbandit.service.maintenance.export import export
 from service.watched import Watched, watched
 
 pytestmark = pytest.mark.compiled

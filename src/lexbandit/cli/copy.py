@@ -29,20 +29,14 @@ def command(source: str, target: str) -> None:
         read, written = make_storage(source, reading=True), make_storage(target)
 
     async def work() -> Copied:
-        await read.open()
-        try:
+        async with read:
             if not await read.read_since(0, 1):
                 raise InvalidInput(
                     "there are no events in the log to copy from. Is this the right file or "
                     "database, and may its user see the tables?"
                 )
-            await written.open()
-            try:
+            async with written:
                 return await copy(read, written, Progress())
-            finally:
-                await written.close()
-        finally:
-            await read.close()
 
     with storage_words():
         there, copied = asyncio.run(work())

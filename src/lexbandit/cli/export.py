@@ -44,11 +44,8 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
         opened = make_storage(url, reading=True)
 
     async def work() -> Exported:
-        await opened.open()
-        try:
+        async with opened:
             return await export(opened, point, path)
-        finally:
-            await opened.close()
 
     with storage_words():
         done = asyncio.run(work())

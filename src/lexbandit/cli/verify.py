@@ -25,11 +25,8 @@ def command(storage: str) -> None:
         opened = make_storage(storage, reading=True)
 
     async def work() -> Verified:
-        await opened.open()
-        try:
+        async with opened:
             return await verify(opened, Progress())
-        finally:
-            await opened.close()
 
     with storage_words():
         found = asyncio.run(work())

@@ -19,7 +19,7 @@ The state of a decision point is what its events, taken one after the other, lea
 import hashlib
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Self, SupportsIndex, get_args, overload
@@ -103,6 +103,23 @@ def read_body(event: Event) -> dict[str, Any]:
         return msgspec.json.decode(event.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise CorruptLog(f"event {event.seq} of the log cannot be read: {error}.") from error
+
+
+def rows_of(body: Mapping[str, Any], since: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the decisions of an event, which holds them in rows or in columns, from one on."""
+    if "rows" in body:
+        yield from body["rows"][since:]
+        return
+    contexts, allowed = body["contexts"], body["allowed"]
+    for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
+    for n in range(since, len(body["ids"])):
+        yield {
+            "id": body["ids"][n],
+            "arm": body["arms"][n],
+            "propensity": body["propensities"][n],
+            "context": {name: values[n] for name, values in contexts.items()},
+            "allowed": allowed if for_all else allowed[n],
+        }
 
 
 def content_checksum(event: Event) -> int:

@@ -124,13 +124,9 @@ def _last_rows(asked: _Asked) -> pl.DataFrame:
 
 
 async def _export(asked: _Asked, path: Path) -> None:
-    storage = asked.storage
-    await storage.open()
-    try:
+    async with asked.storage as storage:
         first = await last_before(storage, asked.since, await storage.removed())
         await export(storage, asked.name, path, since=first, arms=asked.chooser.arms)
-    finally:
-        await storage.close()
 
 
 def since(history: History) -> float:

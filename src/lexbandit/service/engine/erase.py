@@ -11,8 +11,7 @@ from typing import Any
 from lexbandit.contexts import Contexts
 from lexbandit.errors import InvalidInput
 from lexbandit.service.engine.engine import Engine
-from lexbandit.service.events import Event, body_of, read_body
-from lexbandit.service.maintenance.export import rows_of
+from lexbandit.service.events import Event, body_of, read_body, rows_of
 
 _PAGE = 200
 
@@ -82,14 +81,11 @@ async def _matching(
     engine: Engine, point: str, match: Match
 ) -> AsyncIterator[tuple[Event, list[dict[str, Any]]]]:
     """Yield events of decisions that match, and these."""
-    seq = 0
-    while page := await engine.storage.read_since(seq, _PAGE, point):
-        seq = page[-1].seq
-        for event in page:
-            if event.kind == "decisions":
-                rows = [row for row in rows_of(read_body(event)) if row["context"] and match(row)]
-                if rows:
-                    yield event, rows
+    async for event in engine.storage.events(0, _PAGE, point):
+        if event.kind == "decisions":
+            rows = [row for row in rows_of(read_body(event)) if row["context"] and match(row)]
+            if rows:
+                yield event, rows
 
 
 def _check(contexts: Contexts, row: Mapping[str, Any], replacing: Mapping[str, Any]) -> None:

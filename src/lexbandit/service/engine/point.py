@@ -28,6 +28,7 @@ from lexbandit.service.events import (
     CorruptLog,
     Event,
     read_body,
+    rows_of,
     snapshot_parts,
 )
 
@@ -657,12 +658,8 @@ class Point:
             return [self._refuse(error, len(ids), unfit=not fits)]
         self.counts["decisions"] += len(ids)
         self.history.decided(self.time, arms)
-        for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
-        for n in range(max(len(ids) - RECENT, 0), len(ids)):
-            context = {name: values[n] for name, values in contexts.items()}
-            row = {"id": ids[n], "arm": arms[n], "propensity": body["propensities"][n]}
-            own = allowed if for_all else allowed[n]
-            self.history.keep(self.time, {**row, "context": context, "allowed": own})
+        for row in rows_of(body, max(len(ids) - RECENT, 0)):
+            self.history.keep(self.time, row)
         return [None]
 
     def take_rewards(self, rows: Sequence[dict[str, Any]]) -> Sequence[Outcome]:

@@ -13,7 +13,7 @@ import msgspec
 
 from lexbandit.errors import InvalidInput
 from lexbandit.service.definition import Definition
-from lexbandit.service.events import read_body
+from lexbandit.service.events import read_body, rows_of
 from lexbandit.service.storage import Storage
 
 # So many events of the log are read at a time.
@@ -121,33 +121,30 @@ async def _first_made(
     storage: Storage, later: Mapping[tuple[str, str], int], after: int, last: int
 ) -> int | None:
     """Return the first event after one, up to `last`, with a decision that comes again later."""
-    seq = after
-    while seq < last and (page := await storage.read_since(seq, _PAGE)):
-        for event in page:
-            if event.seq <= last and event.kind == "decisions":
-                ids = [row["id"] for row in read_body(event).get("rows", ())]
-                if any(later.get((event.point, id), last) < event.seq for id in ids):
-                    return event.seq
-        seq = page[-1].seq
+    async for event in storage.events(after, _PAGE):
+        if event.seq > last:
+            break
+        if event.kind == "decisions":
+            ids = [row["id"] for row in read_body(event).get("rows", ())]
+            if any(later.get((event.point, id), last) < event.seq for id in ids):
+                return event.seq
     return None
 
 
 async def _made_unseen(storage: Storage, last: int) -> dict[tuple[str, str], int]:
     """Return the decisions after an event whose replica had not taken it, and what it had taken."""
     found: dict[tuple[str, str], int] = {}
-    seq, until = last, None
-    while page := await storage.read_since(seq, _PAGE):
-        seq = page[-1].seq
-        until = page[0].time + _TWICE if until is None else until
-        for event in page:
-            if event.kind == "decisions":
-                seen = _seen(event.body).seen
-                if seen is not None and seen < last:
-                    for row in read_body(event)["rows"]:
-                        name = event.point, row["id"]
-                        found[name] = min(seen, found.get(name, seen))
-        if page[-1].time > until:
+    until: float | None = None
+    async for event in storage.events(last, _PAGE):
+        until = event.time + _TWICE if until is None else until
+        if event.time > until:
             break
+        if event.kind == "decisions":
+            seen = _seen(event.body).seen
+            if seen is not None and seen < last:
+                for row in read_body(event)["rows"]:
+                    name = event.point, row["id"]
+                    found[name] = min(seen, found.get(name, seen))
     return found
 
 
@@ -194,8 +191,6 @@ async def _is_of(storage: Storage, point: str, file: Path, begun: int, last: int
     # Polars is needed by those who archive only.
     import polars as pl  # noqa: PLC0415
 
-    from lexbandit.service.maintenance.export import rows_of  # noqa: PLC0415
-
     try:
         rows = await asyncio.to_thread(pl.read_parquet, file, columns=["seq", "id"])
     except (pl.exceptions.PolarsError, OSError):
@@ -210,19 +205,15 @@ async def _is_of(storage: Storage, point: str, file: Path, begun: int, last: int
 
 async def _decides(storage: Storage, point: str, after: int, last: int) -> bool:
     """Tell whether the log has decisions of a point after one event, up to the event `last`."""
-    while page := await storage.read_since(after, _PAGE, point):
-        if any(event.kind == "decisions" and event.seq <= last for event in page):
-            return True
-        after = page[-1].seq
-        if after >= last:
-            break
+    async for event in storage.events(after, _PAGE, point):
+        if event.kind == "decisions" or event.seq > last:
+            return event.seq <= last
     return False
 
 
 async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
     """Write the decisions of a point up to an event to a file; returns whether there are any."""
-    await storage.open()
-    try:
+    async with storage:
         first = await storage.read_since(0, 1, point)
         if not first or first[0].seq > last:
             return False
@@ -233,8 +224,6 @@ async def _archive(storage: Storage, point: str, file: Path, last: int) -> bool:
         if not rows:
             file.unlink()
         return rows > 0
-    finally:
-        await storage.close()
 
 
 async def last_before(storage: Storage, time: float, removed: int) -> int:

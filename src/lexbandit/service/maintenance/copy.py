@@ -3,11 +3,13 @@
 The state of every decision point follows from its events, so it is the same there, bit for bit.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from lexbandit.errors import InvalidInput, counted
 from lexbandit.service.events import Event, Snapshot
+from lexbandit.service.maintenance.compact import last_before
 from lexbandit.service.storage import Storage
 from lexbandit.service.storage.base import LARGEST_PAGE, SnapshotKey
 
@@ -79,7 +81,7 @@ async def _there(source: Storage, target: Storage) -> int:
 
     The first event is compared, and the last ones: their times and ids are in no other log.
     """
-    length = await _length(target)
+    length = await last_before(target, math.inf, 0)
     if not length:
         return 0
     first = max(await source.removed(), await target.removed())
@@ -100,18 +102,3 @@ async def _there(source: Storage, target: Storage) -> int:
                 "database or a new file."
             )
     return length
-
-
-async def _length(storage: Storage) -> int:
-    """Return how many events a log has: their numbers have no gaps, so halving finds its end."""
-    most = 1
-    while await storage.read_since(most, 1):
-        most *= 2
-    least = most // 2
-    while least < most:
-        middle = (least + most) // 2
-        if await storage.read_since(middle, 1):
-            least = middle + 1
-        else:
-            most = middle
-    return least

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import tempfile
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ import polars as pl
 
 from lexbandit._internal.files import placing, written_whole
 from lexbandit.errors import InvalidInput, unknown_name
-from lexbandit.service.events import Event, read_body
+from lexbandit.service.events import Event, read_body, rows_of
 from lexbandit.service.storage import Storage
 
 FORMATS = ("parquet", "csv", "jsonl")
@@ -119,12 +119,9 @@ async def _sort(
     for event in await storage.first_events():
         if event.point == point:
             sorted_log.take(event)
-    seq = since
-    while page := await storage.read_since(seq, _PAGE, point):
-        seq = page[-1].seq
-        for event in page:
-            if last is None or event.seq <= last or event.kind != "decisions":
-                sorted_log.take(event)
+    async for event in storage.events(since, _PAGE, point):
+        if last is None or event.seq <= last or event.kind != "decisions":
+            sorted_log.take(event)
 
 
 class _SortedLog:
@@ -246,22 +243,6 @@ class _Choices(NamedTuple):
         """Return what could be chosen by a decision; None if that is every arm, or not known."""
         arms = self.arms[bisect_right(self.since, version) - 1]
         return arms if played in arms and len(arms) < len(self.ever) else None
-
-
-def rows_of(body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-    """Yield the decisions of an event, which holds them in rows or in columns."""
-    if "rows" in body:
-        yield from body["rows"]
-        return
-    names = list(body["contexts"])
-    contexts = zip(*body["contexts"].values(), strict=True)
-    allowed = body["allowed"]
-    for_all = allowed is None or all(isinstance(arm, str) for arm in allowed)
-    columns = zip(body["ids"], body["arms"], body["propensities"], contexts, strict=True)
-    for n, (id, arm, propensity, values) in enumerate(columns):
-        context = dict(zip(names, values, strict=True))
-        row = {"id": id, "arm": arm, "propensity": propensity, "context": context}
-        yield {**row, "allowed": allowed if for_all else allowed[n]}
 
 
 def _write(sorted_log: _SortedLog, format: str, folder: Path, path: Path) -> int:

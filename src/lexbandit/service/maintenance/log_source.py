@@ -14,7 +14,7 @@ from lexbandit.chooser.saving import feature_of, objective_of
 from lexbandit.errors import InvalidInput, unknown_name, without_password
 from lexbandit.logs.log import LogDefinition, Opened
 from lexbandit.objectives import Objective
-from lexbandit.service.events import CorruptLog, read_body, snapshot_parts
+from lexbandit.service.events import CorruptLog, Event, read_body, snapshot_parts
 from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
 
@@ -46,8 +46,7 @@ def opened(url: str, point: str | None) -> Opened:
 
 async def _export(url: str, point: str | None, path: Path) -> LogDefinition:
     storage = make_storage(url, reading=True)
-    await storage.open()
-    try:
+    async with storage:
         definitions = await _definitions(storage)
         if point is None and len(definitions) == 1:
             point = next(iter(definitions))
@@ -61,8 +60,6 @@ async def _export(url: str, point: str | None, path: Path) -> LogDefinition:
         await export(storage, point, path)
         begun = definitions[point]
         return begun._replace(objectives=await _objectives(storage, point, begun.objectives))
-    finally:
-        await storage.close()
 
 
 async def _objectives(
@@ -87,19 +84,19 @@ async def _definitions(storage: Storage) -> dict[str, LogDefinition]:
     """Return what every decision point of a log is, with all arms it ever had."""
     found: dict[str, dict[str, Any]] = {}
     arms: dict[str, list[str]] = {}
-    page, seq = await storage.first_events(), await storage.removed()
-    while True:
-        for event in page:
-            if event.kind == "begin":
-                body = read_body(event)
-                found[event.point] = body["definition"]
-                arms[event.point] = [*arms.get(event.point, []), *body["arms"]]
-            elif event.kind == "arm":
-                arms.setdefault(event.point, []).append(read_body(event)["arm"])
-        page = await storage.read_since(seq, _PAGE)
-        if not page:
-            break
-        seq = page[-1].seq
+
+    def take(event: Event) -> None:
+        if event.kind == "begin":
+            body = read_body(event)
+            found[event.point] = body["definition"]
+            arms[event.point] = [*arms.get(event.point, []), *body["arms"]]
+        elif event.kind == "arm":
+            arms.setdefault(event.point, []).append(read_body(event)["arm"])
+
+    for event in await storage.first_events():
+        take(event)
+    async for event in storage.events(0, _PAGE):
+        take(event)
     return {
         point: LogDefinition(
             [objective_of(one) for one in plain["objectives"]],

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from lexbandit.service.events import CorruptLog, Event, Snapshot
 
@@ -75,6 +75,13 @@ class Storage(ABC):
     async def close(self) -> None:
         """Let go of everything."""
 
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     async def clock_ahead(self) -> float | None:
         """Return by how many seconds the clock that gives events their time is after the last one.
 
@@ -106,6 +113,13 @@ class Storage(ABC):
         event that brings it to `LARGEST_PAGE` bytes. Only at the log's end there are none. Where
         the log's beginning was removed, it begins after that. `Events` are replayed the fastest.
         """
+
+    async def events(self, seq: int, page: int, point: str | None = None) -> AsyncIterator[Event]:
+        """Yield the events after `seq` as `read_since` returns them, `page` of them at a time."""
+        while events := await self.read_since(seq, page, point):
+            for event in events:
+                yield event
+            seq = events[-1].seq
 
     @abstractmethod
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
@@ -176,12 +190,3 @@ class Storage(ABC):
         copied to needs it.
         """
         raise _not_supported("copied to")
-
-
-async def read_one(storage: Storage) -> None:
-    """Open a storage, read the first event of its log and close it."""
-    await storage.open()
-    try:
-        await storage.read_since(0, 1)
-    finally:
-        await storage.close()

@@ -32,7 +32,6 @@ from lexbandit.service.storage.base import (
     StorageFailed,
     hidden,
     not_next,
-    read_one,
 )
 
 log = logging.getLogger("lexbandit.service")
@@ -649,4 +648,5 @@ def storage_at(url: str, *, reading: bool = False) -> Storage:
 
 async def check(url: str) -> None:
     """Ask the server whether the log can be used, or made."""
-    await read_one(PostgresChecker(url))
+    async with PostgresChecker(url) as storage:
+        await storage.read_since(0, 1)

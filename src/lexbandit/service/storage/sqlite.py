@@ -42,7 +42,6 @@ from lexbandit.service.storage.base import (
     StorageInUse,
     hidden,
     not_next,
-    read_one,
 )
 
 log = logging.getLogger("lexbandit.service")
@@ -264,7 +263,7 @@ class SqliteStorage(Storage):
         self._writer.execute("PRAGMA synchronous = FULL")
         self._writer.execute("PRAGMA fullfsync = 1")  # macOS: a flush that reaches the disk
         _create_tables(self._writer, self.path)
-        _touch(self._writer)  # from here on there is a write-ahead log
+        self._writer.execute(*_TOUCH)  # from here on there is a write-ahead log
         self._seq, last = _end(self._writer, self.path)
         self._ahead = self._clock.now() - last if self._seq else None
         self._clock.not_before(last)
@@ -818,11 +817,6 @@ def _wal_of(path: Path) -> Path:
     return Path(f"{path.resolve()}-wal")
 
 
-def _touch(connection: sqlite3.Connection) -> None:
-    """Write to the disk what changes nothing; a write-ahead log that is missing is made."""
-    connection.execute(*_TOUCH)
-
-
 def _free(folder: Path) -> float:
     """Return how many bytes are free on the disk of a folder; ∞ if that is not known."""
     try:
@@ -886,4 +880,5 @@ async def check(url: str) -> None:
     path = _path(url)
     _check_writable(path)
     if path.exists() and path.stat().st_size:
-        await read_one(SqliteReader(path))
+        async with SqliteReader(path) as storage:
+            await storage.read_since(0, 1)

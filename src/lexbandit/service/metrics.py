@@ -7,7 +7,7 @@ are put together when somebody asks.
 import platform
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -36,6 +36,14 @@ _COUNTS = {
     "expired": "Decisions whose wait time was over.",
     "untaken": "Rows of the log that were not taken: a replica was quicker, or the definition is "
     "new.",
+}
+# What this process counts by point; another one has numbers of its own.
+_OURS = {
+    "repeated": "Decisions and rewards that came again: this process answered as before, and wrote "
+    "nothing.",
+    "refused": "Requests that this process refused with 409: they contradict what is there.",
+    "not_durable": "Decisions that this process made while the storage was down: they are in no "
+    "log.",
 }
 
 
@@ -73,82 +81,89 @@ class Metrics(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Yield all numbers."""
-        requests = CounterMetricFamily(
-            "lexbandit_requests", "Requests answered.", labels=("method", "route", "status")
+        requests = (
+            (method, route, str(status), count)
+            for (method, route, status), count in self.requests.items()
         )
-        for (method, route, status), count in self.requests.items():
-            requests.add_metric((method, route, str(status)), count)
-        yield requests
-        times = HistogramMetricFamily(
-            "lexbandit_request_seconds", "Time to the answer, by route.", labels=("route",)
-        )
-        for route, one in self.seconds.items():
-            times.add_metric((route,), one.cumulated(), one.total)
-        yield times
-        at_points = HistogramMetricFamily(
-            "lexbandit_point_seconds", "Time to the answer, by decision point.", labels=("point",)
-        )
-        for point, one in self.at_points.items():
-            at_points.add_metric((point,), one.cumulated(), one.total)
-        yield at_points
-        durations = self._engine.journal.commits
-        commits = HistogramMetricFamily(
-            "lexbandit_commit_seconds", "Time to write a group of events to the log."
-        )
-        commits.add_metric((), durations.cumulated(), durations.total)
-        yield commits
+        yield _counter("requests", "Requests answered.", "method route status", requests)
+        by_route, by_point = self.seconds, self.at_points
+        yield _times("request_seconds", "Time to the answer, by route.", by_route, "route")
+        yield _times("point_seconds", "Time to the answer, by decision point.", by_point, "point")
+        commits = {"": self._engine.journal.commits}
+        yield _times("commit_seconds", "Time to write a group of events to the log.", commits)
         yield from self._points()
         yield from self._process()
 
     def _points(self) -> Iterable[Metric]:
-        points = self._engine.points
+        engine, points = self._engine, self._engine.points
         for what, help in _COUNTS.items():
-            counts = {name: point.counts[what] for name, point in points.items()}
-            yield _counter(what, help, counts)
-        yield _counter(
-            "repeated",
-            "Decisions and rewards that came again: this process answered as before, and wrote "
-            "nothing.",
-            {name: self._engine.repeated[name] for name in points},
-        )
-        yield _counter(
-            "refused",
-            "Requests that this process refused with 409: they contradict what is there.",
-            {name: self.refused[name] for name in points},
-        )
-        yield _counter(
-            "not_durable",
-            "Decisions that this process made while the storage was down: they are in no log.",
-            {name: self._engine.not_durable[name] for name in points},
-        )
+            counts = ((name, point.counts[what]) for name, point in points.items())
+            yield _counter(what, help, "point", counts)
+        for what, numbers in (
+            ("repeated", engine.repeated),
+            ("refused", self.refused),
+            ("not_durable", engine.not_durable),
+        ):
+            yield _counter(what, _OURS[what], "point", ((name, numbers[name]) for name in points))
         yield from self._arms()
         yield from self._otherwise()
-        yield from self._gauges()
+        yield _gauge(
+            "waiting_decisions",
+            "Decisions that wait for rewards.",
+            {name: point.chooser.waiting for name, point in points.items()},
+        )
+        yield _gauge(
+            "last_event",
+            "The last event of the log it took in.",
+            {name: point.seq for name, point in points.items()},
+        )
 
     def _arms(self) -> Iterable[Metric]:
         """Yield what happened to each arm."""
-        decisions = CounterMetricFamily(
-            "lexbandit_arm_decisions", "Decisions for an arm.", labels=("point", "arm")
-        )
-        rewarded = CounterMetricFamily(
-            "lexbandit_arm_rewarded",
-            "Decisions for an arm of which rewards were learned.",
-            labels=("point", "arm"),
-        )
+        decisions, rewarded = [], []
         for name, point in self._engine.points.items():
             counts: Counter[str] = Counter()
             for _, _, bucket in point.history.buckets("whole"):
                 counts.update(bucket.arms)
             for arm, plays in point.chooser.plays.items():
-                decisions.add_metric((name, arm), counts[arm])
-                rewarded.add_metric((name, arm), plays)
-        yield decisions
-        yield rewarded
+                decisions.append((name, arm, counts[arm]))
+                rewarded.append((name, arm, plays))
+        yield _counter("arm_decisions", "Decisions for an arm.", "point arm", decisions)
+        about = "Decisions for an arm of which rewards were learned."
+        yield _counter("arm_rewarded", about, "point arm", rewarded)
+
+    def _otherwise(self) -> Iterable[Metric]:
+        """Yield what was taken otherwise than given."""
+        choosers = [(name, point.chooser) for name, point in self._engine.points.items()]
+        yield _counter(
+            "contexts",
+            "Features of decisions that were taken otherwise than given: outside their range, "
+            "missing or unknown.",
+            "point feature note",
+            (
+                (name, feature, note, count)
+                for name, chooser in choosers
+                for feature, notes in chooser.contexts.counts.items()
+                for note, count in notes.items()
+            ),
+        )
+        yield _counter(
+            "outside",
+            "Rewards outside their objective's range, which were clipped.",
+            "point objective",
+            ((name, *one) for name, chooser in choosers for one in chooser.outside.items()),
+        )
 
     def _process(self) -> Iterable[Metric]:
         """Yield how this process stands."""
         engine = self._engine
         for name, help, value in (
+            (
+                "snapshot_seconds",
+                "How long the last snapshots took to write.",
+                engine.snapshots.seconds,
+            ),
+            ("ready", "1 if events can be written, 0 if not.", float(engine.trouble is None)),
             ("queue_events", "Events that wait to be written.", engine.journal.queued),
             ("connections", "Connections that are open.", self.connections()),
             ("log_bytes", "Size of the log and its snapshots in the storage.", self._log_bytes),
@@ -159,71 +174,38 @@ class Metrics(Collector):
             ),
         ):
             if value is not None:
-                gauge = GaugeMetricFamily(f"lexbandit_{name}", help)
-                gauge.add_metric((), value)
-                yield gauge
-        replay = GaugeMetricFamily(
-            "lexbandit_replay_progress",
+                yield GaugeMetricFamily(f"lexbandit_{name}", help, value)
+        yield _gauge(
+            "replay_progress",
             "Share of the log that was replayed under a changed definition; 1 if none is going on.",
-            labels=("point",),
+            {point: engine.replay_progress.get(point, 1.0) for point in engine.points},
         )
-        for point in engine.points:
-            replay.add_metric((point,), engine.replay_progress.get(point, 1.0))
-        yield replay
         build = GaugeMetricFamily(
             "lexbandit_build_info", "1, with the versions.", labels=("version", "python")
         )
         build.add_metric((__version__, platform.python_version()), 1.0)
         yield build
 
-    def _otherwise(self) -> Iterable[Metric]:
-        """Yield what was taken otherwise than given."""
-        contexts = CounterMetricFamily(
-            "lexbandit_contexts",
-            "Features of decisions that were taken otherwise than given: outside their range, "
-            "missing or unknown.",
-            labels=("point", "feature", "note"),
-        )
-        outside = CounterMetricFamily(
-            "lexbandit_outside",
-            "Rewards outside their objective's range, which were clipped.",
-            labels=("point", "objective"),
-        )
-        for name, point in self._engine.points.items():
-            for feature, notes in point.chooser.contexts.counts.items():
-                for note, count in notes.items():
-                    contexts.add_metric((name, feature, note), count)
-            for objective, count in point.chooser.outside.items():
-                outside.add_metric((name, objective), count)
-        yield contexts
-        yield outside
 
-    def _gauges(self) -> Iterable[Metric]:
-        points = self._engine.points
-        waiting = GaugeMetricFamily(
-            "lexbandit_waiting_decisions", "Decisions that wait for rewards.", labels=("point",)
-        )
-        events = GaugeMetricFamily(
-            "lexbandit_last_event", "The last event of the log it took in.", labels=("point",)
-        )
-        for name, point in points.items():
-            waiting.add_metric((name,), point.chooser.waiting)
-            events.add_metric((name,), point.seq)
-        yield waiting
-        yield events
-        snapshots = GaugeMetricFamily(
-            "lexbandit_snapshot_seconds", "How long the last snapshots took to write."
-        )
-        snapshots.add_metric((), self._engine.snapshots.seconds)
-        yield snapshots
-        ready = GaugeMetricFamily("lexbandit_ready", "1 if events can be written, 0 if not.")
-        ready.add_metric((), float(self._engine.trouble is None))
-        yield ready
-
-
-def _counter(name: str, help: str, counts: Mapping[str, int]) -> Metric:
-    """Return a counter with a number for each point."""
-    counter = CounterMetricFamily(f"lexbandit_{name}", help, labels=("point",))
-    for point, count in counts.items():
-        counter.add_metric((point,), count)
+def _counter(name: str, help: str, labels: str, samples: Iterable[tuple[Any, ...]]) -> Metric:
+    """Return a counter; each of its samples has the labels' values, then a number."""
+    counter = CounterMetricFamily(f"lexbandit_{name}", help, labels=labels.split())
+    for *values, count in samples:
+        counter.add_metric(values, count)
     return counter
+
+
+def _gauge(name: str, help: str, values: Mapping[str, float]) -> Metric:
+    """Return a gauge with a number for each point."""
+    gauge = GaugeMetricFamily(f"lexbandit_{name}", help, labels=("point",))
+    for point, value in values.items():
+        gauge.add_metric((point,), value)
+    return gauge
+
+
+def _times(name: str, help: str, times: Mapping[str, Durations], *labels: str) -> Metric:
+    """Return a histogram of durations, by a label's value if it has one."""
+    histogram = HistogramMetricFamily(f"lexbandit_{name}", help, labels=labels)
+    for value, one in times.items():
+        histogram.add_metric((value,), one.cumulated(), one.total)
+    return histogram

@@ -77,15 +77,6 @@ def snapshot_checksum(point: str, definition: str, snapshot: Snapshot) -> bytes:
     return found.digest()
 
 
-def is_whole(point: str, definition: str, snapshot: Snapshot, stored: bytes) -> bool:
-    """Tell whether a snapshot is as it was written.
-
-    Earlier versions stored the checksum of the data alone.
-    """
-    alone = hashlib.sha256(snapshot.data).digest
-    return stored == snapshot_checksum(point, definition, snapshot) or stored == alone()
-
-
 _DOUBLE, _SIGNED = struct.Struct(">d"), struct.Struct(">q")
 
 

@@ -22,7 +22,6 @@ from lexbandit.service.events import (
     checksum,
     content_checksum,
     in_order,
-    is_whole,
     snapshot_checksum,
 )
 from lexbandit.service.storage.base import (
@@ -231,9 +230,9 @@ _REWRITE = tuple(
 _SNAPSHOTS = "SELECT point, definition, seq FROM lexbandit_snapshots ORDER BY point, seq DESC"
 _REMOVE_SNAPSHOTS = "DELETE FROM lexbandit_snapshots WHERE point = $1 AND seq < $2"
 _DAMAGED_SNAPSHOT = """
-SELECT point, seq FROM lexbandit_snapshots WHERE sha256 NOT IN (
-    sha256(convert_to(concat_ws(E'\\n', point, definition, seq, ''), 'UTF8') || data), sha256(data)
-) ORDER BY seq LIMIT 1
+SELECT point, seq FROM lexbandit_snapshots WHERE sha256 <>
+    sha256(convert_to(concat_ws(E'\\n', point, definition, seq, ''), 'UTF8') || data)
+ORDER BY seq LIMIT 1
 """
 _HIDDEN = """
 SELECT min(log.seq), max(removed.seq)
@@ -479,7 +478,7 @@ class PostgresStorage(Storage):
         async with self._connection("did not read a snapshot") as connection:
             while row := await connection.fetchrow(_LOAD, point, definition, before):
                 before, data, digest = row
-                if is_whole(point, definition, Snapshot(before, data), digest):
+                if digest == snapshot_checksum(point, definition, Snapshot(before, data)):
                     return Snapshot(before, data)
                 log.warning(
                     "the snapshot of %s after event %d is damaged: passed over", point, before

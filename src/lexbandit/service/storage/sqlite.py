@@ -30,7 +30,6 @@ from lexbandit.service.events import (
     checksum,
     follow,
     in_order,
-    is_whole,
     snapshot_checksum,
 )
 from lexbandit.service.storage._sqlite_wal import wal_damage
@@ -588,7 +587,7 @@ class SqliteStorage(Storage):
             for point, definition, seq, data, stored in self._reader.execute(
                 "SELECT point, definition, seq, data, checksum FROM snapshots"
             ):
-                if not is_whole(point, definition, Snapshot(seq, data), stored):
+                if stored != snapshot_checksum(point, definition, Snapshot(seq, data)):
                     raise CorruptLog(f"the snapshot of {point} after event {seq} is damaged.")
 
         await self._read("all of it", check)
@@ -627,7 +626,7 @@ class SqliteStorage(Storage):
                 (point, definition),
             )
             for seq, data, stored in rows:
-                if is_whole(point, definition, Snapshot(seq, data), stored):
+                if stored == snapshot_checksum(point, definition, Snapshot(seq, data)):
                     return Snapshot(seq, data)
                 log.warning("the snapshot of %s after event %d is damaged: passed over", point, seq)
             return None

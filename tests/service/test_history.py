@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import to_builtins
 
 from lexbandit.service.engine.history import MOST_BUCKETS, RECENT, Bucket, History
 
@@ -43,7 +44,8 @@ def total(history: History, series: str = "whole") -> dict[str, Any]:
     everything = Bucket()
     for _, _, bucket in history.buckets(series):
         everything.add(bucket)
-    return everything.plain()
+    plain: dict[str, Any] = to_builtins(everything)
+    return plain
 
 
 def assert_spread(found: list[float], values: list[float]) -> None:

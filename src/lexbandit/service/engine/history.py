@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, convert, to_builtins
 
 from lexbandit.checks import Floats, Integers
 from lexbandit.kernels.welford import add_numbers
@@ -29,7 +30,7 @@ _MOST = 1e140
 # Makes a named tuple in half the time.
 _tuple = tuple.__new__
 
-Spread = list[float]
+Spread = list[int | float]
 """Count and mean of rewards, and the sum of their squared distances from it (Welford 1962).
 
 Plain sums of squares have no digits left for what 1.7e9 and 1.7e9 + 10 differ by."""
@@ -70,16 +71,13 @@ def _put_together(into: Spread, other: Spread) -> None:
     )
 
 
-class Bucket:
+class Bucket(Struct):
     """What happened in a stretch of time."""
 
-    __slots__ = ("arms", "expired", "late", "rewards")
-
-    def __init__(self) -> None:
-        self.arms: dict[str, int] = {}
-        self.rewards: dict[str, Spread] = {}
-        self.late = 0
-        self.expired = 0
+    arms: dict[str, int] = {}  # of each its own
+    rewards: dict[str, Spread] = {}
+    late: int = 0
+    expired: int = 0
 
     def add(self, other: "Bucket") -> None:
         """Add what happened in another stretch."""
@@ -89,24 +87,6 @@ class Bucket:
             _put_together(self.rewards.setdefault(name, [0, 0.0, 0.0]), spread)
         self.late += other.late
         self.expired += other.expired
-
-    def plain(self) -> dict[str, Any]:
-        """Return the bucket as plain values."""
-        return {
-            "arms": dict(self.arms),
-            "rewards": {name: list(spread) for name, spread in self.rewards.items()},
-            "late": self.late,
-            "expired": self.expired,
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> "Bucket":
-        """Return a bucket from what `plain` returned."""
-        bucket = cls()
-        bucket.arms.update(plain["arms"])
-        bucket.rewards = {name: list(spread) for name, spread in plain["rewards"].items()}
-        bucket.late, bucket.expired = plain["late"], plain["expired"]
-        return bucket
 
 
 class Series:
@@ -147,14 +127,14 @@ class Series:
 
     def plain(self) -> dict[str, Any]:
         """Return the series as plain values."""
-        buckets = [[place, bucket.plain()] for place, bucket in self.buckets.items()]
+        buckets = [[place, to_builtins(bucket)] for place, bucket in self.buckets.items()]
         return {"width": self.width, "span": self.span, "buckets": buckets}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Series":
         """Return a series from what `plain` returned."""
         series = cls(plain["width"], plain["span"])
-        series.buckets = {place: Bucket.from_plain(bucket) for place, bucket in plain["buckets"]}
+        series.buckets = {place: convert(bucket, Bucket) for place, bucket in plain["buckets"]}
         return series
 
 
@@ -298,7 +278,7 @@ class History:
         """Return the history as plain values, as JSON holds them."""
         return {
             "series": {name: series.plain() for name, series in self._series.items()},
-            "now": None if self._end == -math.inf else [self._latest, self._now.plain()],
+            "now": None if self._end == -math.inf else [self._latest, to_builtins(self._now)],
             "recent": [
                 [one.time, dict(one.row), dict(one.rewards)] for one in self._recent.values()
             ],
@@ -312,7 +292,7 @@ class History:
         if plain["now"] is not None:
             time, now = plain["now"]
             history._open(time)
-            history._now = Bucket.from_plain(now)
+            history._now = convert(now, Bucket)
         for time, row, rewards in plain["recent"]:
             history._recent[row["id"]] = Recent(time, row, dict(rewards))
         return history

@@ -94,7 +94,7 @@ class Engine:
         self.journal = Journal(storage, self._fold, self._fold_many, seq)
         self.snapshots = Snapshots(self.points, storage, self.journal, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
-        self._id_locks = IdLocks()
+        self._busy: dict[Hashable, asyncio.Future[None]] = {}  # ids that a request is about
         self._slicing = asyncio.Lock()
         self._ids = fresh_ids()
 
@@ -342,7 +342,7 @@ class Engine:
         if self._goes_on(point):
             return (await self._many_not_durable(state, [asked]))[0]
         key = request_key(asked, {})
-        async with self._id_locks.hold([(point, id)]):
+        async with HeldIds(self._busy, [(point, id)]):
             if (before := state.answered(id, key)) is not None:
                 self.repeated[point] += 1
                 return before
@@ -402,7 +402,8 @@ class Engine:
             return await self._many_not_durable(state, rows)
         if len(rows) > SLICE:
             await self._pause()
-        async with self._id_locks.hold({(point, row.id) for row in rows if row.id is not None}):
+        ids = {(point, row.id) for row in rows if row.id is not None}
+        async with HeldIds(self._busy, ids):
             return await self._decide(state, rows)
 
     async def _many_not_durable(
@@ -558,7 +559,7 @@ class Engine:
             others = await self.reward_many(point, [row for row in rows if row[0] not in nowhere])
             found = {one.id: one for one in others}
             return [found.get(id) or RewardReply(id, learned=False, late=False) for id, _ in rows]
-        async with self._id_locks.hold((point, id) for id in rewards):
+        async with HeldIds(self._busy, ((point, id) for id in rewards)):
             if self.storage.shared and not all(map(state.knows, rewards)):
                 await self.journal.catch_up()  # another process may have decided just now
             answers: dict[str, RewardReply] = {}
@@ -715,23 +716,14 @@ def _number(propensity: float) -> float | None:
     return None if math.isnan(propensity) else float(propensity)
 
 
-class IdLocks:
-    """Lets one request at a time be under way about an id; requests about others go on."""
-
-    def __init__(self) -> None:
-        self._busy: dict[Hashable, asyncio.Future[None]] = {}
-
-    def hold(self, ids: Iterable[Hashable]) -> "HeldIds":
-        """Return a context that begins when no other request holds any of these ids."""
-        return HeldIds(self._busy, list(ids))
-
-
 class HeldIds:
-    """While it lasts, others wait who ask for one of its ids."""
+    """A context that begins when no other holds any of its ids: `busy` has those that are held."""
 
-    def __init__(self, busy: "dict[Hashable, asyncio.Future[None]]", ids: list[Hashable]) -> None:
+    def __init__(
+        self, busy: "dict[Hashable, asyncio.Future[None]]", ids: Iterable[Hashable]
+    ) -> None:
         self._busy = busy
-        self._ids = ids
+        self._ids = list(ids)
 
     async def __aenter__(self) -> None:
         while busy := [self._busy[one] for one in self._ids if one in self._busy]:

@@ -32,7 +32,7 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
     log is, or else it is the file decisions.db here.
     """
     with needs("service"):
-        from lexbandit.service.config.file import SETTINGS, read_config  # noqa: PLC0415
+        from lexbandit.service.config.file import Config, read_config  # noqa: PLC0415
         from lexbandit.service.maintenance.export import Exported, export, format_of  # noqa: PLC0415
         from lexbandit.service.storage import make_storage  # noqa: PLC0415
     format_of(path)
@@ -40,7 +40,7 @@ def command(point: str, path: Path, config: Path | None, storage: str | None) ->
         if config is not None:
             url = read_config(config, flags={"storage": storage}).storage
         else:
-            url = storage or os.environ.get("LEXBANDIT_STORAGE") or SETTINGS["storage"][0]
+            url = storage or os.environ.get("LEXBANDIT_STORAGE") or Config.storage
         opened = make_storage(url, reading=True)
 
     async def work() -> Exported:

@@ -20,7 +20,6 @@ name = "prompt_tokens"
 docs/service.md explains all of it.
 """
 
-import dataclasses
 import difflib
 import json
 import logging
@@ -28,9 +27,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 from lexbandit import checks
 from lexbandit._internal.toml_file import Place, TomlFile
@@ -72,37 +71,10 @@ LEVELS = ("debug", "info", "warning", "error")
 
 log = logging.getLogger("lexbandit.service")
 
-_POINT = tuple(field.name for field in dataclasses.fields(Definition) if field.name != "name")
-_OBJECTIVE = tuple(field.name for field in dataclasses.fields(Objective))
+_POINT = tuple(one.name for one in fields(Definition) if one.name != "name")
+_OBJECTIVE = tuple(one.name for one in fields(Objective))
 # Parameters of a policy that it gets from the features and the objectives.
 _DERIVED = ("dimension", "tolerance")
-
-
-@dataclass(frozen=True)
-class Config:
-    """A checked configuration. `rate` is in requests a second for each key; None is no limit."""
-
-    points: Mapping[str, Definition]
-    storage: str
-    host: str
-    port: int
-    keys: tuple[ApiKey, ...]
-    tls_cert: Path | None
-    tls_key: Path | None
-    behind_tls: bool
-    rate: float | None
-    max_body_bytes: int
-    deadline: float
-    drain: float
-    snapshot_every: int
-    poll: float
-    log_level: str
-    log_format: str
-    audit_log: Path | None
-    retain: float | None
-    archive: Path | None
-    otel: bool
-    session_secret: str | None = dataclasses.field(repr=False)
 
 
 def _text(name: str, value: Any) -> str:
@@ -159,27 +131,40 @@ def _seconds(name: str, value: Any) -> float:
     return 0.0 if _number(value) == 0 else _positive(name, value)
 
 
-# Each setting: its default, and what it may be.
-SETTINGS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
-    "storage": ("sqlite:decisions.db", _text),
-    "host": ("127.0.0.1", _text),
-    "port": (8080, _whole(0, 65535)),
-    "keys": (None, _text),
-    "tls_cert": (None, _text),
-    "tls_key": (None, _text),
-    "behind_tls": (False, _flag),
-    "rate": (None, _positive),
-    "max_body_bytes": (LARGEST_BODY, _whole(1024)),
-    "deadline": (5.0, _positive),
-    "drain": (5.0, _seconds),
-    "snapshot_every": (50_000, _whole(100)),
-    "poll": (0.2, _positive),
-    "log_level": ("info", _one_of(LEVELS)),
-    "log_format": ("plain", _one_of(FORMATS)),
-    "audit_log": (None, _text),
-    "retain": (None, duration),
-    "archive": (None, _text),
-    "otel": (False, _flag),
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A checked configuration. `rate` is in requests a second for each key; None is no limit.
+
+    A field that can be set is annotated with what reads it.
+    """
+
+    points: Mapping[str, Definition]
+    storage: Annotated[str, _text] = "sqlite:decisions.db"
+    host: Annotated[str, _text] = "127.0.0.1"
+    port: Annotated[int, _whole(0, 65535)] = 8080
+    keys: Annotated[tuple[ApiKey, ...], _text] = ()
+    tls_cert: Annotated[Path | None, _text] = None
+    tls_key: Annotated[Path | None, _text] = None
+    behind_tls: Annotated[bool, _flag] = False
+    rate: Annotated[float | None, _positive] = None
+    max_body_bytes: Annotated[int, _whole(1024)] = LARGEST_BODY
+    deadline: Annotated[float, _positive] = 5.0
+    drain: Annotated[float, _seconds] = 5.0
+    snapshot_every: Annotated[int, _whole(100)] = 50_000
+    poll: Annotated[float, _positive] = 0.2
+    log_level: Annotated[str, _one_of(LEVELS)] = "info"
+    log_format: Annotated[str, _one_of(FORMATS)] = "plain"
+    audit_log: Annotated[Path | None, _text] = None
+    retain: Annotated[float | None, duration] = None
+    archive: Annotated[Path | None, _text] = None
+    otel: Annotated[bool, _flag] = False
+    session_secret: str | None = field(default=None, repr=False)
+
+
+SETTINGS: dict[str, Callable[[str, Any], Any]] = {
+    name: kind.__metadata__[0]
+    for name, kind in get_type_hints(Config, include_extras=True).items()
+    if get_origin(kind) is Annotated
 }
 
 
@@ -214,14 +199,14 @@ class _Reader:
         check_environment(self.environment, SETTINGS)
         values = {name: self._setting(name) for name in SETTINGS}
         keys = tuple(keys_in_environment(self.environment))
-        if values["keys"] is not None:
+        if values["keys"]:
             keys = (*keys_in_file(values["keys"]), *keys)
         Keys(keys)  # refuses two of one name, also one in the file and one in the environment
         if (values["tls_cert"] is None) != (values["tls_key"] is None):
             raise InvalidInput("TLS needs both tls_cert and tls_key, or neither of them.")
         points = self.points()
         check_points(keys, points)
-        return Config(points, **{**values, "keys": keys}, session_secret=self._secret())
+        return Config(points=points, **{**values, "keys": keys}, session_secret=self._secret())
 
     def _secret(self) -> str | None:
         secret = self.environment.get(SECRET) or None
@@ -234,7 +219,7 @@ class _Reader:
 
     def _setting(self, name: str) -> Any:
         """Return a setting: of the command line, the environment, the file, or the default."""
-        default, read = SETTINGS[name]
+        read = SETTINGS[name]
         variable = PREFIX + name.upper()
         if self.flags.get(name) is not None:
             return self._placed(name, read(f"--{name.replace('_', '-')}", self.flags[name]))
@@ -242,7 +227,7 @@ class _Reader:
             return self._placed(name, read(variable, self.environment[variable]))
         with self.file.at("service", name):
             table = self.file.table.get("service", {})
-            value = read(name, table[name]) if name in table else default
+            value = read(name, table[name]) if name in table else getattr(Config, name)
             return self._placed(name, value, self.file.folder)
 
     def _placed(self, name: str, value: Any, folder: Path | None = None) -> Any:
@@ -258,7 +243,7 @@ class _Reader:
             return f"sqlite:{file}"
         if name in ("audit_log", "archive") and value is not None:
             return folder / value
-        if name in ("keys", "tls_cert", "tls_key") and value is not None:
+        if name in ("keys", "tls_cert", "tls_key") and value:
             place = folder / value
             _refuse_folder(name, place)
             if not place.is_file():
@@ -397,6 +382,6 @@ def _feature(file: TomlFile, place: Place, table: Any) -> Feature:
         with file.at(*place, "kind"):
             raise unknown_name("kind of feature", table["kind"], FEATURES)
     kind = FEATURES[table["kind"]]
-    file.only(place, table, ("kind", *(field.name for field in dataclasses.fields(kind))))
+    file.only(place, table, ("kind", *(one.name for one in fields(kind))))
     with file.at(*place, table=table):
         return kind(**{key: value for key, value in table.items() if key != "kind"})

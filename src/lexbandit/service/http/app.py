@@ -5,14 +5,12 @@ import logging
 import random
 import re
 import time
-from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from lexbandit.service.engine.journal import ENDS
 from lexbandit.service.engine.point import LARGEST_BODY
 from lexbandit.service.http.access import Access, Keys
 from lexbandit.service.http.json_body import LARGE, check, convert, parse, read, type_for
@@ -224,16 +222,10 @@ class App:
         self, method: str, route: str, status: int, seconds: float, point: str | None = None
     ) -> None:
         """Count a request that was answered; `point` is the decision point that it named."""
-        metrics = self.metrics
-        metrics.requests[method, route, status] += 1
-        bucket = bisect_left(ENDS, seconds)
-        durations = metrics.seconds[route]
-        durations.counts[bucket] += 1
-        durations.total += seconds
+        self.metrics.requests[method, route, status] += 1
+        self.metrics.seconds[route].note(seconds)
         if point:
-            durations = metrics.at_points[point]
-            durations.counts[bucket] += 1
-            durations.total += seconds
+            self.metrics.at_points[point].note(seconds)
 
     def note_refused(self, status: int) -> None:
         """Count a request that was refused before the application saw it."""

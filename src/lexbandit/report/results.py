@@ -78,49 +78,25 @@ class ReportedPolicy:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """One study: its definition and its results."""
+    """One study: its definition and its results.
 
-    key: str
+    slug        the study's name in addresses and file names
+    experiment  which of the paper's experiments this is, if any
+    policies    the policies' names, the paper's first
+    """
+
+    slug: str
+    title: str
+    experiment: int | None
+    objectives: list[str]
+    horizon: int
+    runs: int
+    policies: list[str]
     frozen: dict[str, Any]
     summary: dict[str, Any]
     curves: list[MeanCurve]
     arms: int
     maps: ArmMap | None = None
-
-    @property
-    def slug(self) -> str:
-        """The study's name in addresses and file names."""
-        return str(self.frozen["name"])
-
-    @property
-    def experiment(self) -> int | None:
-        """Which of the paper's experiments this is, if any."""
-        return int(self.key) if self.key.isdigit() else None
-
-    @property
-    def title(self) -> str:
-        """The study's title."""
-        return str(self.frozen["title"])
-
-    @property
-    def objectives(self) -> list[str]:
-        """The objectives' names, in order of priority."""
-        return list(self.frozen["objectives"])
-
-    @property
-    def horizon(self) -> int:
-        """The number of rounds."""
-        return int(self.curves[0].t[-1])
-
-    @property
-    def runs(self) -> int:
-        """The number of runs."""
-        return self.curves[0].runs
-
-    @property
-    def policies(self) -> list[str]:
-        """The policies' names, the paper's first."""
-        return in_order([curve.policy for curve in self.curves])
 
     @property
     def has_regret(self) -> bool:
@@ -135,7 +111,7 @@ class StudyResults:
     @property
     def shows_regret(self) -> bool:
         """Whether the figure over time is of regret; the paper shows reward in 2 and 3."""
-        return self.has_regret and self.key not in ("2", "3")
+        return self.has_regret and self.experiment not in (2, 3)
 
     @property
     def entries(self) -> list[ReportedPolicy]:
@@ -274,11 +250,18 @@ def _read_study(
     name = str(frozen["name"])
     key = str(frozen.get("paper") or name)
     word = summary.get("experiments", {}).get(key) or summary.get("studies", {}).get(name)
+    curves = _mean_curves(runs)
     results = StudyResults(
-        key=key,
+        slug=name,
+        title=str(frozen["title"]),
+        experiment=int(key) if key.isdigit() else None,
+        objectives=list(frozen["objectives"]),
+        horizon=int(curves[0].t[-1]),
+        runs=curves[0].runs,
+        policies=in_order([curve.policy for curve in curves]),
         frozen=frozen,
         summary=word or {},
-        curves=_mean_curves(runs),
+        curves=curves,
         arms=int(runs["arm_share"].list.len().max() or 0),  # type: ignore[arg-type]
     )
     best = [results.best(policy).label for policy in results.policies]

@@ -211,8 +211,7 @@ async def serve(
     warning = warning_of(config)
     if warning is not None:
         log.warning("%s", warning)
-    tls = tls_of(config)
-    served = bound(config)
+    tls, served = tls_of(config), bound(config)
     try:
         with without_garbage_collection():
             engine = await Engine.start(
@@ -235,36 +234,48 @@ async def serve(
             if engine.storage.shared:
                 warm_up_replay(definition)
         app = make_app(engine, config, no_auth=no_auth)
-        ending, now = _signals()  # before the first answer: who was answered may send one
-        async with AsyncExitStack() as ends:
-            try:
-                server = await ends.enter_async_context(
-                    serving(app, served, tls=tls, admission=admission_to(app, config.deadline))
-                )
-            except OSError as error:  # another process began to listen since
-                raise _not_served(config, error) from None
-            app.metrics.connections = lambda: len(server.server_state.connections)
-            trimming = asyncio.create_task(give_back_memory(lambda: server.shared.ended))
-            ends.callback(trimming.cancel)
-            if config.otel:
-                await ends.enter_async_context(_exporting(app))
-            note_start(config)
-            if read is not None:
-                again = Reloading(config, read, app.keys, tls)
-                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again)
-            log.info("serving %s", address_of(config, served))
-            started(address_of(config, served), engine)
-            BUNDLE.begin()
-            await ending.wait()
-            engine.draining = True
-            if not now.is_set():
-                log.info("ending: not ready, and serving for %g s more", config.drain)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(now.wait(), config.drain)
-            log.info("ending: requests that are under way are answered")
+        await _answer_until_ended(app, config, served, tls, started, read)
     finally:
         log.info("ending: last snapshots are written")
         await engine.stop()
+
+
+async def _answer_until_ended(
+    app: App,
+    config: Config,
+    served: socket.socket,
+    tls: ssl.SSLContext | None,
+    started: Callable[[str, Engine], Any],
+    read: Callable[[], Config] | None,
+) -> None:
+    """Answer requests until a signal comes, and then those that are under way."""
+    ending, now = _signals()  # before the first answer: who was answered may send one
+    async with AsyncExitStack() as ends:
+        try:
+            server = await ends.enter_async_context(
+                serving(app, served, tls=tls, admission=admission_to(app, config.deadline))
+            )
+        except OSError as error:  # another process began to listen since
+            raise _not_served(config, error) from None
+        app.metrics.connections = lambda: len(server.server_state.connections)
+        trimming = asyncio.create_task(give_back_memory(lambda: server.shared.ended))
+        ends.callback(trimming.cancel)
+        if config.otel:
+            await ends.enter_async_context(_exporting(app))
+        note_start(config)
+        if read is not None:
+            again = Reloading(config, read, app.keys, tls)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again)
+        log.info("serving %s", address_of(config, served))
+        started(address_of(config, served), app.engine)
+        BUNDLE.begin()
+        await ending.wait()
+        app.engine.draining = True
+        if not now.is_set():
+            log.info("ending: not ready, and serving for %g s more", config.drain)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(now.wait(), config.drain)
+        log.info("ending: requests that are under way are answered")
 
 
 def _signals() -> tuple[asyncio.Event, asyncio.Event]:

@@ -70,9 +70,9 @@ def install(extra: str) -> str:
 def storage_words() -> Iterator[None]:
     """Turn an error of a storage into one line without passwords."""
     from lexbandit.service.events import CorruptLog  # noqa: PLC0415
-    from lexbandit.service.storage import StorageFailed, StorageInUse  # noqa: PLC0415
+    from lexbandit.service.storage import StorageFailed  # noqa: PLC0415
 
     try:
         yield
-    except (CorruptLog, StorageFailed, StorageInUse) as error:
+    except (CorruptLog, StorageFailed) as error:
         raise InvalidInput(without_password(str(error))) from None

@@ -31,7 +31,7 @@ from lexbandit.service.engine.history import History
 from lexbandit.service.events import CorruptLog
 from lexbandit.service.maintenance.compact import last_before
 from lexbandit.service.maintenance.export import export
-from lexbandit.service.storage import Storage, StorageFailed, StorageInUse
+from lexbandit.service.storage import Storage, StorageFailed
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.point import Point
@@ -108,7 +108,7 @@ def _report(asked: _Asked) -> dict[str, Any]:
         report |= {"rows": table.height, "young": _young(table, asked.wait)}
         _refuse_no_rewards(report)
         report |= _evaluated(asked, table)
-    except (InvalidInput, CorruptLog, StorageFailed, StorageInUse) as error:
+    except (InvalidInput, CorruptLog, StorageFailed) as error:
         report["error"] = without_password(str(error))
     except Exception:
         log.exception("what-if of point=%s failed", asked.name)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import accumulate
 
 from lexbandit.service.engine.point import Outcome
 from lexbandit.service.events import CorruptLog, Event
@@ -51,12 +52,8 @@ class Durations:
 
     def cumulated(self) -> list[tuple[str, float]]:
         """Return the buckets as Prometheus wants them: how many took at most so long."""
-        so_far = 0
-        buckets = []
-        for end, count in zip([*map(str, ENDS), "+Inf"], self.counts, strict=True):
-            so_far += count
-            buckets.append((end, float(so_far)))
-        return buckets
+        ends = [*map(str, ENDS), "+Inf"]
+        return [(end, float(n)) for end, n in zip(ends, accumulate(self.counts), strict=True)]
 
 
 class Journal:

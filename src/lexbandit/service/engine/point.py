@@ -444,14 +444,9 @@ class Point:
     def found(self, id: str) -> FoundDecision:
         """Return a pending decision, or one whose time is over."""
         past = self.past.get(id)
-        if past is not None:
-            return FoundDecision(
-                id, past.arm, past.propensity, past.since, False, past.rewards, past.late
-            )
-        pending = self.chooser.decision(id)
-        return FoundDecision(
-            id, pending.arm, pending.propensity, pending.since, True, pending.rewards, {}
-        )
+        one = self.chooser.decision(id) if past is None else past
+        kept, late = past is None, {} if past is None else past.late
+        return FoundDecision(id, one.arm, one.propensity, one.since, kept, one.rewards, late)
 
     def knows(self, id: str) -> bool:
         """Tell whether a decision is pending, or was until its time was over."""

@@ -16,7 +16,7 @@ from lexbandit.logs.log import LogDefinition, Opened
 from lexbandit.objectives import Objective
 from lexbandit.service.events import CorruptLog, Event, read_body, snapshot_parts
 from lexbandit.service.maintenance.export import export
-from lexbandit.service.storage import Storage, StorageFailed, StorageInUse, make_storage
+from lexbandit.service.storage import Storage, StorageFailed, make_storage
 
 _PAGE = 500
 
@@ -39,7 +39,7 @@ def opened(url: str, point: str | None) -> Opened:
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
             definition = thread.submit(asyncio.run, _export(url, point, path)).result()
-    except (CorruptLog, StorageFailed, StorageInUse) as error:
+    except (CorruptLog, StorageFailed) as error:
         raise InvalidInput(without_password(str(error))) from None
     return Opened(path, folder, definition)
 

@@ -25,32 +25,25 @@ async def verify(storage: Storage, progress: Callable[[int], None]) -> Verified:
     `progress` is called with the last event that was read.
     """
     first = seq = await storage.removed()
-    times: list[float] = []
+    begin = end = 0.0
     points: dict[str, None] = {}
-    while True:
-        try:
-            page = await storage.read_since(seq, _PAGE)
-        except CorruptLog:
-            await _name_the_first(storage, seq)
-            raise
-        if not page:
-            break
-        seq = page[-1].seq
-        times = [times[0] if times else page[0].time, page[-1].time]
-        points.update(dict.fromkeys(event.point for event in page))
-        progress(seq)
+    try:
+        async for event in storage.events(first, _PAGE):
+            begin = event.time if seq == first else begin
+            seq, end = event.seq, event.time
+            points[event.point] = None
+            progress(seq)
+    except CorruptLog:
+        await _name_the_first(storage, seq)
+        raise
     await storage.check_rest()
-    begin, end = times or (0.0, 0.0)
     return Verified(first + 1, seq, begin, end, tuple(points))
 
 
 async def _name_the_first(storage: Storage, seq: int) -> None:
     """Find the first event that cannot be read, where a whole page cannot."""
-    while True:
-        try:
-            page = await storage.read_since(seq, 1)
-        except CorruptLog as error:
-            raise CorruptLog(f"event {seq + 1} is the first that is damaged: {error}") from error
-        if not page:
-            return
-        seq = page[-1].seq
+    try:
+        async for event in storage.events(seq, 1):
+            seq = event.seq
+    except CorruptLog as error:
+        raise CorruptLog(f"event {seq + 1} is the first that is damaged: {error}") from error

@@ -51,7 +51,7 @@ def hidden(first: int, removed: int) -> CorruptLog:
     )
 
 
-class StorageInUse(Exception):
+class StorageInUse(StorageFailed):
     """Another process has this storage, and it cannot be shared."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import httpx
 
-from lexbandit.service.dashboard.pages import Pages, routes
+from lexbandit.service.dashboard.pages import Pages
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.http.access import Access, ApiKey, Keys, Role, Sessions, hash_of
 from lexbandit.service.http.app import App
@@ -84,10 +84,7 @@ async def served(
         known = None if keys is None else Keys(keys)
         sessions = None if known is None else Sessions(known)
         access = Access(known, sessions)
-        pages = Pages(
-            access, routes(engine, no_auth=access.keys is None), engine.points, secure=False
-        )
-        app = App(engine, access, body, pages)
+        app = App(engine, access, body, Pages(engine, access, secure=False))
         async with httpx.AsyncClient(transport=_Straight(app), base_url=URL) as http:
             yield Served(engine, app, http)
 

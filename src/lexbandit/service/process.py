@@ -17,7 +17,7 @@ from typing import Any
 from lexbandit._internal.vega_script import BUNDLE
 from lexbandit.errors import InvalidInput, without_password
 from lexbandit.service.config.file import Config
-from lexbandit.service.dashboard.pages import Pages, routes
+from lexbandit.service.dashboard.pages import Pages
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.start import warm_up, warm_up_replay, without_garbage_collection
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
@@ -141,8 +141,7 @@ def make_app(engine: Engine, config: Config, *, no_auth: bool) -> App:
     sessions = None if keys is None else Sessions(keys, config.session_secret)
     access = Access(keys, sessions, config.rate)
     secure = config.tls_cert is not None or config.behind_tls
-    pages = Pages(access, routes(engine, no_auth=no_auth), engine.points, secure=secure)
-    return App(engine, access, config.max_body_bytes, pages)
+    return App(engine, access, config.max_body_bytes, Pages(engine, access, secure=secure))
 
 
 def admission_to(app: App, deadline: float) -> Admission:

@@ -9,7 +9,7 @@ import hashlib
 import importlib
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -68,19 +68,6 @@ _CAPACITY = 16
 
 _LARGEST_FORM = 4096
 _NOT_KEPT = [(name.decode(), value.decode()) for name, value in SAFE]
-
-
-def routes(engine: "Engine", *, no_auth: bool) -> list[Route]:
-    """Return the dashboard's routes; `no_auth`: no key is needed."""
-    watch = _Watch(engine, "none" if no_auth else "keys")
-    return [
-        Route("/", watch.page, name="dashboard"),
-        Route(FILES + "{file}", watch.file, name="dashboard file"),
-        Route("/v1/{point}/history", watch.history),
-        Route("/v1/{point}/map", watch.map),
-        Route("/v1/{point}/recent", watch.recent),
-        Route("/v1/{point}/what-if", watch.what_if),
-    ]
 
 
 def login_page(wrong: bool = False) -> Response:
@@ -243,13 +230,19 @@ class Pages:
     `secure`: cookies are sent back over TLS only.
     """
 
-    def __init__(
-        self, access: Access, routes: Sequence[Route], points: Collection[str], *, secure: bool
-    ) -> None:
+    def __init__(self, engine: "Engine", access: Access, *, secure: bool) -> None:
         self._access = access
-        self._routes = routes
-        self._points = points
+        self._points = engine.points
         self._secure = secure
+        watch = _Watch(engine, "none" if access.keys is None else "keys")
+        self._routes = (
+            Route("/", watch.page, name="dashboard"),
+            Route(FILES + "{file}", watch.file, name="dashboard file"),
+            Route("/v1/{point}/history", watch.history),
+            Route("/v1/{point}/map", watch.map),
+            Route("/v1/{point}/recent", watch.recent),
+            Route("/v1/{point}/what-if", watch.what_if),
+        )
 
     def has(self, request: Request) -> bool:
         """Tell whether there is a page at a path."""

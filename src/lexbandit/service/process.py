@@ -263,7 +263,7 @@ async def _answer_until_ended(
             await ends.enter_async_context(_exporting(app))
         note_start(config)
         if read is not None:
-            again = Reloading(config, read, app.keys, tls)
+            again = Reloading(config, read, app.access.keys, tls)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, again)
         log.info("serving %s", address_of(config, served))
         started(address_of(config, served), app.engine)

@@ -333,14 +333,11 @@ class Engine:
 
         The same `id` again, with the same context and allowed arms, gives the first answer again.
         """
-        state = self.point(point)
-        if id is None:
-            if self._goes_on(point):
-                return self._not_durable(state, context, allowed)
-            return await self._decide_one(state, context, allowed, next(self._ids))
-        asked = DecisionRequest(context, allowed, id)
+        state, asked = self.point(point), DecisionRequest(context, allowed, id)
         if self._goes_on(point):
             return (await self._many_not_durable(state, [asked]))[0]
+        if id is None:
+            return await self._decide_one(state, context, allowed, next(self._ids))
         key = request_key(asked, {})
         async with HeldIds(self._busy, [(point, id)]):
             if (before := state.answered(id, key)) is not None:

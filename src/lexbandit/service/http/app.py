@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from lexbandit.service.engine.point import LARGEST_BODY
-from lexbandit.service.http.access import Access, Keys
+from lexbandit.service.http.access import Access
 from lexbandit.service.http.json_body import LARGE, check, convert, parse, read, type_for
 from lexbandit.service.http.openapi import document
 from lexbandit.service.http.operations import (
@@ -92,7 +92,7 @@ class App:
         self.answered: Callable[[Answered], None] | None = None
         """Called with every request that was answered, if it is set."""
         self._large = asyncio.Lock()
-        self._access = access
+        self.access = access
         self._largest_body = largest_body
         self._pages = pages
         own = (
@@ -101,11 +101,6 @@ class App:
         )
         self._operations = (*OPERATIONS, *own)
         self._router = Router(self._operations, engine.points)
-
-    @property
-    def keys(self) -> Keys | None:
-        """The API keys that are taken; None if everybody is let in."""
-        return self._access.keys
 
     async def _metrics(self, engine: "Engine", request: Request) -> Reply:
         """Tell the numbers that Prometheus gathers."""
@@ -128,12 +123,12 @@ class App:
             if match is not None:
                 operation = match.operation(method)
                 if operation is None:
-                    self._access.check_host(request.headers)
+                    self.access.check_host(request.headers)
                     raise not_allowed(method, ", ".join(match.methods))
                 route = operation.path
                 reply = await self._do(operation, match, request)
             else:
-                self._access.check_host(request.headers)
+                self.access.check_host(request.headers)
                 if self._pages is None or not self._pages.has(request):
                     path = request.path.decode("latin-1")
                     raise Problem(UNKNOWN, f"there is nothing at {path}; see /openapi.json.")
@@ -164,16 +159,16 @@ class App:
         """Authorize the caller, read the request, and do what is asked."""
         who = ""
         if operation.role is None:  # a load balancer asks for these by whatever host name it likes
-            request.reads = self._access.reads(request.headers)
+            request.reads = self.access.reads(request.headers)
         else:
-            who = self._access.authorize(request.headers, operation.role, match.point or None)
+            who = self.access.authorize(request.headers, operation.role, match.point or None)
         if not match.known:
             raise unknown_point(match.point, self.engine.points)
         request.point, request.names = match.point, match.names
         if operation.takes:
             request.content = await self._content(operation, request)
             if operation.batch:
-                self._access.count_rows(who, rows_in(request.content))
+                self.access.count_rows(who, rows_in(request.content))
         if operation.query:
             request.query = _query(operation.query, request.query_string)
         result = await operation.handler(self.engine, request)

@@ -257,6 +257,8 @@ WHERE point = $1 AND definition = $2 AND ($3::bigint IS NULL OR seq < $3)
 ORDER BY seq DESC LIMIT 1
 """
 
+# What the server did not do, when something is not read.
+_LOG, _SNAPSHOT = "did not read the log", "did not read a snapshot"
 # Who is asking, where tables are made, and whether this user may make them and write to them.
 _CREATES = """
 SELECT current_user, current_schema(),
@@ -365,28 +367,24 @@ class PostgresStorage(Storage):
 
     async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
         """Return the events after `seq`, each one checked."""
-        async with self._connection("did not read the log") as connection:
-            if point is not None:
-                rows = await connection.fetch(_READ_POINT, seq, limit, point)
-            else:
-                rows = await connection.fetch(_READ, seq, limit)
+        if point is not None:
+            rows = await self._fetch(_LOG, _READ_POINT, seq, limit, point)
+        else:
+            rows = await self._fetch(_LOG, _READ, seq, limit)
         first = max(seq, rows[0]["removed"]) if rows and point is None else None
         return in_order([tuple(row) for row in rows], first)
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
-        async with self._connection("did not read the log") as connection:
-            return int(await connection.fetchval(_REMOVED))
+        return int((await self._fetch(_LOG, _REMOVED))[0][0])
 
     async def first_events(self) -> Sequence[Event]:
         """Return the removed events that say which arms a point has."""
-        async with self._connection("did not read the log") as connection:
-            return in_order(await connection.fetch(_FIRST_EVENTS))
+        return in_order(await self._fetch(_LOG, _FIRST_EVENTS))
 
     async def points(self) -> list[str]:
         """Return the points in the log."""
-        async with self._connection("did not read the log") as connection:
-            return [name for (name,) in await connection.fetch(_POINTS)]
+        return [name for (name,) in await self._fetch(_LOG, _POINTS)]
 
     @asynccontextmanager
     async def removing_alone(self) -> AsyncIterator[bool]:
@@ -445,7 +443,7 @@ class PostgresStorage(Storage):
     async def check_rest(self) -> None:
         """Check the first events, the mark before which none is left, and the snapshots."""
         await self.first_events()
-        async with self._connection("did not read a snapshot") as connection:
+        async with self._connection(_SNAPSHOT) as connection:
             first, removed = await connection.fetchrow(_HIDDEN)
             found = await connection.fetchrow(_DAMAGED_SNAPSHOT)
         if first is not None:
@@ -456,8 +454,7 @@ class PostgresStorage(Storage):
 
     async def snapshots(self) -> list[SnapshotKey]:
         """Return which snapshots there are."""
-        async with self._connection("did not read a snapshot") as connection:
-            return [SnapshotKey(*row) for row in await connection.fetch(_SNAPSHOTS)]
+        return [SnapshotKey(*row) for row in await self._fetch(_SNAPSHOT, _SNAPSHOTS)]
 
     async def remove_snapshots(self, point: str, before: int) -> None:
         """Remove older snapshots."""
@@ -475,7 +472,7 @@ class PostgresStorage(Storage):
     async def load_snapshot(self, point: str, definition: str) -> Snapshot | None:
         """Return the newest snapshot that is whole."""
         before = None
-        async with self._connection("did not read a snapshot") as connection:
+        async with self._connection(_SNAPSHOT) as connection:
             while row := await connection.fetchrow(_LOAD, point, definition, before):
                 before, data, digest = row
                 if digest == snapshot_checksum(point, definition, Snapshot(before, data)):
@@ -484,6 +481,11 @@ class PostgresStorage(Storage):
                     "the snapshot of %s after event %d is damaged: passed over", point, before
                 )
         return None
+
+    async def _fetch(self, trouble: str, statement: str, *values: Any) -> list[Any]:
+        """Return the rows of a statement that reads."""
+        async with self._connection(trouble) as connection:
+            return list(await connection.fetch(statement, *values))
 
     @asynccontextmanager
     async def _connection(self, trouble: str, *, first: bool = False) -> AsyncIterator[Any]:
@@ -575,25 +577,12 @@ class PostgresReader(PostgresStorage):
         if self._there:
             await self._check_end(connection)
 
-    async def read_since(self, seq: int, limit: int, point: str | None = None) -> Sequence[Event]:
-        """Return the events after `seq`, each one checked."""
-        return await super().read_since(seq, limit, point) if self._there else []
+    async def _fetch(self, trouble: str, statement: str, *values: Any) -> list[Any]:
+        return await super()._fetch(trouble, statement, *values) if self._there else []
 
     async def removed(self) -> int:
         """Return the last event that was removed."""
         return await super().removed() if self._there else 0
-
-    async def points(self) -> list[str]:
-        """Return the points in the log."""
-        return await super().points() if self._there else []
-
-    async def first_events(self) -> Sequence[Event]:
-        """Return the removed events that say which arms a point has."""
-        return await super().first_events() if self._there else []
-
-    async def snapshots(self) -> list[SnapshotKey]:
-        """Return which snapshots there are."""
-        return await super().snapshots() if self._there else []
 
     async def check_rest(self) -> None:
         """Check the first events and the snapshots."""

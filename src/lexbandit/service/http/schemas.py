@@ -1,9 +1,13 @@
 """The bodies of requests and replies, one class each. The OpenAPI document is made of these."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from lexbandit.chooser.explanation import Estimate
+from lexbandit.chooser.reward_sums import ArmDifference
+from lexbandit.chooser.summary import Mean
 from lexbandit.service.engine.point import (
     LONGEST_ID,
     Allowed,
@@ -89,16 +93,12 @@ class ExplainRequest(Strict):
     allowed: Allowed = None
 
 
-class EstimateReply(Struct):
+@dataclass(frozen=True)
+class EstimateReply(Estimate):
     """What is known of an objective of an arm; null while nothing was observed.
 
     `low` and `high` are the ends of a credible interval of the reply's `level`, if it has one.
     """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    observations: int
 
 
 class ArmExplanation(Struct):
@@ -135,16 +135,13 @@ class ExplainReply(Struct):
     text: str
 
 
-class MeanReply(Struct):
+@dataclass(frozen=True)
+class MeanReply(Mean):
     """An average of rewards with a 95 % interval; null where nothing is known."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    count: int
 
-
-class DifferenceReply(Struct):
+@dataclass(frozen=True)
+class DifferenceReply(ArmDifference):
     """How much better the chooser did in one objective than always playing one arm would have.
 
     In the objective's own units, positive is better for the chooser; null where it is not known.
@@ -153,14 +150,6 @@ class DifferenceReply(Struct):
     played, and in the share `modelled` it had next to no chance, so that the policy's model says
     what it would have given.
     """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    level: float
-    decisions: int
-    tried: int
-    modelled: float
 
 
 class SummaryReply(Struct):

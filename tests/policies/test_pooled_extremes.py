@@ -150,10 +150,9 @@ def test_rewards_that_are_suddenly_huge(layout: Any, when: slice) -> None:
 
 @layouts
 def test_an_objective_never_rewarded(layout: Any) -> None:
-    """Without the first, the last decides; without the last, the first does."""
-    contexts = contexts_of(layout, 1500)
-    for missing, expected in ((0, 1), (1, 2)):
-        outcomes = noisy(1500)
+    """Without the first, the last decides in the end; without the last, the first does."""
+    for missing, expected, rounds in ((0, 1, 4000), (1, 2, 1500)):
+        contexts, outcomes = contexts_of(layout, rounds), noisy(rounds)
         outcomes[:, :, missing] = math.nan
         policy = make(layout, tolerance=[0.02, 0.0])
         arms = policy.replay(Rounds(contexts, outcomes))

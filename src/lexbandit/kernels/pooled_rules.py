@@ -47,8 +47,9 @@ OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 BENEFIT, BINARY, SIMPLE, FEW, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6, 7
 SETTINGS = 8
 
-# κ grows with this power of ln t.
+# κ grows with this power of a logarithm. The rewards of so many plays may be on their way.
 _GROWTH = 1.25
+_LATE = 2_000.0
 
 
 @once
@@ -64,9 +65,10 @@ def prepare_draws(
     """Write spreads of draws, reaches and bands of every level for lex-thompson.
 
     In the round t, for an arm with n of the N rewards of K arms: the reach is m + κws with
-    κ = benefit · ln(2 + t)^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
-    u² = 1 + few/(n + 1), and u = 1 in the last objective and in one that never had a reward when
-    others had. Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at the
+    κ = benefit · ln(3 + N')^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
+    u² = 1 + few/(n + 1), and u = 1 in the last objective. N' is N, or t − 2001 if that is more: the
+    doubt grows with rewards that are late or rare. In an objective that had none after 2,000
+    plays u = 1 too: nothing can be learned there. Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at the
     mean p of them, κ is multiplied by binary · sqrt(v(1 + simple/F)), where the model has F
     features, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
@@ -77,10 +79,11 @@ def prepare_draws(
     spreads, reaches = sight[SPREADS], sight[REACHES]
     last = means.shape[0] - 1
     arms, features = means.shape[1], model.vectors.shape[3]
-    benefit = settings[BENEFIT] * math.log(clock[0] + 3.0) ** _GROWTH
     for i in range(last + 1):
+        known = max(model.facts[i, SEEN], clock[0] - _LATE)
+        benefit = settings[BENEFIT] * math.log(known + 3.0) ** _GROWTH
         exact = i < last and tolerances[i] == 0.0
-        observed = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] == 0)
+        observed = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] < _LATE)
         doubt, worth = settings[STEADY] if exact else benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])

@@ -15,7 +15,7 @@ from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_feature
 from lexbandit.policies.registry import REGISTRY
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior: BENEFIT · ln(2 + t)^1.25, times BINARY · sqrt(v(1 + SIMPLE/F)) for rewards of 0 or
+# posterior: BENEFIT · ln(3 + N)^1.25 for N rewards, times BINARY · sqrt(v(1 + SIMPLE/F)) for rewards of 0 or
 # 1 with variance v. F is the number of features.
 BENEFIT = 0.107
 BINARY = 1.3
@@ -23,7 +23,7 @@ SIMPLE = 3.0
 # Draws of an arm with n rewards are wider by sqrt(1 + FEW/(n + 1)).
 FEW = 16.0
 # For objectives without a tolerance: the band is this share of the noise, times t^(−1/3), and the
-# benefit of the doubt at caution 1, in place of BENEFIT · ln(2 + t)^1.25; draws are wider by EXACT.
+# benefit of the doubt at caution 1, in place of BENEFIT · ln(3 + N)^1.25; draws are wider by EXACT.
 FLOOR = 0.7
 STEADY = 1.0
 EXACT = 1.25
@@ -41,7 +41,8 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.107 ln(2 + t)^1.25/caution, w_a² = 1 + ln⁺(N/(K(n_a + 1))), u_a² = 1 + 16/(n_a + 1).
+        κ = 0.107 ln(3 + max(N, t − 2001))^1.25/caution,
+        w_a² = 1 + ln⁺(N/(K(n_a + 1))), u_a² = 1 + 16/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
@@ -49,7 +50,8 @@ class LexThompsonRule(PooledPolicy):
     multiplied by 1.3 sqrt(v(1 + 3/F)), where the model has F features, and u_a² = 1 + 16/(4vn_a +
     1): rare successes say little, and where there is little to learn the doubt costs little.
 
-    In an objective that never had a reward when others had, u_a = 1: nothing can be learned there.
+    κ grows with the objective's own rewards, so all arms are tried while these are late and others
+    come at once. Without any after 2,000 plays u_a = 1: nothing can be learned there.
     The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact
     ties resolve, κ is 1/caution (times 1.3 √v if rewards were 0 or 1), and draws are wider by 1.25
     w_a too.

@@ -68,9 +68,9 @@ def prepare_draws(
     κ = benefit · ln(3 + N')^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
     u² = 1 + few/(n + 1), and u = 1 in the last objective. N' is N, or t − 2001 if that is more: the
     doubt grows with rewards that are late or rare. In an objective that had none after 2,000
-    plays u = 1 too: nothing can be learned there. Of an objective whose rewards were all 0 or 1, with variance v = p(1 − p) at the
-    mean p of them, κ is multiplied by binary · sqrt(v(1 + simple/F)), where the model has F
-    features, and u² = 1 + few/(4vn + 1).
+    plays u = 1 too: nothing can be learned there. Of an objective whose rewards were all 0 or 1,
+    with variance v = p(1 − p) at the mean p of them, κ is multiplied by binary · sqrt(v(1 +
+    simple/F)), where the model has F features, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve; there κ = steady, simple = 0, and draws are wider by
     exact · w too.

@@ -15,8 +15,8 @@ from lexbandit.policies.linear.pooled import Looks, PooledPolicy, pooled_feature
 from lexbandit.policies.registry import REGISTRY
 
 # How far above its estimate an arm has the benefit of the doubt at caution 1, in deviations of the
-# posterior: BENEFIT · ln(3 + N)^1.25 for N rewards, times BINARY · sqrt(v(1 + SIMPLE/F)) for rewards
-# of 0 or 1 with variance v. F is the number of features.
+# posterior: BENEFIT · ln(3 + N)^1.25 for N rewards, times BINARY · sqrt(v(1 + SIMPLE/F)) for
+# rewards of 0 or 1 with variance v. F is the number of features.
 BENEFIT = 0.107
 BINARY = 1.3
 SIMPLE = 3.0

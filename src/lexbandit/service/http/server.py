@@ -388,9 +388,9 @@ class Resting:
         overloaded = self.admission.clock() < self.admission.full_at + _OVERLOAD
         if not overloaded:
             self.release_all()
-        oldest, turns = loop.time() - _LONGEST_REST, self._left
-        while self._waiting and (turns > 0 or self._waiting[0][0] <= oldest):
-            turns -= 1
+        oldest, fitting = loop.time() - _LONGEST_REST, self._left
+        while self._waiting and (fitting > 0 or self._waiting[0][0] <= oldest):
+            fitting -= 1
             self._release()
         self._timer = loop.call_later(_TICK, self._tick, loop) if overloaded else None
 

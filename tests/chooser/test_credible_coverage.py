@@ -160,6 +160,60 @@ def embedding(random: Random) -> World:
 UNLIKE = [good_in_one, embedding]
 
 
+def noisy_in_one(random: Random) -> World:
+    """Three arms; in the first category rewards vary 20 times as much as in the others."""
+    level = random.uniform(0.4, 0.6, (3, 3, 2))
+    noise = {"code": 0.02, "maths": 0.4, "chat": 0.02}
+
+    def draw(means: Any, random: Random) -> Any:
+        task = min(TASKS, key=lambda one: np.abs(level[TASKS.index(one)] - means).max())
+        return means + noise[task] * random.standard_normal((3, 2))
+
+    return World(
+        {
+            "objectives": [
+                lb.Objective("quality", range=WIDE, tolerance=0.03),
+                lb.Objective("speed", range=WIDE),
+            ],
+            "arms": list("abc"),
+            "context": [lb.Category("task", TASKS)],
+        },
+        [{"task": task} for task in ("maths", "code", "chat")],
+        lambda context: level[TASKS.index(context["task"])],
+        draw,
+    )
+
+
+def cost_by_tokens(_: Random) -> World:
+    """A cost in proportion to the tokens, and its noise with it."""
+    quality, price = np.array([0.7, 0.89, 0.9]), np.array([0.05, 0.2, 0.8])
+
+    def means(context: dict[str, Any]) -> Any:
+        return np.stack([quality, price * context["tokens"]], axis=1)
+
+    def draw(means: Any, random: Random) -> Any:
+        drawn = means + 0.1 * random.standard_normal((3, 2))
+        drawn[:, 1] = means[:, 1] * np.exp(random.normal(-0.125, 0.5, 3))
+        return drawn
+
+    return World(
+        {
+            "objectives": [
+                lb.Objective("quality", range=WIDE, tolerance=0.03),
+                lb.Objective("cost", goal="min", range=(0, 10)),
+            ],
+            "arms": list("abc"),
+            "context": [lb.Number("tokens", 0, 1)],
+        },
+        [{"tokens": 0.95}],
+        means,
+        draw,
+    )
+
+
+UNEVEN = [noisy_in_one, cost_by_tokens]
+
+
 def play(world: World, random: Random, seed: int, decisions: int) -> lb.Chooser:
     """Return a chooser that learned from decisions of its own."""
     chooser = lb.Chooser(**world.settings, seed=seed)
@@ -234,3 +288,20 @@ def test_arms_unlike_the_others_in_100_runs(
     make: Callable[[Random], World], decisions: int
 ) -> None:
     assert covered_by_arm(make, runs=100, decisions=decisions).min() >= 0.9
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("make", UNEVEN)
+def test_intervals_hold_the_truth_where_the_noise_is_larger(
+    make: Callable[[Random], World],
+) -> None:
+    assert covered(make, 30, 1000, contexts=1).mean(axis=0).min() >= 0.85  # few runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decisions", [300, 1000, 3000])
+@pytest.mark.parametrize("make", UNEVEN)
+def test_noise_that_depends_on_the_context_in_100_runs(
+    make: Callable[[Random], World], decisions: int
+) -> None:
+    assert covered(make, 100, decisions, contexts=1).mean(axis=0).min() >= 0.88

@@ -196,6 +196,24 @@ def test_intervals_are_of_arms_that_vary_more(layout: str) -> None:
                 assert high - low > 2 * posterior[arm, i]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_noise_that_depends_on_the_context(layout: str) -> None:
+    """By squared errors: as the twin has them, in a replay and after a merge."""
+    policy, twin = pair(3, 2, LAYOUTS[layout], seed=3)
+    rounds = rounds_of(LAYOUTS[layout], 60, 3, 2, seed=6)
+    compare(policy, twin, rounds)
+    model = policy._model
+    for context in rounds.contexts[:10]:
+        phi = twin.phi(context)
+        found = credible.noise_here(model, model.matrices[:, :, pooled.INVERSE] @ phi)
+        wanted = [[one.noisier(arm, phi) for arm in one.arms] for one in twin.objectives]
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert np.max(wanted) > 1.0
+    errors = model.vectors[:, :, pooled.ERRORS].copy()
+    policy.merge(policy.state())
+    np.testing.assert_allclose(policy._model.vectors[:, :, pooled.ERRORS], 2.0 * errors)
+
+
 def test_every_setting_counts() -> None:
     """Away from the defaults: a setting that were ignored would show."""
     own = {"caution": 3.0, "draw_width": 1.4, "tolerance": 0.15, "seed": 5}

@@ -67,6 +67,7 @@ class Arm:
     mean: float = 0.0
     inverse: Array = None
     own: Array = None
+    errors: Array = 0.0
 
     def add(self, phi: Array, second: Array, reward: float, times: float = 1.0) -> None:
         """Add `times` rewards at features of mean `phi` and mean square `second`."""
@@ -136,6 +137,14 @@ class Objective:
         mean = phi @ inverse @ (arm.moment + penalties * self.common)
         return float(mean), float(phi @ inverse @ phi + u @ self.common_covariance @ u)
 
+    def noisier(self, arm: Arm, phi: Array) -> float:
+        """A regression of e²/q on the features, around 1 and at least 1; q is the mean of e²."""
+        if arm.count == 0:
+            return 1.0
+        sums = arm.gram @ self.prior.constant
+        q = float(arm.errors @ self.prior.constant) / float(sums @ self.prior.constant)
+        return max(1.0 + float(phi @ arm.inverse @ (arm.errors / q - sums)), 1.0)
+
     def estimate(self, arm: Arm, phi: Array, *, fully: bool = False) -> tuple[float, float]:
         """Mean and deviation at φ; fully with what is not known of θ_0."""
         leverage = phi @ arm.inverse @ phi
@@ -164,6 +173,7 @@ class Objective:
         arm.add(phi, np.outer(phi, phi), reward)
         arm.solve(self.penalties)
         arm.residual += error**2 / (1 + leverage)
+        arm.errors = arm.errors + error**2 / (1 + leverage) * phi
         self.seen += 1
         if error**2 / (1 + leverage) > self.constants.surprise * self.noise:
             self.due = self.seen + (self.due - self.seen) // 2

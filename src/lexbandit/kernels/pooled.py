@@ -43,7 +43,8 @@ agree to the last bit.
 
     tallies[arm, i, field]         COUNT, TOTAL = Σr, SQUARE = Σr², RESIDUAL = Q, WEIGHT and MEAN of
                                    the prior, which is part of COUNT and the sums
-    vectors[arm, i, field, F]      MOMENT = b, OWN = Bb
+    vectors[arm, i, field, F]      MOMENT = b, OWN = Bb, ERRORS = Σφe²/(1 + φᵀBφ), with e and B as
+                                   they were before each reward: where the noise is larger
     matrices[arm, i, field, F, F]  GRAM = G, INVERSE = B
     shared[i, field, F]            PENALTY = Λ, COMMON = θ_0, PULL = Λθ_0, WEIGHTED = Λm_0e/20 and
                                    ΛBb of all arms, SCALE = x
@@ -63,12 +64,12 @@ from lexbandit.kernels.arrays import Array
 from lexbandit.kernels.jit import deferred, kernel, leaf, once
 
 COUNT, TOTAL, SQUARE, RESIDUAL, WEIGHT, MEAN = 0, 1, 2, 3, 4, 5
-MOMENT, OWN = 0, 1
+MOMENT, OWN, ERRORS = 0, 1, 2
 GRAM, INVERSE = 0, 1
 PENALTY, COMMON, PULL, WEIGHTED, SCALE = 0, 1, 2, 3, 4
 SEEN, UNEXPLAINED, NOISE, OTHER, DUE, CENTRE = 0, 1, 2, 3, 4, 5
 VARIANCE, BLOCK, CONSTANT = 0, 1, 2
-TALLIES, VECTORS, MATRICES, SHARED, FACTS = 6, 2, 2, 5, 6
+TALLIES, VECTORS, MATRICES, SHARED, FACTS = 6, 3, 2, 5, 6
 
 # What a refresh begins with, before anything is seen: rewards that vary by a quarter.
 FIRST_NOISE = 1 / 16
@@ -486,19 +487,21 @@ def learn(
         own += features[t, k] * vectors[arm, i, OWN, k]
     share = 1.0 / (1.0 + leverage)
     gain = (reward - own) * share
+    square = error * error * share
     tallies[arm, i, COUNT] += 1.0
     tallies[arm, i, TOTAL] += reward
     tallies[arm, i, SQUARE] += reward * reward
-    tallies[arm, i, RESIDUAL] += error * error * share
+    tallies[arm, i, RESIDUAL] += square
     facts[i, SEEN] += 1.0
     facts[i, OTHER] += reward not in (0.0, 1.0)
-    if error * error * share > _SURPRISE * facts[i, NOISE]:
+    if square > _SURPRISE * facts[i, NOISE]:
         facts[i, DUE] = facts[i, SEEN] + math.floor(0.5 * (facts[i, DUE] - facts[i, SEEN]))
     for j in range(size):
         feature = features[t, j]
         part = work[j]
         vectors[arm, i, MOMENT, j] += reward * feature
         vectors[arm, i, OWN, j] += gain * part
+        vectors[arm, i, ERRORS, j] += square * feature
         for k in range(size):
             matrices[arm, i, GRAM, j, k] += feature * features[t, k]
             matrices[arm, i, INVERSE, j, k] -= (part * work[k]) * share

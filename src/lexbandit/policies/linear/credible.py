@@ -104,6 +104,8 @@ def known_at(
     gives in a category. `deviations` do without: they say what arms are like in general, and few
     are so unlike the others.
 
+    Where the noise is larger in this context than on average, that of `noise_here` counts.
+
     For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
     noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those
     of Student's t with 2 + n degrees of freedom, or with 2 + near if that is less: far from data
@@ -139,7 +141,8 @@ def known_at(
     if unlike.any():
         estimates.append(loosened(model, features, unlike))
     quantiles = student(_PSEUDO + np.minimum(seen, near))
-    widths = [quantiles * np.sqrt(noise * variance + beyond) for _, variance in estimates]
+    here = np.where(binary[:, np.newaxis], noise, noise * noise_here(model, products))
+    widths = [quantiles * np.sqrt(here * variance + beyond) for _, variance in estimates]
     around = list(zip(estimates, widths, strict=True))
     low = np.min([found - width for (found, _), width in around], axis=0)
     high = np.max([found + width for (found, _), width in around], axis=0)
@@ -154,6 +157,21 @@ def known_at(
         low[binary] = np.min([end for end, _ in ends], axis=0)
         high[binary] = np.max([end for _, end in ends], axis=0)
     return Known(means, low, high, near, prior, noise, beyond, seen)
+
+
+def noise_here(model: pooled.Model, products: Floats) -> Floats:
+    """Return by how much noise is larger at φ than on average, at least 1, float[D, K].
+
+    A regression of the squared errors on the features, by the inverses B of the model: with q the
+    mean of an arm's n errors e²/(1 + φᵀBφ) it is 1 + φᵀB Σ(e²/(1 + φᵀBφ)/q − 1)φ, where `products`
+    is Bφ, and 1 where the features have no constant, which Σ and n are known by.
+    """
+    constant = model.prior[pooled.CONSTANT]
+    counts = model.matrices[:, :, pooled.GRAM] @ constant
+    errors = model.vectors[:, :, pooled.ERRORS]
+    means = (errors @ constant) / np.maximum(counts @ constant, _TINY)
+    ratios = errors / np.maximum(means, _TINY)[..., np.newaxis] - counts
+    return np.asarray(np.maximum(1.0 + np.einsum("aif,aif->ia", products, ratios), 1.0))
 
 
 def loosened(model: pooled.Model, features: Floats, unlike: Booleans) -> tuple[Floats, Floats]:

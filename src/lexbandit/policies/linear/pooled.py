@@ -627,7 +627,7 @@ class PooledPolicy(Policy):
         plays     int64[K]                rounds in which each arm was played
         rounds    int64[1]                updates so far: the clock
         tallies   float64[K, D, 6]        counts and sums of rewards, as `kernels.pooled` has them
-        vectors   float64[K, D, 2, F]     Σrφ, and B times it
+        vectors   float64[K, D, 3, F]     Σrφ, B times it, and Σe²φ of squared errors
         matrices  float64[K, D, 2, F, F]  Σφφᵀ, and B
         shared    float64[D, 5, F]        penalties, θ_0 and what it is made of, learned scales
         common    float64[D, F, F]        C_0
@@ -668,7 +668,8 @@ class PooledPolicy(Policy):
                 self._model.tallies[arm, :, [pooled.WEIGHT, pooled.MEAN]] = 0.0
         sums = [pooled.COUNT, pooled.TOTAL, pooled.SQUARE, pooled.WEIGHT, pooled.MEAN]
         self._model.tallies[:, :, sums] += arrays["tallies"][:, :, sums]
-        self._model.vectors[:, :, pooled.MOMENT] += arrays["vectors"][:, :, pooled.MOMENT]
+        for field in (pooled.MOMENT, pooled.ERRORS):
+            self._model.vectors[:, :, field] += arrays["vectors"][:, :, field]
         self._model.matrices[:, :, pooled.GRAM] += arrays["matrices"][:, :, pooled.GRAM]
         self._model.facts[:, pooled.OTHER] += arrays["facts"][:, pooled.OTHER]
         self._plays += arrays["plays"]
@@ -765,11 +766,13 @@ class PooledPolicy(Policy):
         """Refuse estimates that do not follow from the sums and the inverses."""
         inverses = arrays["matrices"][:, :, pooled.INVERSE]
         vectors, shared, common = arrays["vectors"], arrays["shared"], arrays["common"]
-        moments, own = vectors[:, :, pooled.MOMENT], vectors[:, :, pooled.OWN]
+        moments, own, errors = np.moveaxis(vectors, 2, 0)
         unseen = (arrays["tallies"][:, :, pooled.COUNT] == 0)[:, :, None]
-        checks.refuse_first(
-            "state['vectors'][:, :, 0]", moments, unseen & (moments != 0), "0 without counts"
-        )
+        for field, values in ((pooled.MOMENT, moments), (pooled.ERRORS, errors)):
+            wrong = unseen & (values != 0)
+            checks.refuse_first(
+                f"state['vectors'][:, :, {field}]", values, wrong, "0 without counts"
+            )
         _refuse_other(
             "state['vectors'][:, :, 1]",
             own,

@@ -165,6 +165,8 @@ def test_answers_without_a_body() -> None:
         (b"GET /a HTTP/2.0\r\nHost: a\r\n\r\n", "HTTP/2.0 is not spoken here"),
         (b"POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
          "only chunked is spoken here"),
+        (b"POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+         "HTTP/1.0 has no transfer codings"),
     ],
 )  # fmt: skip
 def test_what_can_be_meant_in_two_ways_is_refused(head: bytes, told: str) -> None:

@@ -218,6 +218,8 @@ def _check_version(version: str, headers: Mapping[bytes, bytes]) -> None:
         raise Problem(MALFORMED, f"HTTP/{version} is not spoken here; HTTP/1.1 is.")
     if version == "1.1" and b"host" not in headers:
         raise Problem(MALFORMED, "the header Host is missing.")
+    if version == "1.0" and b"transfer-encoding" in headers:  # who passed it on may not know it
+        raise Problem(MALFORMED, "HTTP/1.0 has no transfer codings: send Content-Length.")
 
 
 def refusal(problem: Problem) -> Reply:
@@ -652,6 +654,7 @@ class Connection(HttpToolsProtocol):
         return (
             self.url.startswith(b"/v1")
             and not self.in_flight
+            and self.parser.get_http_version() == "1.1"
             and self.parser.get_method() != b"HEAD"
             and self.parser.should_keep_alive()
         )

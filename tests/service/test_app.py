@@ -319,7 +319,10 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
 ) -> None:
     async def work(s: Served) -> None:
         async def full(*_: object) -> None:
-            raise StorageFailed("the disk is full.")
+            raise StorageFailed("/var/lib/secret-place/log.db: the disk is full.")
+
+        async def gone(*_: object) -> None:
+            raise StorageFailed("/var/lib/secret-place/log.db cannot be read.")
 
         async def broken(*_: object) -> None:
             raise ZeroDivisionError("secret detail")
@@ -328,8 +331,12 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
         body = {"context": CONTEXT}
         monkeypatch.setattr(s.engine.storage, "append", full)
         reply = await s.http.post("/v1/router/decisions", json=body)
-        assert "full" in detail_of(reply, 503)
+        assert "secret-place" not in detail_of(reply, 503)
+        assert "/ready" in detail_of(reply, 503)
         assert "retry-after" not in reply.headers  # nobody knows when it is well again
+        s.engine._journal.trouble = None
+        monkeypatch.setattr(s.engine.storage, "read_since", gone)
+        assert "secret-place" not in detail_of(await s.http.get("/v1/router/log"), 503)
         monkeypatch.setattr(s.engine, "decide", broken)
         reply = await s.http.post("/v1/router/decisions", json=body)
         assert "secret" not in detail_of(reply, 500)
@@ -339,6 +346,8 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
 
     on(tmp_path, work)
     assert "ZeroDivisionError" in caplog.text
+    assert "secret-place/log.db: the disk is full" in caplog.text
+    assert "secret-place/log.db cannot be read" in caplog.text
 
 
 def test_a_late_reward_is_noted_and_not_learned(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from lexbandit.service.http.problems import (
 from lexbandit.service.http.server import JSON, SAFE, ClientGone, Reply, Request
 from lexbandit.service.logging import REQUEST_ID, audit
 from lexbandit.service.metrics import CONTENT_TYPE, Metrics
+from lexbandit.service.storage import StorageFailed
 
 if TYPE_CHECKING:
     from lexbandit.service.engine.engine import Engine
@@ -207,6 +208,8 @@ class App:
 
     def _problem(self, error: Exception, method: str, route: str) -> Reply:
         problem = problem_of(error)
+        if isinstance(error, StorageFailed) and self.engine.trouble is None:  # else it was logged
+            log.warning("method=%s route=%s failed: %s", method, route, error)
         if problem is None:
             log.exception("method=%s route=%s failed", method, route)
             problem = Problem(INTERNAL, "it was logged; nothing is known to have changed.")

@@ -100,6 +100,8 @@ def problem_of(error: Exception) -> Problem | None:
         return Problem(CONTRADICTION, str(error))
     if isinstance(error, InvalidInput):
         return Problem(INVALID, str(error))
-    if isinstance(error, StorageFailed):
-        return unavailable(str(error))
+    if isinstance(error, StorageFailed):  # it names files or hosts
+        return unavailable(
+            "the storage has failed; a key with the role read is told why by /ready."
+        )
     return None

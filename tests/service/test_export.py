@@ -18,7 +18,7 @@ from lexbandit.service.maintenance.export import export
 from lexbandit.service.storage import StorageFailed, make_storage
 from service.homes import new_event
 from service.http import CONTEXT, Served, served
-from service.world import Hands
+from service.world import Hands, definition
 
 
 def exported(folder: Path, name: str = "out.parquet") -> int:
@@ -140,6 +140,47 @@ def test_csv_and_lines_hold_the_same(tmp_path: Path) -> None:
         assert lines[name].to_list() == table[name].to_list() == text[name].to_list()
     assert lines["allowed"].to_list() == table["allowed"].to_list()
     assert text["allowed"][0] == '["small", "large"]'
+
+
+VECTOR = lb.Vector("embedding", length=2, missing="middle")
+
+
+def test_a_vector_is_read_back_from_every_format(tmp_path: Path) -> None:
+    """To the last bit, also where it is missing; and ids stay the texts that they are."""
+    vectors = [[0.1 + 0.2, 5e-324], [1, 0], None, [1 / 3, 0.7]]
+
+    async def run() -> None:
+        async with served(tmp_path, context=[VECTOR]) as s:
+            for id, vector in zip(("1", "1.0", "01", "1e0"), vectors, strict=True):
+                await s.decide(context={"embedding": vector}, id=id)
+                await s.engine.reward("router", id, {"quality": 1 / 3, "cost": 0.01})
+
+    asyncio.run(run())
+    like = definition(context=[VECTOR])
+    chooser = like.chooser(like.arms, lambda: 0.0)
+    states = []
+    for name in ("out.parquet", "out.csv", "out.jsonl"):
+        assert exported(tmp_path, name) == 0
+        log = lb.Log(str(tmp_path / name), like=chooser)
+        points = [one for rows in log.batches() for one in rows.points(log.contexts).tolist()]
+        assert log.span is not None  # no id is there twice
+        learner = like.chooser(like.arms, lambda: 0.0)
+        learner.learn(log)
+        states.append((points, learner.digest()))
+    assert states[0][0] == [[0.1 + 0.2, 5e-324], [1.0, 0.0], [0.5, 0.5], [1 / 3, 0.7]]
+    assert states == states[:1] * 3
+
+
+@pytest.mark.parametrize("text", ["near", "[0.1, x]", '"[true, 1]"', "0.5"])
+def test_what_is_no_vector_in_a_file_of_text_is_refused(tmp_path: Path, text: str) -> None:
+    written = text.replace(",", "") if text[0] != '"' else text
+    head = "arm,propensity,embedding,quality,cost\n"
+    (tmp_path / "log.csv").write_text(f"{head}small,0.5,{written},1,0.01\nsmall,0.5,x,1,0.01\n")
+    like = definition(context=[VECTOR])
+    log = lb.Log(str(tmp_path / "log.csv"), like=like.chooser(like.arms, lambda: 0.0))
+    rows = next(iter(log.batches()))
+    with pytest.raises(lb.InvalidInput, match=r"row 0, column 'embedding': .* a list of numbers"):
+        rows.points(log.contexts)
 
 
 def test_what_cannot_be_exported_is_said(

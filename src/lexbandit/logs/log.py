@@ -332,10 +332,11 @@ class Log:
         return Columns(features=features, rewards=rewards, **columns)  # type: ignore[arg-type]
 
     def _columns_of_names(self) -> set[str]:
-        """Return the columns that hold names: of arms, of groups, of values of a category."""
+        """Return the columns that hold names: of arms, ids, groups, values of a category."""
         categories = [f.name for f in self.contexts.features if isinstance(f, Category)]
         named = [self.columns.features[name] for name in categories]
-        return {c for c in (self.columns.arm, self.columns.group, *named) if c is not None}
+        own = (self.columns.arm, self.columns.id, self.columns.group)
+        return {c for c in (*own, *named) if c is not None}
 
     def _refuse_missing_features(self, columns: Mapping[str, str | None]) -> None:
         schema = self.source.schema()

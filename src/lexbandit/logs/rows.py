@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lexbandit.checks import Booleans, Floats, Integers
-from lexbandit.contexts import Category, Contexts, Cycle, Feature, Flag, Notes, Number
+from lexbandit.contexts import Category, Contexts, Cycle, Feature, Flag, Notes, Number, Vector
 from lexbandit.errors import InvalidInput, nearest
 from lexbandit.logs.tables import pl
 from lexbandit.objectives import Objective
@@ -124,7 +124,25 @@ class Rows:
             return flags
         if isinstance(feature, Number | Cycle) and column.dtype == pl.String:
             return self.numbers_of(column, f"context feature {feature.name!r}")
+        if isinstance(feature, Vector) and column.dtype == pl.String:
+            return self._vectors_of(column, feature.name)
         return column
+
+    def _vectors_of(self, column: pl.Series, name: str) -> pl.Series:
+        """Return lists in JSON, as CSV files have them, as lists; the first other text is refused.
+
+        Python reads the numbers: Polars may miss the last bit.
+        """
+        vectors = [list_of(text) for text in column.to_list()]
+        self.refuse(
+            np.array([one is None for one in vectors]) & column.is_not_null().to_numpy(),
+            column.name,
+            lambda row: (
+                f"context feature {name!r} must be a list of numbers, in a text one in JSON such "
+                f"as [0.5, 1.0], got {column[row]!r}."
+            ),
+        )
+        return pl.Series(column.name, vectors, pl.List(pl.Float64))
 
     def numbers_of(self, column: pl.Series, what: str) -> pl.Series:
         """Return strings as numbers; the first that is none is refused."""
@@ -335,13 +353,13 @@ def _is_list(text: str | None) -> bool:
     return text in (None, "null") or list_of(text, str) is not None
 
 
-def list_of(text: str | None, kinds: type | tuple[type, ...] = (int, float)) -> list[Any] | None:
-    """Return a list in JSON whose entries are of these kinds; None for any other text."""
+def list_of(text: str | None, kind: type = float) -> list[Any] | None:
+    """Return a list in JSON whose entries are of this kind; None for any other text."""
     try:
-        found = None if text is None else json.loads(text)
+        found = None if text is None else json.loads(text, parse_int=float)
     except ValueError:
         return None
-    fits = isinstance(found, list) and all(isinstance(one, kinds) for one in found)
+    fits = isinstance(found, list) and all(isinstance(one, kind) for one in found)
     return found if fits else None
 
 

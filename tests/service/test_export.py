@@ -142,6 +142,47 @@ def test_csv_and_lines_hold_the_same(tmp_path: Path) -> None:
     assert text["allowed"][0] == '["small", "large"]'
 
 
+ROUTER = """
+[points.router]
+arms = ["small", "medium"]
+objectives = [{name = "quality"}, {name = "cost", goal = "min", range = [0, 0.05]}]
+context = [{kind = "number", name = "tokens", low = 0, high = 8000}]
+"""
+
+
+@pytest.mark.parametrize("name", ["", "out.parquet", "out.csv", "out.jsonl"])
+def test_arms_that_were_added_are_those_of_a_log_like_the_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Of the storage and of its exports; the chooser that learns has them, too."""
+
+    async def run() -> None:
+        async with served(tmp_path, arms=("small", "medium")) as s:
+            await s.decide(id="a", allowed=["small"])
+            for arm in ("1.10", "gone"):
+                await s.engine.add_arm("router", arm)
+                id = (await s.decide(allowed=[arm]))["id"]
+                await s.engine.reward("router", id, {"quality": 1.0, "cost": 0.01})
+            await s.engine.retire_arm("router", "gone")
+            await s.engine.add_arm("router", "never played")
+
+    asyncio.run(run())
+    if name:
+        assert exported(tmp_path, name) == 0
+    log = str(tmp_path / name) if name else f"sqlite:{tmp_path / 'log.db'}"
+    (tmp_path / "router.toml").write_text(ROUTER)
+    like = [log, "--like", str(tmp_path / "router.toml")]
+    to = tmp_path / "learned.lexbandit"
+    capsys.readouterr()
+    assert status_of(["learn", *like, "--to", str(to)]) == 0, capsys.readouterr().err
+    learned = lb.Chooser.load(to)
+    assert learned.policy.state()["plays"].tolist()[:4] == [0, 0, 1, 1]
+    assert f"New arms: 1.10, gone{'' if name else ', never played'}." in capsys.readouterr().err
+    chosen = ["small", "medium", "1.10"]
+    assert learned.arms == (*chosen, *(["gone"] if name else ["never played"]))
+    assert status_of(["evaluate", *like, "--candidate", "always:1.10"]) == 0
+
+
 VECTOR = lb.Vector("embedding", length=2, missing="middle")
 
 

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from lexbandit.chooser import Chooser
 from lexbandit.cli.log_options import LogOptions, check_folder, log_options
 from lexbandit.cli.output import Printer, json_output, print_json, quiet
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
+from lexbandit.logs.log import Log
 
 
 @click.command("learn")
@@ -31,7 +33,7 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
 
     LOG is one or more Parquet, CSV or JSON-lines files, a pattern such as 'logs/*.parquet', or the
     storage of a service. A saved chooser learns in addition to what it knows; the file it was in
-    stays as it is unless --to names it.
+    stays as it is unless --to names it. Arms that a service added are added to the chooser.
     """
     check_folder("--to", path)
     chooser = source.chooser()
@@ -41,11 +43,23 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
             "of a service's configuration (.toml)."
         )
     log = source.read(chooser)
+    added = _add_arms(chooser, log)
     with source.executor() as executor:
         rows = chooser.learn(log, weigh=weigh, executor=executor)
     chooser.save(path)
     if as_json:
-        print_json({"rows": log.rows, "learned": rows, "path": str(path)})
+        print_json({"rows": log.rows, "learned": rows, "added": added, "path": str(path)})
+    told = f" New arms: {', '.join(added)}." if added else ""
     Printer(quiet=quiet, as_json=as_json).message(
-        f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser."
+        f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser.{told}"
     )
+
+
+def _add_arms(chooser: Chooser, log: Log) -> list[str]:
+    """Add the arms that the log has and the chooser has not; those retired there are retired."""
+    added = [arm for arm in log.arms if arm not in chooser._arms.numbers]
+    for arm in added:
+        chooser.add_arm(arm)
+        if arm in log.retired:
+            chooser.retire_arm(arm)
+    return added

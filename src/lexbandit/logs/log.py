@@ -20,7 +20,15 @@ from lexbandit.logs import learning
 from lexbandit.logs.description import Description, describe_log
 from lexbandit.logs.ids import refuse_duplicates
 from lexbandit.logs.reward_model import CrossFitted, RewardModel
-from lexbandit.logs.rows import Columns, Rows, check_propensities, no_time, rows_of, times_of
+from lexbandit.logs.rows import (
+    Columns,
+    Rows,
+    check_propensities,
+    list_of,
+    no_time,
+    rows_of,
+    times_of,
+)
 from lexbandit.logs.sources import Source, opener_of, source_of
 from lexbandit.logs.sums import blocks
 from lexbandit.logs.tables import pl
@@ -28,6 +36,8 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
+# A column that exports have and hardly any other table: what its rows name as arms are arms.
+_VERSION = "policy_version"
 # What Polars adds to the name of a column that a CSV file has twice.
 _REPEATED = "_duplicated_0"
 # A larger number, in the year 5138 or before 1200 BC, is no time in seconds.
@@ -35,13 +45,17 @@ _SECONDS = 1e11
 
 
 class LogDefinition(NamedTuple):
-    """What a log needs to know of what decided: a chooser's, or a decision point's of a service."""
+    """What a log needs to know of what decided: a chooser's, or a decision point's of a service.
+
+    `arms` are all there ever were; `retired` are those that could not be chosen at the end.
+    """
 
     objectives: Sequence[Objective]
     arms: Sequence[str]
     context: Sequence[Feature]
     wait: float | None
     explore: float
+    retired: Sequence[str] = ()
 
 
 class Opened(NamedTuple):
@@ -71,7 +85,8 @@ class Log:
     arm, …       the columns of the arm that was played, of its probability, of the lists of arms
                  that were allowed, of times, of ids, of units (such as users) and of groups
 
-    A table that `lexbandit export` wrote is taken as it is. Rows must be in order of time.
+    A table that `lexbandit export` wrote is taken as it is. Rows must be in order of time. The arms
+    that a service added are found in its storage and in an export: `like` need not have them.
     """
 
     def __init__(
@@ -97,14 +112,19 @@ class Log:
     ) -> None:
         known = None if like is None else _definition(like)
         opener = opener_of(source)
+        self.retired: tuple[str, ...] = ()
         if opener is not None:
             opened: Opened = opener(source, point)
             self._temporary = opened.temporary  # the file goes when this does
-            source, known = opened.path, known or opened.definition
+            source, begun = opened.path, opened.definition
+            known = begun if known is None else known._replace(arms=_both(known.arms, begun.arms))
+            self.retired = tuple(begun.retired)
         elif point is not None:
             raise InvalidInput(f"point is for the storage of a service, got {point!r}.")
         self.source: Source = source_of(source)
         self.objectives = objectives_of(_given("objectives", objectives, known))
+        if opener is None and known is not None and _VERSION in self.source.schema():
+            known = known._replace(arms=_both(known.arms, _arms_in(self.source, arm, allowed)))
         self.arms = tuple(arms_of(_given("arms", arms, known)))
         features = known.context if context is None and known is not None else context
         self.contexts = Contexts(list(features or ()))
@@ -431,6 +451,24 @@ def _definition(like: Any) -> LogDefinition:
         chooser._ledger.wait,
         chooser._explore,
     )
+
+
+def _both(arms: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return arms and others, each once."""
+    return [*dict.fromkeys((*arms, *others))]
+
+
+def _arms_in(source: Source, arm: str, allowed: str) -> list[str]:
+    """Return the arms that an export names, as played or as allowed."""
+    columns = [name for name in (arm, allowed) if name in source.schema()]
+    found: dict[str, None] = {}
+    for table in source.with_names(columns).tables(0, source.rows(), columns):
+        for column in table:
+            for value in column.drop_nulls().unique(maintain_order=True).to_list():
+                text = isinstance(value, str) and column.name == allowed
+                listed = list_of(value, str) if text else value
+                found.update(dict.fromkeys([listed] if isinstance(listed, str) else listed or ()))
+    return [*found]
 
 
 def _cut(

@@ -83,27 +83,32 @@ async def _objectives(
 async def _definitions(storage: Storage) -> dict[str, LogDefinition]:
     """Return what every decision point of a log is, with all arms it ever had."""
     found: dict[str, dict[str, Any]] = {}
-    arms: dict[str, list[str]] = {}
+    arms: dict[str, dict[str, bool]] = {}  # whether they can be chosen
 
     def take(event: Event) -> None:
         if event.kind == "begin":
             body = read_body(event)
             found[event.point] = body["definition"]
-            arms[event.point] = [*arms.get(event.point, []), *body["arms"]]
+            arms[event.point] = {
+                **dict.fromkeys(body["arms"], True),
+                **arms.get(event.point, {}),
+            }
         elif event.kind == "arm":
-            arms.setdefault(event.point, []).append(read_body(event)["arm"])
+            body = read_body(event)
+            arms.setdefault(event.point, {})[body["arm"]] = body["change"] == "add"
 
     for event in await storage.first_events():
         take(event)
-    async for event in storage.events(0, _PAGE):
+    async for event in storage.events(await storage.removed(), _PAGE):
         take(event)
     return {
         point: LogDefinition(
             [objective_of(one) for one in plain["objectives"]],
-            list(dict.fromkeys(arms[point])),
+            [*arms[point]],
             [feature_of(one) for one in plain["context"]],
             plain["wait"],
             plain["explore"],
+            [arm for arm, active in arms[point].items() if not active],
         )
         for point, plain in found.items()
     }

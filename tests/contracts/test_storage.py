@@ -422,6 +422,11 @@ async def test_snapshots_are_listed_and_removed(home: Home) -> None:
         assert await storage.snapshots() == listed
         await storage.remove_snapshots("router", 9)
         assert await storage.snapshots() == listed[:2]
+        await storage.save_snapshot("router", "former", Snapshot(8, b"data"))
+        await storage.remove_snapshots("router", 9, "former")
+        assert await storage.snapshots() == listed[:2]
+        await storage.remove_snapshots("router", 10, "former")
+        assert await storage.snapshots() == listed[:2]
 
 
 @in_loop

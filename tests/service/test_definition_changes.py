@@ -12,6 +12,7 @@ import pytest
 import lexbandit as lb
 from lexbandit.service.definition import Definition
 from lexbandit.service.engine import background_replay as replaying
+from lexbandit.service.engine import engine as engines
 from lexbandit.service.engine import start as opening
 from lexbandit.service.engine.engine import Engine
 from lexbandit.service.storage import make_storage
@@ -218,3 +219,40 @@ async def test_where_the_log_does_not_fit_the_definition_of_before_goes_on(home:
     await until_replayed(engine)
     assert serves(engine, changed)
     await engine.stop()
+
+
+async def definitions_in(engine: Engine) -> list[str]:
+    return [key.definition for key in await engine.storage.snapshots()]
+
+
+@pytest.mark.parametrize("retain", [None, 3600.0])
+@in_loop
+async def test_snapshots_of_former_definitions_go_but_for_the_last(
+    home: Home, retain: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `retain` they go with the events: what left the log is in them alone."""
+    monkeypatch.setattr(engines, "_LOOK", 0.02)
+    monkeypatch.setattr(engines, "_LONGEST", 0.02)
+    first, former, serving = (definition(explore=explore) for explore in (0.1, 0.2, 0.3))
+    for one in (first, former):
+        engine = await Engine.start({"router": one}, make_storage(home.url))
+        await traffic(engine, 10)
+        await engine.save_snapshots()
+        await engine.stop()
+    engine = await Engine.start({"router": serving}, make_storage(home.url), retain=retain)
+    assert {first.fingerprint, former.fingerprint} <= set(await definitions_in(engine))
+    async with asyncio.timeout(30):
+        while (await definitions_in(engine)).count(serving.fingerprint) < 2:
+            await traffic(engine, 1)
+            await asyncio.sleep(0.01)
+    await traffic(engine, 3)
+    await asyncio.sleep(0.2)
+    kept = {former.fingerprint, serving.fingerprint} | ({first.fingerprint} if retain else set())
+    assert set(await definitions_in(engine)) == kept
+    await engine.stop()
+
+    for one in (former, first):  # both can be returned to
+        engine = await Engine.start({"router": one}, make_storage(home.url))
+        digest = engine.points["router"].digest()
+        await engine.stop()
+        assert await anew(home, one) == digest

@@ -373,6 +373,23 @@ async def test_a_new_definition_learns_from_what_is_left(home: Home) -> None:
 
 
 @in_loop
+async def test_snapshots_from_before_what_is_left_go_with_the_events(home: Home) -> None:
+    """No start could take them, under whatever definition they were made."""
+    former = {**POINTS, "router": definition(explore=0.3)}
+    engine = await Engine.start(former, make_storage(home.url))
+    await traffic(engine, 20)
+    await engine.stop()
+    async with running(home) as engine:
+        await traffic(engine, 20)
+        keys = await engine.storage.snapshots()
+        assert former["router"].fingerprint in [key.definition for key in keys]
+        removed = await compacted(engine)
+        keys = await engine.storage.snapshots()
+        assert min(key.seq for key in keys) >= removed > 0
+        assert len(keys) == 4  # two of each point
+
+
+@in_loop
 async def test_without_the_snapshots_a_log_without_its_beginning_is_refused(home: Home) -> None:
     async with running(home) as engine:
         await traffic(engine, 50)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import secrets
+import sys
 import threading
 import time
 from collections import Counter
@@ -92,7 +93,9 @@ class Engine:
         self.log_readers = asyncio.Semaphore(_LOG_READERS)
         """Held by those who read the log for callers; each holds megabytes meanwhile."""
         self.journal = Journal(storage, self._fold, self._fold_many, seq)
-        self.snapshots = Snapshots(self.points, storage, self.journal, snapshot_every)
+        self.snapshots = Snapshots(
+            self.points, self.replays, storage, self.journal, snapshot_every
+        )
         self._tasks: list[asyncio.Task[None]] = []
         self._busy: dict[Hashable, asyncio.Future[None]] = {}  # ids that a request is about
         self._slicing = asyncio.Lock()
@@ -148,7 +151,7 @@ class Engine:
             engine._replay(point, skip_untaken=skip_untaken)
         engine._run(engine._tick())
         engine._run(engine.journal.recover())
-        engine._run(engine.snapshots.now_and_then())
+        engine._run(engine.snapshots.now_and_then(forget_former=retain is None))
         if retain is not None:
             engine._run(engine._retain(retain, archive))
         if storage.shared:
@@ -752,13 +755,20 @@ class Snapshots:
     """Saves a snapshot of each point now and then, so that a start need not read the whole log."""
 
     def __init__(
-        self, points: Mapping[str, Point], storage: Storage, journal: Journal, every: int
+        self,
+        points: Mapping[str, Point],
+        replays: Mapping[str, Replay],
+        storage: Storage,
+        journal: Journal,
+        every: int,
     ) -> None:
         self._points = points
+        self._replays = replays
         self._storage = storage
         self._journal = journal
         self._every = every
         self._saved: dict[str, int] = {name: point.seq for name, point in points.items()}
+        self._taken: Counter[str] = Counter()  # since a point serves
         self.folded = 0
         """How many rows of events were folded since the last snapshot."""
         self.seconds = 0.0
@@ -770,11 +780,11 @@ class Snapshots:
         """How many seconds ago the last snapshots were saved; 0 if nothing happened since."""
         return time.monotonic() - self._last if self.folded else 0.0
 
-    async def now_and_then(self) -> None:
+    async def now_and_then(self, *, forget_former: bool) -> None:
         """Save snapshots when they are due, until cancelled.
 
         Under a load of many decisions a second one is due as soon as the last is saved; requests
-        would wait for them all the time.
+        would wait for them all the time. `forget_former`: see the method.
         """
         last = time.monotonic()
         while True:
@@ -787,6 +797,8 @@ class Snapshots:
                 last, ended = time.monotonic(), threading.Event()
                 try:
                     await self.take(ended)
+                    if forget_former:
+                        await self._forget_former()
                 except StorageFailed as error:
                     log.warning("no snapshot was saved: %s", error)
                 finally:
@@ -794,8 +806,29 @@ class Snapshots:
 
     def forget(self, name: str) -> None:
         """Save a snapshot of a point the next time, whatever was saved of it before."""
-        self._saved[name] = 0
+        self._saved[name] = self._taken[name] = 0
         self.folded += 1
+
+    async def _forget_former(self) -> None:
+        """Remove snapshots of former definitions, once two were taken of the one that serves.
+
+        Those of the newest of them stay, for a return to it and for replicas that still serve it;
+        of the others the log says all, as long as nothing was removed from it.
+        """
+        done = [name for name, taken in self._taken.items() if taken >= 2]
+        for name in done:
+            if name in self._replays or await self._storage.removed():
+                continue
+            serves = self._points[name].definition.fingerprint
+            former = [
+                key
+                for key in await self._storage.snapshots()
+                if key.point == name and key.definition != serves
+            ]
+            for key in former:
+                if key.definition != former[0].definition:
+                    await self._storage.remove_snapshots(name, key.seq + 1, key.definition)
+            self._taken[name] = -sys.maxsize  # others come by a start only
 
     async def take(self, ended: threading.Event | None = None) -> None:
         """Save a snapshot of every point that changed since its last one, or whose last is old.
@@ -819,5 +852,6 @@ class Snapshots:
             if erased > self._saved[name]:  # a replica may have saved one of before it
                 await self._storage.remove_snapshots(name, erased)
             self._saved[name] = seq
+            self._taken[name] += 1
         self._last = time.monotonic()
         self.seconds = self._last - begin

@@ -91,6 +91,8 @@ async def _compact(
         if done <= removed:
             break
         removed = done
+    for name in (*points, *forget) if removed else ():  # no start takes an older one
+        await storage.remove_snapshots(name, removed)
     return Compacted(removed, removed - begun, tuple(blocked), tuple(files))
 
 

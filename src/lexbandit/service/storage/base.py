@@ -136,8 +136,10 @@ class Storage(ABC):
         """Return which snapshots there are, the newest of each point first."""
         return []
 
-    async def remove_snapshots(self, point: str, before: int) -> None:
-        """Remove the snapshots of a point after events before `before`."""
+    async def remove_snapshots(
+        self, point: str, before: int, definition: str | None = None
+    ) -> None:
+        """Remove the snapshots of a point after events before `before`, maybe of one definition."""
         raise _not_supported("removed")
 
     async def removed(self) -> int:

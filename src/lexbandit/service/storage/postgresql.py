@@ -228,7 +228,10 @@ _REWRITE = tuple(
 )
 
 _SNAPSHOTS = "SELECT point, definition, seq FROM lexbandit_snapshots ORDER BY point, seq DESC"
-_REMOVE_SNAPSHOTS = "DELETE FROM lexbandit_snapshots WHERE point = $1 AND seq < $2"
+_REMOVE_SNAPSHOTS = """
+DELETE FROM lexbandit_snapshots
+WHERE point = $1 AND seq < $2 AND definition = coalesce($3, definition)
+"""
 _DAMAGED_SNAPSHOT = """
 SELECT point, seq FROM lexbandit_snapshots WHERE sha256 <>
     sha256(convert_to(concat_ws(E'\\n', point, definition, seq, ''), 'UTF8') || data)
@@ -456,10 +459,12 @@ class PostgresStorage(Storage):
         """Return which snapshots there are."""
         return [SnapshotKey(*row) for row in await self._fetch(_SNAPSHOT, _SNAPSHOTS)]
 
-    async def remove_snapshots(self, point: str, before: int) -> None:
+    async def remove_snapshots(
+        self, point: str, before: int, definition: str | None = None
+    ) -> None:
         """Remove older snapshots."""
         async with self._connection("did not remove snapshots") as connection:
-            await connection.execute(_REMOVE_SNAPSHOTS, point, before)
+            await connection.execute(_REMOVE_SNAPSHOTS, point, before, definition)
 
     async def save_snapshot(self, point: str, definition: str, snapshot: Snapshot) -> None:
         """Keep a snapshot, and forget all but the last two of its point and definition."""

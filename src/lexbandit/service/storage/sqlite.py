@@ -163,6 +163,10 @@ _BEGIN_AT = (
     "INSERT INTO sqlite_sequence (name, seq) VALUES ('log', ?1)",
 )
 
+_REMOVE_SNAPSHOTS = (
+    "DELETE FROM snapshots WHERE point = ? AND seq < ? AND definition = coalesce(?, definition)"
+)
+
 # In a damaged file, also SQLite's messages may be no text.
 _UNREADABLE = (sqlite3.Error, UnicodeError)
 # With these the file may be as good as ever.
@@ -639,9 +643,11 @@ class SqliteStorage(Storage):
         rows = await self._read("a snapshot", lambda: self._reader.execute(read).fetchall())
         return [SnapshotKey(*row) for row in rows]
 
-    async def remove_snapshots(self, point: str, before: int) -> None:
+    async def remove_snapshots(
+        self, point: str, before: int, definition: str | None = None
+    ) -> None:
         """Remove older snapshots."""
-        removal = ("DELETE FROM snapshots WHERE point = ? AND seq < ?", (point, before))
+        removal = (_REMOVE_SNAPSHOTS, (point, before, definition))
         await self._in(self._writing, lambda: self._write([removal]))
 
     async def _read(self, what: str, read: Callable[[], _T]) -> _T:

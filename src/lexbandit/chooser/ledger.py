@@ -125,9 +125,9 @@ class OldestFirst(dict[str, _V]):
             self._order, self._removed = deque(self), Counter()
 
     def oldest(self) -> Iterator[_V]:
-        """Yield the values, the oldest first; to be done with before any is removed."""
+        """Return the values, the oldest first; to be done with before any is removed."""
         self._skip_removed()
-        yield from self.values() if self._removed else map(self.__getitem__, self._order)
+        return iter(self.values()) if self._removed else map(self.__getitem__, self._order)
 
     def pop_oldest(self) -> _V:
         """Remove the oldest id, and return its value."""
@@ -136,10 +136,11 @@ class OldestFirst(dict[str, _V]):
 
     def drop_oldest(self, count: int) -> None:
         """Remove the `count` oldest ids."""
-        for _ in range(count):
-            if self._removed:
-                self._skip_removed()
-            _remove(self, self._order.popleft())
+        while count > 0 and self._removed:
+            self.pop_oldest()
+            count -= 1
+        for id in [self._order.popleft() for _ in range(count)]:
+            _remove(self, id)
 
     def _skip_removed(self) -> None:
         """Let the order begin with an id that is there."""

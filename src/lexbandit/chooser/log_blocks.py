@@ -163,7 +163,7 @@ class Leaving(NamedTuple):
 
     def first_over(self, ids: Ids) -> int | None:
         """Return before which event the first of these leaves by time; None if none does."""
-        if ids.isdisjoint([one.id for one in self.decisions]):
+        if not ids or ids.isdisjoint([one.id for one in self.decisions]):
             return None
         events, decisions = self.over()
         return next(
@@ -360,7 +360,7 @@ class LogBlock:
         leaves, expired, oldest = self._leaving(start, end, made.since, owners)
         left = [positions.get(one.id, -1) for one in oldest] + [*range(len(leaves) - len(oldest))]
         at = np.array(list(map(positions.get, wanted, repeat(-1))), np.int64)
-        if not over.isdisjoint(wanted):
+        if over and not over.isdisjoint(wanted):
             at[[id in over for id in wanted]] = -1
         comes = np.concatenate([owners, np.full(len(earlier), -1)])
         waits = _waits_for(at, events, comes, left, leaves, end)
@@ -557,7 +557,7 @@ def _waits_for(
 
 def _first_known(ids: Sequence[str], events: Integers, known: Sequence[Ids]) -> int | None:
     """Return the event of the first decision under an id that is known or came before; or None."""
-    if len(set(ids)) == len(ids) and all(some.isdisjoint(ids) for some in known):
+    if len(set(ids)) == len(ids) and all(some.isdisjoint(ids) for some in known if some):
         return None
     seen: set[str] = set()
     for id, event in zip(ids, events.tolist(), strict=True):

@@ -557,8 +557,7 @@ class Point:
 
     def trim_past(self) -> None:
         """Forget the oldest of the decisions whose time is over, if there are too many."""
-        while len(self.past) > self.definition.keep:
-            self.past.pop_oldest()
+        self.past.drop_oldest(len(self.past) - self.definition.keep)
 
     def pass_time(self, time: float) -> None:
         """Let decisions go whose time is over."""

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,8 @@ class Engine:
             self.points, self.replays, storage, self.journal, snapshot_every
         )
         self._tasks: list[asyncio.Task[None]] = []
-        self._busy: dict[Hashable, asyncio.Future[None]] = {}  # ids that a request is about
+        self._busy: dict[str, dict[str, asyncio.Future[None]]] = {name: {} for name in points}
+        """By point, the ids that a request is about just now."""
         self._slicing = asyncio.Lock()
         self._ids = fresh_ids()
 
@@ -342,8 +343,8 @@ class Engine:
         if id is None:
             return await self._decide_one(state, context, allowed, next(self._ids))
         key = request_key(asked, {})
-        async with HeldIds(self._busy, [(point, id)]):
-            if (before := state.answered(id, key)) is not None:
+        async with HeldIds(self._busy[point], {id}):
+            if id in state.chooser and (before := state.answered(id, key)) is not None:
                 self.repeated[point] += 1
                 return before
             return await self._decide_one(state, context, allowed, id, key)
@@ -402,8 +403,7 @@ class Engine:
             return await self._many_not_durable(state, rows)
         if len(rows) > SLICE:
             await self._pause()
-        ids = {(point, row.id) for row in rows if row.id is not None}
-        async with HeldIds(self._busy, ids):
+        async with HeldIds(self._busy[point], {row.id for row in rows if row.id is not None}):
             return await self._decide(state, rows)
 
     async def _many_not_durable(
@@ -559,7 +559,7 @@ class Engine:
             others = await self.reward_many(point, [row for row in rows if row[0] not in nowhere])
             found = {one.id: one for one in others}
             return [found.get(id) or RewardReply(id, learned=False, late=False) for id, _ in rows]
-        async with HeldIds(self._busy, ((point, id) for id in rewards)):
+        async with HeldIds(self._busy[point], rewards.keys()):
             if self.storage.shared and not all(map(state.knows, rewards)):
                 await self.journal.catch_up()  # another process may have decided just now
             answers: dict[str, RewardReply] = {}
@@ -719,15 +719,13 @@ def _number(propensity: float) -> float | None:
 class HeldIds:
     """A context that begins when no other holds any of its ids: `busy` has those that are held."""
 
-    def __init__(
-        self, busy: "dict[Hashable, asyncio.Future[None]]", ids: Iterable[Hashable]
-    ) -> None:
+    def __init__(self, busy: "dict[str, asyncio.Future[None]]", ids: Set[str]) -> None:
         self._busy = busy
-        self._ids = list(ids)
+        self._ids = ids
 
     async def __aenter__(self) -> None:
-        while busy := [self._busy[one] for one in self._ids if one in self._busy]:
-            await asyncio.wait(busy)
+        while busy := self._busy.keys() & self._ids:
+            await asyncio.wait({self._busy[one] for one in busy})
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._busy.update(dict.fromkeys(self._ids, self._done))
 

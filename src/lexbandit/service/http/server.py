@@ -51,6 +51,9 @@ CLOSE = (b"connection", b"close")
 _RESERVE = 64
 # A body is read from the socket up to this size, in bytes, before the application asks for it.
 _UNREAD_BODY = 65_536
+# So many bytes are parsed at once. What comes behind a request that waits for the one before it is
+# parsed when that one is answered: 256 KB may have ten thousand requests.
+_PIECE = 16_384
 # Headers of which a second one would make a request ambiguous.
 _ONCE = (b"authorization", b"content-type", b"host")
 # Statuses whose replies have no body.
@@ -494,6 +497,9 @@ class Connection(HttpToolsProtocol):
     problem            why nothing more is read
     request            the request that is being read, or was last
     running            the request that is being answered, or was last
+    queued             the requests behind it
+    rest               what was received and is not parsed yet, since requests are queued
+    eof                nothing more will be received
     shed               the request that is being read is refused: there are too many
     rests              it was refused, and what it sends now may have waited unread
     """
@@ -507,7 +513,9 @@ class Connection(HttpToolsProtocol):
         self.problem: Problem | None = None
         self.request: Request | None = None
         self.running: Request | None = None
-        self.queued: list[Request] = []
+        self.queued: deque[Request] = deque()
+        self.rest = b""
+        self.eof = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, unless there are too many connections."""
@@ -529,10 +537,11 @@ class Connection(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Answer complete requests: a caller that has closed its side may still read."""
-        waits = self.in_flight and not self.in_body and self.transport.can_write_eof()
-        if waits and self.request is not None:
+        self.eof = True
+        waits = bool(self.rest) or (self.in_flight and not self.in_body)
+        if not self.rest and self.request is not None:
             self.request.keep_alive = False
-        return waits
+        return waits and self.transport.can_write_eof()
 
     @property
     def in_flight(self) -> bool:
@@ -546,12 +555,22 @@ class Connection(HttpToolsProtocol):
         if self._too_many() and self._is_plain(data):
             self._answer_shed()
             return
-        self.unparsed += len(data)
+        self._parse(self.rest + data)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse data, up to the piece in which a request is queued."""
+        self.rest = b""
         try:
-            while data:
-                data = self._feed(data)
-            if self.unparsed > LARGEST_HEAD:
-                raise _too_large_head()
+            for start in range(0, len(data), _PIECE):
+                if self.queued:
+                    self.rest = data[start:]
+                    return
+                piece = data[start : start + _PIECE]
+                self.unparsed += len(piece)
+                while piece:
+                    piece = self._feed(piece)
+                if self.unparsed > LARGEST_HEAD:
+                    raise _too_large_head()
         except Problem as problem:
             self._refuse(problem)
         except httptools.HttpParserError as error:
@@ -567,7 +586,8 @@ class Connection(HttpToolsProtocol):
 
         To refuse such a request without parsing it costs a tenth of parsing it.
         """
-        if self.in_head or self.in_body or self.in_flight or not data.startswith(b"POST /v1/"):
+        busy = self.in_head or self.in_body or self.in_flight or self.rest
+        if busy or not data.startswith(b"POST /v1/"):
             return False
         end, length = data.find(b"\r\n\r\n"), _LENGTH.search(data)
         if length is None or not 0 < length.end() <= end + 2 == len(data) - int(length[1]) - 2:
@@ -606,7 +626,7 @@ class Connection(HttpToolsProtocol):
 
     def _refuse(self, problem: Problem) -> None:
         """Reply to what cannot be read, after the requests before it, and close."""
-        self.problem = problem
+        self.problem = problem.with_traceback(None)  # that would keep what was received
         self.flow.pause_reading()
         if self.in_body and not self.shed and self.request is not None:
             self.request.disconnect()  # it will never be complete
@@ -691,7 +711,7 @@ class Connection(HttpToolsProtocol):
 
     def _start(self, request: Request) -> None:
         self.running = request
-        if self.flow.read_paused:
+        if self.flow.read_paused and request.complete is None:
             request.resume = self.flow.resume_reading
         self.tasks.add(self.loop.create_task(self._answer(request)))
 
@@ -760,12 +780,24 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.queued:
-            self._start(self.queued.pop(0))
+            self._start(self.queued.popleft())
             return
         if self.problem is not None:
             self._close_with(self.problem)
-        else:
+            return
+        if self.rest:
+            self._parse(self.rest)
+            if self.eof and not self.rest:
+                self._end_after_last()
+        if not self.queued and self.problem is None:
             self.flow.resume_reading()
+
+    def _end_after_last(self) -> None:
+        """End after the last request of a caller who has closed its side."""
+        if self.request is not None and self.in_flight and not self.in_body:
+            self.request.keep_alive = False
+        else:
+            self.transport.close()
 
     # --- time ------------------------------------------------------------------------------------
 

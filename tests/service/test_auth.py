@@ -266,21 +266,33 @@ def test_an_ended_session_is_over_however_its_cookie_is_written() -> None:
     assert sessions.find(other) is not None
 
 
-def test_to_sign_out_takes_as_long_after_many_who_did() -> None:
-    """Who has a key can sign in and out all day, and others wait while one signs out."""
-    now, many = 1000.0, 100_000
-    keys = Keys(KEYS)
+def test_who_signs_in_and_out_all_day_fills_no_memory_and_takes_nobodys_time() -> None:
+    """Nor does a session that ended come back: in the end all others of its key end, too."""
+    now = 1000.0
+    keys = Keys([key("busy", "read"), key("quiet", "read")])
     sessions = Sessions(keys, clock=lambda: now)
-    sessions._ended = {b"%d" % n: now + HOURS * 3600 for n in range(many)}
-    value = sessions.begin(keys.by_name["read"])
-    began = time.process_time()
-    for _ in range(100):
+    first, other = (sessions.begin(keys.by_name[name]) for name in ("busy", "quiet"))
+    sessions.end(first)
+    open_one = sessions.begin(keys.by_name["busy"])
+    slowest = 0.0
+    for n in range(25_000):
+        value = sessions.begin(keys.by_name["busy"])
+        began = time.thread_time()
         sessions.end(value)
-    assert time.process_time() - began < 0.1  # it took a second
-    assert len(sessions._ended) == many + 1
-    now += HOURS * 3600
-    sessions.end("")
-    assert not sessions._ended
+        slowest = max(slowest, time.thread_time() - began)
+        assert sessions.find(value) is sessions.find(first) is None
+        assert (sessions.find(open_one) is None) == (n >= 9_999)
+        now += 0.01
+    assert slowest < 0.1
+    assert sum(map(len, sessions._ended.values())) <= 10_000
+    assert sessions.find(other) is not None
+    now += 1
+    again = sessions.begin(keys.by_name["busy"])
+    assert sessions.find(again) is not None
+    now += HOURS * 3600  # what ended by itself is not counted
+    for _ in range(10_001):
+        sessions.end(sessions.begin(keys.by_name["busy"]))
+    assert sessions.find(again) is None
 
 
 def test_a_session_ends_when_its_key_is_replaced() -> None:

@@ -196,6 +196,8 @@ COOKIE = "lexbandit_session"
 """The name of the session's cookie."""
 HOURS = 12
 """How long a session lasts."""
+# So many sessions of a key may end before their time and be remembered.
+_MOST_ENDED = 10_000
 _CHALLENGE = {b"www-authenticate": b'Bearer realm="lexbandit"'}
 
 
@@ -244,7 +246,8 @@ class Sessions:
         self._keys = keys
         self._secret = secret.encode() if secret else secrets.token_bytes(32)
         self._clock = clock
-        self._ended: dict[bytes, float] = {}
+        self._ended: dict[str, dict[bytes, int]] = {}  # by key, cookies and when they end anyway
+        self._end_until: dict[str, int] = {}  # by key, all that ends by then has ended
 
     def begin(self, key: ApiKey) -> str:
         """Return the value of a new cookie."""
@@ -253,13 +256,23 @@ class Sessions:
         return f"{content.hex()}.{self._signature(content, key)}"
 
     def end(self, cookie: str) -> None:
-        """Accept a cookie no more."""
-        now = self._clock()
-        # The oldest come first, and only these are looked at: there may be very many.
-        while self._ended and next(iter(self._ended.values())) <= now:
-            del self._ended[next(iter(self._ended))]
-        if self.find(cookie) is not None:
-            self._ended[_content(cookie)] = now + HOURS * 3600
+        """Accept a cookie no more.
+
+        If too many of one key end before their time, all others of this key that began by now end
+        with them: who signs in and out all the time fills no memory.
+        """
+        key = self.find(cookie)
+        if key is None:
+            return
+        now, ended = self._clock(), self._ended.setdefault(key.name, {})
+        content = _content(cookie)
+        ended[content] = int(content.partition(b".")[0])
+        if len(ended) > _MOST_ENDED:
+            for one in [one for one, ends in ended.items() if ends <= now]:
+                del ended[one]
+            if len(ended) > _MOST_ENDED / 2:
+                ended.clear()
+                self._end_until[key.name] = int(now) + HOURS * 3600
 
     def find(self, cookie: str) -> ApiKey | None:
         """Return who signed in, with the role read only; None if the cookie is not valid."""
@@ -272,7 +285,8 @@ class Sessions:
         signature = cookie.rpartition(".")[2].encode()
         if not hmac.compare_digest(self._signature(content, key).encode(), signature):
             return None
-        over = int(ends) <= self._clock() or content in self._ended
+        over = int(ends) <= max(self._clock(), self._end_until.get(name, 0))
+        over = over or content in self._ended.get(name, ())
         if key is None or not key.may("read") or over:
             return None
         return ApiKey(key.name, frozenset({"read"}), b"", key.rate, key.points)

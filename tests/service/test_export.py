@@ -186,6 +186,44 @@ def test_arms_that_were_added_are_those_of_a_log_like_the_configuration(
 VECTOR = lb.Vector("embedding", length=2, missing="middle")
 
 
+@pytest.mark.parametrize("name", ["", "out.parquet", "out.csv"])
+def test_an_id_that_was_used_again_is_two_decisions_to_learn_from(
+    tmp_path: Path, name: str
+) -> None:
+    """And a decision that is there twice is refused nevertheless."""
+
+    async def run() -> None:
+        hands = Hands()
+        async with served(tmp_path, hands=hands, wait=10.0) as s:
+            for n in range(3):
+                await s.decide(id=f"other-{n}")  # by which the time of those before is over
+                if n < 2:
+                    await s.decide(id="again")
+                    await s.engine.reward("router", "again", {"quality": 1.0, "cost": 0.01})
+                hands.pass_by(20.0)
+
+    asyncio.run(run())
+    for one in ("out.parquet", "out.csv"):
+        assert exported(tmp_path, one) == 0
+    like = definition(wait=10.0)
+    chooser = like.chooser(like.arms, lambda: 0.0)
+    log = lb.Log(str(tmp_path / name) if name else f"sqlite:{tmp_path / 'log.db'}", like=chooser)
+    assert (log.rows, chooser.learn(log)) == (5, 4)  # the last one is too young
+    table = pl.read_parquet(tmp_path / "out.parquet")
+    assert table["id"].to_list().count("again") == 2
+    twice = lb.Log(pl.concat([table.slice(1, 1), table.tail(-1)]), like=chooser)
+    with pytest.raises(lb.InvalidInput, match="the id 'again' was there before"):
+        twice.span  # noqa: B018
+
+
+def test_a_name_with_quotes_is_read_back_from_csv(tmp_path: Path) -> None:
+    table = pl.DataFrame({"arm": ["a", "b"], 'say "hi", 2': [1.0, 0.0]})
+    table.write_csv(tmp_path / "log.csv")
+    log = lb.Log(str(tmp_path / "log.csv"), objectives=lb.Objective('say "hi", 2'), arms=["a", "b"])
+    batches = log.batches(propensities=False)
+    assert [one for rows in batches for one in rows.rewards[:, 0].tolist()] == [1.0, 0.0]
+
+
 def test_a_vector_is_read_back_from_every_format(tmp_path: Path) -> None:
     """To the last bit, also where it is missing; and ids stay the texts that they are."""
     vectors = [[0.1 + 0.2, 5e-324], [1, 0], None, [1 / 3, 0.7]]

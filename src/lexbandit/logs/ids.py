@@ -13,12 +13,17 @@ from lexbandit.logs.tables import pl
 _BITS = 6
 
 
-def refuse_duplicates(source: Source, column: str) -> None:
-    """Refuse an id that two rows have, and rows without one."""
+def refuse_duplicates(source: Source, column: str, event: str | None = None) -> None:
+    """Refuse an id that two rows have, and rows without one.
+
+    With a column of events, an id may come again by another event: a service lets an id be used
+    again when its decision is over.
+    """
+    columns = [column] if event is None else [column, event]
     with tempfile.TemporaryDirectory(prefix="lexbandit-ids-") as folder:
         paths = [Path(folder) / str(bucket) for bucket in range(2**_BITS)]
         row = 0
-        for table in source.tables(0, source.rows(), [column]):
+        for table in source.tables(0, source.rows(), columns):
             ids = table[column]
             if ids.dtype.is_nested() or ids.dtype == pl.Object:
                 raise InvalidInput(
@@ -30,7 +35,7 @@ def refuse_duplicates(source: Source, column: str) -> None:
                 raise InvalidInput(
                     f"{source.place(row + missing)}, column {column!r}: the id is missing."
                 )
-            hashes = ids.hash().to_numpy()
+            hashes = table.hash_rows().to_numpy()
             buckets = hashes >> np.uint64(64 - _BITS)
             order = np.argsort(buckets, kind="stable")
             ends = np.searchsorted(buckets[order], np.arange(2**_BITS + 1))
@@ -45,21 +50,21 @@ def refuse_duplicates(source: Source, column: str) -> None:
                 hashes = np.sort(np.fromfile(path, np.uint64))
                 again = hashes[1:][hashes[1:] == hashes[:-1]]
                 if len(again):
-                    _refuse(source, column, again)
+                    _refuse(source, columns, again)
 
 
-def _refuse(source: Source, column: str, hashes: "np.ndarray") -> None:
+def _refuse(source: Source, columns: list[str], hashes: "np.ndarray") -> None:
     """Raise for the first id that comes a second time, among those of these hashes."""
     first: dict[object, int] = {}
     row = 0
-    for table in source.tables(0, source.rows(), [column]):
-        ids = table[column]
-        for n in np.flatnonzero(np.isin(ids.hash().to_numpy(), hashes)).tolist():
-            if ids[n] in first:
+    for table in source.tables(0, source.rows(), columns):
+        for n in np.flatnonzero(np.isin(table.hash_rows().to_numpy(), hashes)).tolist():
+            id = table.row(n)
+            if id in first:
                 raise InvalidInput(
-                    f"{source.place(row + n)}, column {column!r}: the id {ids[n]!r} was there "
-                    f"before ({source.place(first[ids[n]])}). Every decision counts once: remove "
+                    f"{source.place(row + n)}, column {columns[0]!r}: the id {id[0]!r} was there "
+                    f"before ({source.place(first[id])}). Every decision counts once: remove "
                     "the repetition, or name another column of ids: Log(..., id=...)."
                 )
-            first[ids[n]] = row + n
-        row += len(ids)
+            first[id] = row + n
+        row += len(table)

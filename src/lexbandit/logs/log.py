@@ -36,8 +36,9 @@ from lexbandit.objectives import Objective, objectives_of, refuse_shared_names
 
 # How `lexbandit export` calls the columns of features and rewards.
 _CONTEXT, _REWARD = "context.", "reward."
-# A column that exports have and hardly any other table: what its rows name as arms are arms.
-_VERSION = "policy_version"
+# Columns that exports have and hardly any other table: what its rows name as arms are arms, and the
+# first one has the event of each row.
+_EXPORTED = ("seq", "policy_version")
 # What Polars adds to the name of a column that a CSV file has twice.
 _REPEATED = "_duplicated_0"
 # A larger number, in the year 5138 or before 1200 BC, is no time in seconds.
@@ -123,7 +124,8 @@ class Log:
             raise InvalidInput(f"point is for the storage of a service, got {point!r}.")
         self.source: Source = source_of(source)
         self.objectives = objectives_of(_given("objectives", objectives, known))
-        if opener is None and known is not None and _VERSION in self.source.schema():
+        exported = set(_EXPORTED) <= set(self.source.schema())
+        if opener is None and known is not None and exported:
             known = known._replace(arms=_both(known.arms, _arms_in(self.source, arm, allowed)))
         self.arms = tuple(arms_of(_given("arms", arms, known)))
         features = known.context if context is None and known is not None else context
@@ -182,7 +184,8 @@ class Log:
         if not self.rows:
             raise InvalidInput("the log is empty: it has no rows.")
         if self.columns.id is not None:
-            refuse_duplicates(self.source, self.columns.id)
+            exported = set(_EXPORTED) <= set(self.source.schema())
+            refuse_duplicates(self.source, self.columns.id, _EXPORTED[0] if exported else None)
         if self.columns.time is None:
             return None
         first, last, row = np.nan, -np.inf, 0
@@ -323,7 +326,7 @@ class Log:
         """Return the column of a feature, also of one that is not in this log's `context`."""
         if name in self.columns.features:
             return self.columns.features[name]
-        return next((c for c in (_CONTEXT + name, name) if c in self.source.schema()), None)
+        return _column(_CONTEXT, name, self.source.schema())
 
     def _named(self, roles: dict[str, str], others: dict[str, str]) -> Columns:
         """Find the columns; one that is named and not there is refused."""
@@ -339,7 +342,7 @@ class Log:
                 if others[name] not in schema:
                     raise unknown_name("column of the log:", others[name], schema)
                 return others[name]
-            return next((c for c in (prefix + name, name) if c in schema), None)
+            return _column(prefix, name, schema)
 
         features = {f.name: found(f.name, _CONTEXT) for f in self.contexts.features}
         self._refuse_missing_features(features)
@@ -390,6 +393,13 @@ class Log:
                     "leave the objective out of the definition. Where no reward came yet, the "
                     "column holds null."
                 )
+
+
+def _column(prefix: str, name: str, schema: pl.Schema) -> str | None:
+    """Return the column of a name, as an export calls it or as it is; None if there is none."""
+    names = [prefix + name, name]
+    names += [one.replace('"', '""') for one in names]  # in the head of a CSV file
+    return next((one for one in names if one in schema), None)
 
 
 def _name_it(*names: str) -> str:

@@ -102,6 +102,6 @@ def problem_of(error: Exception) -> Problem | None:
         return Problem(INVALID, str(error))
     if isinstance(error, StorageFailed):  # it names files or hosts
         return unavailable(
-            "the storage has failed; a key with the role read is told why by /ready."
+            "the log is out of reach now; a key with the role read is told why by /ready."
         )
     return None

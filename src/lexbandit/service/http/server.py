@@ -54,6 +54,8 @@ _UNREAD_BODY = 65_536
 # So many bytes are parsed at once. What comes behind a request that waits for the one before it is
 # parsed when that one is answered: 256 KB may have ten thousand requests.
 _PIECE = 16_384
+# So many requests of one piece are refused one by one; then the connection is closed.
+_MOST_SHED = 100
 # Headers of which a second one would make a request ambiguous.
 _ONCE = (b"authorization", b"content-type", b"host")
 # Statuses whose replies have no body.
@@ -258,7 +260,8 @@ def to_bytes(reply: Reply, more: bytes = b"", *, body: bool = True) -> bytes:
     )
 
 
-_SHED = to_bytes(unavailable(OVERLOADED, "there are more requests than can be answered in time."))
+_TOO_MANY = "there are more requests than can be answered in time."
+_SHED = to_bytes(unavailable(OVERLOADED, _TOO_MANY))
 _LATE = to_bytes(unavailable(LATE, "it was not answered in time; it may have been written."))
 
 
@@ -371,7 +374,7 @@ class Resting:
         if self._left > 0:
             self._left -= 1
             connection.rests = False
-        else:
+        elif not connection.flow.read_paused:
             connection.rests = True
             connection.flow.pause_reading()
             self._waiting.append((connection.loop.time(), connection))
@@ -502,13 +505,14 @@ class Connection(HttpToolsProtocol):
     eof                nothing more will be received
     shed               the request that is being read is refused: there are too many
     rests              it was refused, and what it sends now may have waited unread
+    sheds              how many requests of what was received last were refused
     """
 
     def __init__(self, shared: Shared, **settings: Any) -> None:
         super().__init__(**settings)
         self.shared = shared
         self.in_head = self.in_body = self.shed = self.rests = False
-        self.unparsed = self.unsent = 0
+        self.unparsed = self.unsent = self.sheds = 0
         self.since = self.loop.time()
         self.problem: Problem | None = None
         self.request: Request | None = None
@@ -555,6 +559,7 @@ class Connection(HttpToolsProtocol):
         if self._too_many() and self._is_plain(data):
             self._answer_shed()
             return
+        self.sheds = 0
         self._parse(self.rest + data)
 
     def _parse(self, data: bytes) -> None:
@@ -664,6 +669,9 @@ class Connection(HttpToolsProtocol):
             return
         if self._too_many() and self._may_be_shed():
             self.shed = True
+            self.sheds += 1
+            if self.sheds > _MOST_SHED:
+                raise Problem(OVERLOADED, _TOO_MANY, {b"retry-after": b"1"})
         else:
             self._begin()
         self.in_head, self.in_body, self.unparsed = False, True, 0

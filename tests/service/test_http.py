@@ -113,6 +113,18 @@ def test_a_body_that_waits_to_be_asked_for_is() -> None:
     on(work)
 
 
+def test_a_caller_of_http_1_0_is_told_nothing_before_its_answer() -> None:
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        asked = post(b"{}", more=b"Expect: 100-continue\r\n").replace(b"HTTP/1.1", b"HTTP/1.0")
+        caller.send(asked[:-2])
+        await asyncio.sleep(0.05)
+        caller.send(asked[-2:])
+        assert (await caller.echoed())[4] == "{}"
+
+    on(work)
+
+
 def test_who_asks_for_another_protocol_goes_on_with_this_one() -> None:
     async def work(one: Server) -> None:
         caller = await one.call()

@@ -704,7 +704,7 @@ class Connection(HttpToolsProtocol):
         request.keep_alive = (
             version != "1.0" and self.parser.should_keep_alive() and not self.shared.closing
         )
-        if b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+        if version != "1.0" and headers.get(b"expect", b"").lower() == b"100-continue":
             request.expects = self._continue
         self.request = request
         if self.in_flight:

@@ -49,9 +49,9 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
     chooser.save(path)
     if as_json:
         print_json({"rows": log.rows, "learned": rows, "added": added, "path": str(path)})
-    told = f" New arms: {', '.join(added)}." if added else ""
+    new = f" New arms: {', '.join(added)}." if added else ""
     Printer(quiet=quiet, as_json=as_json).message(
-        f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser.{told}"
+        f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser.{new}"
     )
 
 

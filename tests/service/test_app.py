@@ -334,7 +334,7 @@ def test_a_storage_that_fails_is_503_and_an_error_of_ours_500(
         assert "secret-place" not in detail_of(reply, 503)
         assert "/ready" in detail_of(reply, 503)
         assert "retry-after" not in reply.headers  # nobody knows when it is well again
-        s.engine._journal.trouble = None
+        s.engine.journal.trouble = None
         monkeypatch.setattr(s.engine.storage, "read_since", gone)
         assert "secret-place" not in detail_of(await s.http.get("/v1/router/log"), 503)
         monkeypatch.setattr(s.engine, "decide", broken)

@@ -237,7 +237,7 @@ async def test_snapshots_of_former_definitions_go_but_for_the_last(
     for one in (first, former):
         engine = await Engine.start({"router": one}, make_storage(home.url))
         await traffic(engine, 10)
-        await engine.save_snapshots()
+        await engine.snapshots.take()
         await engine.stop()
     engine = await Engine.start({"router": serving}, make_storage(home.url), retain=retain)
     assert {first.fingerprint, former.fingerprint} <= set(await definitions_in(engine))

@@ -93,9 +93,7 @@ class Engine:
         self.log_readers = asyncio.Semaphore(_LOG_READERS)
         """Held by those who read the log for callers; each holds megabytes meanwhile."""
         self.journal = Journal(storage, self._fold, self._fold_many, seq)
-        self.snapshots = Snapshots(
-            self.points, self.replays, storage, self.journal, snapshot_every
-        )
+        self.snapshots = Snapshots(self.points, self.replays, storage, self.journal, snapshot_every)
         self._tasks: list[asyncio.Task[None]] = []
         self._busy: dict[str, dict[str, asyncio.Future[None]]] = {name: {} for name in points}
         """By point, the ids that a request is about just now."""

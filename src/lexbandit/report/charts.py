@@ -134,6 +134,7 @@ Box = tuple[float, float, float, float]
 Limits = tuple[tuple[float, float], tuple[float, float]]
 
 _LETTER = 5.7  # the width of a letter of a name, in pixels
+_BESIDE = 5.0  # the room on both sides of a name
 
 
 def apart(
@@ -154,7 +155,7 @@ def apart(
         box, side = min(
             _candidates(x, y, width), key=lambda one: _cost(one[0], (x, y), taken, size)
         )
-        taken.append(box)
+        taken.append((box[0] - _BESIDE, box[1], box[2] + _BESIDE, box[3]))
         found.append((box[0] if side > 0 else box[2], (box[1] + box[3]) / 2, side))
     return found
 

@@ -105,7 +105,7 @@ def traffic_of(policy: Policy, contexts: Floats) -> RecentTraffic:
     allowed = np.ones(policy.arms, np.bool_)
     different, counts = np.unique(contexts, axis=0, return_counts=True)
     prospects = [policy.prospect(point, allowed) for point in different]
-    return RecentTraffic(policy, prospects, counts / counts.sum(), 0.0)
+    return RecentTraffic(policy, prospects, counts / counts.sum(), 0.0, np.ones(policy.objectives))
 
 
 def outlooks(console: Console, worlds: int) -> None:

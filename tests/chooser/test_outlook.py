@@ -1,5 +1,6 @@
 """How soon the tolerances are kept: a first guess, a measurement, a projection, a warning."""
 
+import functools
 import logging
 import math
 import random
@@ -13,7 +14,7 @@ import pytest
 import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
-from lexbandit.chooser.outlook import HORIZON, RecentTraffic, project
+from lexbandit.chooser.outlook import HORIZON, RecentTraffic, project, rewarded_shares
 from support import says
 
 Make = Callable[..., RecordingChooser]
@@ -85,8 +86,8 @@ class Halving:
     def __init__(self) -> None:
         self.plays: list[float] = []
 
-    def expect(self, prospects: Any, plays: Any, widen: float) -> tuple[Any, Any]:
-        self.plays.append(float(plays.sum()))
+    def expect(self, prospects: Any, rewards: Any, widen: float) -> tuple[Any, Any]:
+        self.plays.append(float(rewards.sum()))
         share = 0.1 + 0.1 * math.log2(1.0 + self.plays[-1] / 100.0)  # after 100 decisions so far
         return np.array([[1.0, 0.0]]), np.full((1, 2), share)
 
@@ -94,12 +95,69 @@ class Halving:
 def test_a_projection_adds_the_plays_of_each_step_and_is_linear_in_their_logarithm() -> None:
     policy = Halving()
     prospects = [SimpleNamespace(allowed=np.ones(2, np.bool_))]
-    traffic = RecentTraffic(cast(Any, policy), prospects, np.ones(1), 0.0)
+    traffic = RecentTraffic(cast(Any, policy), prospects, np.ones(1), 0.0, np.ones(1))
     found = project(traffic, 100, 0.45)
     assert policy.plays == [0.0, 100.0, 300.0, 700.0, 1500.0]
     assert (found.share, found.plays.sum()) == (0.1, 1500.0)
     assert found.more == pytest.approx(100.0 * 2.0**3.5 - 100.0)
     assert project(traffic, 100, 0.45, horizon=500).more is None
+
+
+def test_a_projection_counts_the_plays_that_are_rewarded() -> None:
+    """With a reward for one decision in ten the same number of rewards takes ten times as many."""
+    every, tenth = (
+        project(
+            RecentTraffic(
+                cast(Any, Halving()),
+                [SimpleNamespace(allowed=np.ones(2, np.bool_))],
+                np.ones(1),
+                0.0,
+                np.array([told]),
+            ),
+            100,
+            0.45,
+        ).more
+        for told in (1.0, 0.1)
+    )
+    assert every is not None
+    assert tenth is not None
+    assert 7.0 < tenth / every < 13.0
+
+
+def test_the_share_of_decisions_that_are_rewarded() -> None:
+    """Those after the newest one with a reward are open, those before it were not rewarded."""
+    chooser = plain()
+    shares = functools.partial(rewarded_shares, chooser._ledger)
+    assert shares().tolist() == [1.0, 1.0]
+    for n in range(1000):  # one in ten is graded, one in two has a cost
+        decision = chooser.choose()
+        rewards = {"quality": 0.5} if n % 10 == 9 else {}
+        if n % 2:
+            chooser.reward(decision, {**rewards, "cost": 0.5})
+    assert shares().tolist() == [0.1, 0.5]
+    late = [chooser.choose() for _ in range(500)]
+    assert shares().tolist() == [0.1, 0.5]
+    for decision in late[:100]:
+        chooser.reward(decision, cost=0.5)
+    assert shares() == pytest.approx([0.1, 600 / 1100])
+
+
+def test_what_is_rarely_graded_takes_more_decisions() -> None:
+    """Ten times as many: by the same rewards of quality, one decision in ten is graded or all."""
+    said = {}
+    for every in (1, 10):
+        chooser, dice = plain(tolerance=0.02), random.Random(2)
+        for n in range(400 * every):
+            decision = chooser.choose(allowed=["abcd"[n // every % 4]])
+            rewards = {"cost": COSTS[decision.arm]}
+            if n % every == 0:
+                rewards["quality"] = dice.gauss(MEANS[decision.arm], 0.3)
+            chooser.reward(decision, rewards)
+        for _ in range(256):
+            chooser.choose()
+        said[every] = chooser.outlook()
+    assert said[1].share == pytest.approx(said[10].share, abs=0.1)
+    assert 5 < said[10].more / said[1].more < 25
 
 
 def test_where_only_one_arm_is_as_good_the_last_objective_decides_nothing() -> None:
@@ -177,7 +235,7 @@ def test_many_arms_take_probabilities_by_draws() -> None:
         chooser.reward(decision, quality=dice.gauss(0.3 + n % 40 / 80, 0.1), cost=n % 40 / 40)
     point = chooser._ledger.recent[-1][0]
     prospect = chooser.policy.prospect(point, np.ones(40, np.bool_))
-    (about,), (within,) = chooser.policy.expect([prospect], np.zeros((1, 40)))
+    (about,), (within,) = chooser.policy.expect([prospect], np.zeros((1, 2, 40)))
     exact = np.array(list(chooser.propensities().values()))
     assert about.sum() == pytest.approx(1.0)
     assert np.abs(about - exact).sum() < 0.15

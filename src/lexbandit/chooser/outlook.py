@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,8 @@ CONTEXTS = 32
 _ARMS_IN_ALL = 8_000
 # With fewer decisions than this, in all or per arm, there is no projection.
 _EARLY, _EARLY_EACH = 100, 10
+# Among so many of the last decisions the newest one with a reward is looked for.
+_RECENT_PENDING = 10_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Outlook:
     share     the share of requests that get an arm within the tolerances of the best, by what is
               known; None before any reward came
     more      how many more decisions until that is the share that was asked for, an order of
-              magnitude; None if they are more than 100,000, or nothing can be said
+              magnitude, if as many of them are rewarded as so far; None if they are more than
+              100,000, or nothing can be said
     several   the share of requests in which several arms are within the tolerances by the
               estimates, so that the last objective decides between them; None as `share`
     contexts  in how many different recent contexts this was measured; 0 for a first guess
@@ -167,19 +171,24 @@ class Projection(NamedTuple):
 
 
 class RecentTraffic(NamedTuple):
-    """What a policy knows in different contexts, and which share of the requests each has."""
+    """What a policy knows in different contexts, and which share of the requests each has.
+
+    `rewarded` is the share of decisions that get a reward, per objective.
+    """
 
     policy: Policy
     prospects: list[Any]
     weights: Floats
     explore: float
+    rewarded: Floats
 
     def expect(self, plays: Floats, widen: float = 1.0) -> tuple[Floats, float]:
         """Return the probabilities of the arms, and the share of requests within the tolerances.
 
         After further plays[n, K] in each context, with tolerances that are larger by a factor.
         """
-        chances, within = self.policy.expect(self.prospects, plays, widen)
+        rewards = plays[:, np.newaxis] * self.rewarded[:, np.newaxis]
+        chances, within = self.policy.expect(self.prospects, rewards, widen)
         if self.explore > 0.0:
             allowed = np.stack([prospect.allowed for prospect in self.prospects])
             uniform = allowed / allowed.sum(axis=1, keepdims=True)
@@ -234,6 +243,7 @@ def _traffic(
     with lock:
         recent = list(ledger.recent)
         active = arms.active.copy()
+        rewarded = rewarded_shares(ledger)
     counts: Counter[tuple[bytes, bytes]] = Counter()
     points = {}
     for point, mask in recent:
@@ -251,7 +261,28 @@ def _traffic(
                 return _traffic(lock, arms, ledger, explore)
             prospects.append(ledger.policy.prospect(*points[key]))
     weights = np.array([counts[key] for key in keys], np.float64)
-    return RecentTraffic(ledger.policy, prospects, weights / weights.sum(), explore)
+    return RecentTraffic(ledger.policy, prospects, weights / weights.sum(), explore, rewarded)
+
+
+def rewarded_shares(ledger: Ledger) -> Floats:
+    """Return per objective which share of the decisions so far got a reward.
+
+    Rewards may come late, so decisions after the newest one that has a reward do not count.
+    """
+    newer: dict[int, int] = {}  # objective: how many decisions are newer than that one
+    seen = 0
+    for pending in islice(reversed(ledger.pending.values()), _RECENT_PENDING):
+        for i, value in enumerate(pending.rewards):
+            if value is not None:
+                newer.setdefault(i, seen)
+        if len(newer) == len(ledger.objectives):
+            break
+        seen += 1
+    numbers = ledger.sums.received[:, kernel.NUMBER].tolist()
+    counts = [ledger.made - newer.get(i, seen) for i in range(len(numbers))]
+    return np.array(
+        [min(n / of, 1.0) if of else 1.0 for n, of in zip(numbers, counts, strict=True)]
+    )
 
 
 def project(

@@ -237,9 +237,9 @@ class Policy(ABC):
         return None
 
     def expect(
-        self, prospects: Sequence[Any], plays: Floats, widen: float = 1.0
+        self, prospects: Sequence[Any], rewards: Floats, widen: float = 1.0
     ) -> tuple[Floats, Floats]:
-        """Return what is expected after further plays[n, K] in each of these contexts.
+        """Return what is expected after so many further rewards[n, D, K] in each of these contexts.
 
         The probability of every arm to be chosen, and the probability that it is within the
         tolerances, `widen` times as large as they are: float[n, K] each. Means stay as they are.

@@ -39,9 +39,9 @@ _SHARES = np.array([_NORMAL.inv_cdf((k + 0.5) / 200) for k in range(200)])
 _GRID = np.linspace(-5.0, 5.0, 101)
 _PLACED = 8
 
-# For an outlook: joint draws of all arms, and up to how many plays of an arm are few.
+# For an outlook: joint draws of all arms, and up to how many rewards of an arm are few.
 DRAWS = 256
-_FEW_PLAYS = 5.0
+_FEW_REWARDS = 5.0
 
 
 class Known(NamedTuple):
@@ -74,19 +74,20 @@ class Known(NamedTuple):
         variances = self.noise / (self.near + self.prior) + self.beyond
         return np.asarray(quantiles / _Z * np.sqrt(variances))
 
-    def after(self, plays: Floats) -> "Known":
-        """Return what would be known after further plays[n, K], for arrays of shape [n, D, K].
+    def after(self, rewards: Floats) -> "Known":
+        """Return what would be known after so many further rewards, all arrays float[n, D, K].
 
-        Means stay. A play tells as much of this context as those before it did, or as an average
+        Means stay. A reward tells as much of this context as those before it did, or as an average
         one of all arms where an arm has few. The variance of what the features cannot represent is
         learned too, and falls with the root of what the others fall by: see benchmarks/outlook.py.
         """
-        further = plays[:, np.newaxis]
         known, seen = (every.sum(axis=-1, keepdims=True) for every in (self.near, self.seen))
         average = (known + 1.0) / (seen + 1.0)
-        near = self.near + further * (self.near + _FEW_PLAYS * average) / (self.seen + _FEW_PLAYS)
+        near = self.near + rewards * (self.near + _FEW_REWARDS * average) / (
+            self.seen + _FEW_REWARDS
+        )
         beyond = self.beyond * np.sqrt((self.near + self.prior) / (near + self.prior))
-        return self._replace(near=near, seen=self.seen + further, beyond=beyond)
+        return self._replace(near=near, seen=self.seen + rewards, beyond=beyond)
 
 
 def known_at(

@@ -565,7 +565,7 @@ class PooledPolicy(Policy):
         return Prospect(looks, self._known_at(features, looks), self._bands(looks), allowed)
 
     def expect(
-        self, prospects: Sequence["Prospect"], plays: Floats, widen: float = 1.0
+        self, prospects: Sequence["Prospect"], rewards: Floats, widen: float = 1.0
     ) -> tuple[Floats, Floats]:
         """Return the probability of every arm to be chosen, and to be within the tolerances.
 
@@ -575,7 +575,7 @@ class PooledPolicy(Policy):
         bands = widen * np.stack([prospect.bands for prospect in prospects])
         allowed = np.stack([prospect.allowed for prospect in prospects])
         ceilings = ceilings_of(allowed)
-        later = known.after(plays).deviations()
+        later = known.after(rewards).deviations()
         shrink = later / known.deviations()
         shares = [
             self._about(prospect.looks.narrowed(shrink[n], widen), ceilings[n : n + 1])

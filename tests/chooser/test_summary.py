@@ -312,6 +312,39 @@ def test_what_may_surprise_is_said_in_a_sentence(make: Make) -> None:
     assert says(note, "quality", "within its tolerance, 0.3", "cost decides")
 
 
+def graded(make: Make, plays: dict[str, int], every: dict[str, int]) -> Summary:
+    """Return the summary when costs always came, and quality once in `every` plays; 0: never."""
+    chooser = make()
+    for arm, count in plays.items():
+        for n in range(count):
+            decision = chooser.choose(CONTEXT, allowed=[arm])
+            chooser.reward(decision, cost=0.01)
+            if every[arm] and n % every[arm] == 0:
+                chooser.reward(decision, quality=n % 4 / 4)
+    return chooser.summary()
+
+
+def test_an_arm_that_is_never_rewarded_in_one_objective_is_named(make: Make) -> None:
+    """It crashes before it is graded: the average is of the few plays of the others."""
+    plays = {"small": 1200, "medium": 5, "large": 4}
+    summary = graded(make, plays, {"small": 0, "medium": 1, "large": 1})
+    (note,) = summary.notes
+    assert says(note, "quality was never told for small (1,200 plays)", "other arms had 9 rewards")
+    assert note in str(summary)
+    (line,) = (line for line in str(summary).splitlines() if line.startswith("quality  on"))
+    assert line.endswith("), from 9 rewards")
+    assert "from 1,209 rewards" not in str(summary)
+
+
+def test_an_arm_that_may_be_ungraded_by_chance_is_not_named(make: Make) -> None:
+    """With 29 plays; and where one in twenty is graded, with 60, of which 3 would have been."""
+    for plays, every in ((29, 1), (60, 20)):
+        times = {"small": 0, "medium": every, "large": every}
+        assert graded(make, {"small": plays, "medium": 200, "large": 200}, times).notes == ()
+    (note,) = graded(make, {"small": 120, "medium": 200, "large": 200}, times).notes
+    assert says(note, "small (120 plays)")
+
+
 def test_nothing_surprises_at_first_or_as_usual(make: Make) -> None:
     chooser = make()
     assert chooser.summary().notes == ()

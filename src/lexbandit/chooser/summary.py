@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lexbandit._internal.svg import html_table, xml
 from lexbandit.checks import Floats
 from lexbandit.chooser.arms import Arms
@@ -24,6 +26,9 @@ _SHOWN = 10
 _MENTIONED = 0.05
 # With fewer decisions it is too early to say that exploring is needed, or that rewards are missing.
 _EARLY = 30
+# An arm without a reward in an objective is mentioned once so many would have come at the rate of
+# the other arms, and an average's number of rewards if it is below this share of the decisions.
+_SURPRISING, _FEW = 5.0, 0.5
 # Rewards that vary by a standard deviation of at most this share of a tolerance lie within it.
 _WITHIN = 0.25
 # How many arms that were never rewarded are named, found in so many of the last decisions: copying
@@ -73,8 +78,9 @@ class Summary:
     ranges      per objective, its range
     contexts    per feature, how many values were outside its range, missing or unknown
     explore     the share of choices that are drawn uniformly
-    notes       sentences on unexpected findings: an objective or an arm that was never rewarded, a
-                tolerance that nearly all rewards lie within
+    notes       sentences on unexpected findings: an objective or an arm that was never rewarded, an
+                arm that never was in an objective in which others were, a tolerance that nearly
+                all rewards lie within
     """
 
     received: dict[str, Mean]
@@ -101,7 +107,9 @@ class Summary:
         if self.rows:
             lines.append("Its own decisions, without the logs:")
         for name, mean in self.received.items():
-            lines.append(f"{name.ljust(wide)}  on average {mean}")
+            few = mean.low is not None and mean.count < _FEW * self.decisions
+            by = f", from {counted(mean.count, 'reward')}" if few else ""
+            lines.append(f"{name.ljust(wide)}  on average {mean}{by}")
         lines += self._taken_otherwise()
         lines += self.notes
         lines += self._compared()
@@ -278,7 +286,12 @@ def summarize(source: SummarySource) -> Summary:
         against=differences(source.judged, source.arms, source.objectives, binary),
         plays=dict(zip(source.arms, source.plays, strict=True)),
         ranges={objective.name: objective.range for objective in source.objectives},
-        notes=(*_unrewarded_objectives(source), *_unrewarded_arms(source), *_all_as_good(source)),
+        notes=(
+            *_unrewarded_objectives(source),
+            *_unrewarded_arms(source),
+            *_unrewarded_plays(source),
+            *_all_as_good(source),
+        ),
         **source.counts,
     )
 
@@ -304,14 +317,46 @@ def _unrewarded_arms(source: SummarySource) -> Iterator[str]:
         for arm, count in chosen.most_common()
         if not source.plays[arm] and count >= _EARLY and sum(source.plays) >= _EARLY
     }
-    listed = [f"{name} ({counted(count, 'decision')})" for name, count in silent.items()][:_NAMED]
-    if len(silent) > _NAMED:
-        listed.append(counted(len(silent) - _NAMED, "more arm"))
-    if listed:
+    if silent:
         yield (
-            f"Rewards never came for {enumerated(listed)}: an arm of which nothing is known goes "
-            "on being tried."
+            f"Rewards never came for {_listed(silent, 'decision')}: an arm of which nothing is "
+            "known goes on being tried."
         )
+
+
+def _unrewarded_plays(source: SummarySource) -> Iterator[str]:
+    """Yield a sentence for each objective in which some arms were rewarded and others never.
+
+    By the chooser's own decisions with a reward in any objective; a log may have told the rest.
+    """
+    if source.counts["rows"]:
+        return
+    rewarded = source.judged.sums[:, :, kernel.PLAYS]
+    plays = rewarded.max(axis=1)
+    for objective, counts in zip(source.objectives, rewarded.T, strict=True):
+        some = counts > 0.0
+        if not some.any():
+            continue
+        expected = plays * counts.sum() / plays[some].sum()
+        missing = ~some & (plays >= _EARLY) & (expected >= _SURPRISING)
+        arms = sorted(np.flatnonzero(missing).tolist(), key=lambda arm: -plays[arm])
+        if arms:
+            named = {source.arms[arm]: int(plays[arm]) for arm in arms}
+            yield (
+                f"{objective.name} was never told for {_listed(named, 'play')}, while other arms "
+                f"had {counted(int(counts.sum()), 'reward')}: the average leaves these plays out, "
+                "and an arm of which nothing is known goes on being tried. If it failed before it "
+                "could be rewarded, tell that as a reward, or give the objective a default and the "
+                "chooser a wait."
+            )
+
+
+def _listed(counts: dict[str, int], what: str) -> str:
+    """Return a few arms with their counts, and how many there are besides."""
+    listed = [f"{name} ({counted(count, what)})" for name, count in counts.items()][:_NAMED]
+    if len(counts) > _NAMED:
+        listed.append(counted(len(counts) - _NAMED, "more arm"))
+    return enumerated(listed)
 
 
 def _all_as_good(source: SummarySource) -> Iterator[str]:

@@ -25,10 +25,10 @@ from lexbandit.service.http.server import (
     Reply,
     Request,
     Timeouts,
-    TlsContext,
     connection_limit,
     serving,
 )
+from lexbandit.service.http.tls import TlsContext
 from service.callers import LARGEST, MB, Caller, Server, chunked, echo, on, post
 
 BODIES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200)

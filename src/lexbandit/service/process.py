@@ -22,7 +22,8 @@ from lexbandit.service.engine.engine import Engine
 from lexbandit.service.engine.start import warm_up, warm_up_replay, without_garbage_collection
 from lexbandit.service.http.access import Access, ApiKey, Keys, Sessions, is_loopback
 from lexbandit.service.http.app import App
-from lexbandit.service.http.server import Admission, TlsContext, serving
+from lexbandit.service.http.server import Admission, serving
+from lexbandit.service.http.tls import TlsContext
 from lexbandit.service.logging import audit, set_up_logging
 from lexbandit.service.storage import Storage, make_storage
 

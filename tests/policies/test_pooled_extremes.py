@@ -150,13 +150,14 @@ def test_rewards_that_are_suddenly_huge(layout: Any, when: slice) -> None:
 
 @layouts
 def test_an_objective_never_rewarded(layout: Any) -> None:
-    """Without the first, the last decides in the end; without the last, the first does."""
-    for missing, expected, rounds in ((0, 1, 4000), (1, 2, 1500)):
-        contexts, outcomes = contexts_of(layout, rounds), noisy(rounds)
+    """Without the first, all arms are tried for ever; without the last, the first decides."""
+    contexts = contexts_of(layout, 3000)
+    for missing in (0, 1):
+        outcomes = noisy(3000)
         outcomes[:, :, missing] = math.nan
         policy = make(layout, tolerance=[0.02, 0.0])
-        arms = policy.replay(Rounds(contexts, outcomes))
-        assert last_shares(arms)[expected] > 0.9
+        shares = last_shares(policy.replay(Rounds(contexts, outcomes)))
+        assert shares.min() > 0.2 if missing == 0 else shares[2] > 0.9
         assert_sound(policy, contexts[:3])
         for report in policy.explain(contexts[0]).arms:
             assert report.observations[missing] == 0

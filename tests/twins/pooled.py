@@ -296,20 +296,18 @@ class LexThompson:
         found = []
         for arm, wider in zip(objective.arms, self.wider(i), strict=True):
             m, s = objective.estimate(arm, phi)
-            if i < self.D - 1 and (objective.seen > 0 or self.rounds < 2_000):
+            if i < self.D - 1:
                 s *= math.sqrt(1 + self.few / (worth * arm.count + 1))
             found.append((m, self.draws * s * (self.ties * wider if self.exact(i) else 1.0)))
         return found
 
     def reaches(self, i: int, phi: Array) -> list[float]:
-        """m + κws with κ = benefit · ln(3 + N')^1.25, and steady without a tolerance.
+        """m + κws with κ = benefit · ln(3 + N)^1.25, and steady without a tolerance.
 
-        N' is the rewards of the objective, or the rounds less 2,000 if those are more.
         Times binary · √v for rewards of 0 or 1, and sqrt(1 + simple/F) if there is a tolerance.
         """
         objective, v = self.objectives[i], self.binary_variance(i)
-        known = max(objective.seen, self.rounds - 2_000)
-        kappa = self.benefit * math.log(known + 3) ** 1.25
+        kappa = self.benefit * math.log(objective.seen + 3) ** 1.25
         if self.exact(i):
             kappa = self.steady
         if v is not None:

@@ -47,9 +47,8 @@ OUTSIDE, TOO_LARGE, NO_PLAY, DONE, AGAIN = 0, 1, 2, 3, 4
 BENEFIT, BINARY, SIMPLE, FEW, DRAWS, FLOOR, STEADY, EXACT = 0, 1, 2, 3, 4, 5, 6, 7
 SETTINGS = 8
 
-# κ grows with this power of a logarithm. The rewards of so many plays may be on their way.
+# κ grows with this power of a logarithm.
 _GROWTH = 1.25
-_LATE = 2_000.0
 
 
 @once
@@ -65,11 +64,9 @@ def prepare_draws(
     """Write spreads of draws, reaches and bands of every level for lex-thompson.
 
     In the round t, for an arm with n of the N rewards of K arms: the reach is m + κws with
-    κ = benefit · ln(3 + N')^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
-    u² = 1 + few/(n + 1), and u = 1 in the last objective. N' is N, or t − 2001 if that is more: the
-    doubt grows with rewards that are late or rare. In an objective that had none after 2,000
-    plays u = 1 too: nothing can be learned there. Of an objective whose rewards were all 0 or 1,
-    with variance v = p(1 − p) at the mean p of them, κ is multiplied by binary · sqrt(v(1 +
+    κ = benefit · ln(3 + N)^1.25 and w² = 1 + ln⁺(N/(K(n + 1))); draws spread by draws · us with
+    u² = 1 + few/(n + 1), and u = 1 in the last objective. Of an objective whose rewards were all 0
+    or 1, with variance v = p(1 − p) at the mean p of them, κ is multiplied by binary · sqrt(v(1 +
     simple/F)), where the model has F features, and u² = 1 + few/(4vn + 1).
     The band is the tolerance. An objective before the last that has none has the band floor · σ ·
     t^(−1/3), which lets exact ties resolve; there κ = steady, simple = 0, and draws are wider by
@@ -80,10 +77,8 @@ def prepare_draws(
     last = means.shape[0] - 1
     arms, features = means.shape[1], model.vectors.shape[3]
     for i in range(last + 1):
-        known = max(model.facts[i, SEEN], clock[0] - _LATE)
-        benefit = settings[BENEFIT] * math.log(known + 3.0) ** _GROWTH
+        benefit = settings[BENEFIT] * math.log(model.facts[i, SEEN] + 3.0) ** _GROWTH
         exact = i < last and tolerances[i] == 0.0
-        observed = i < last and (model.facts[i, SEEN] > 0.0 or clock[0] < _LATE)
         doubt, worth = settings[STEADY] if exact else benefit, 1.0
         if model.facts[i, OTHER] == 0.0 and model.facts[i, SEEN] > 0.0:
             variance = model.facts[i, CENTRE] * (1.0 - model.facts[i, CENTRE])
@@ -94,7 +89,7 @@ def prepare_draws(
             count = model.tallies[arm, i, COUNT]
             ratio = model.facts[i, SEEN] / (arms * (count + 1.0))
             wider = math.sqrt(1.0 + math.log(ratio)) if ratio > 1.0 else 1.0
-            few = 1.0 + settings[FEW] / (worth * count + 1.0) if observed else 1.0
+            few = 1.0 + settings[FEW] / (worth * count + 1.0) if i < last else 1.0
             spread = settings[DRAWS] * math.sqrt(few) * deviations[i, arm]
             spreads[i, arm] = settings[EXACT] * spread * wider if exact else spread
             reaches[i, arm] = means[i, arm] + doubt * wider * deviations[i, arm]

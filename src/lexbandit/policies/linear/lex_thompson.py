@@ -41,8 +41,7 @@ class LexThompsonRule(PooledPolicy):
     band}. In the last objective the arm of the highest draw, with u_a = 1, is played. In the round
     t, for an arm with n_a of the N rewards of K arms,
 
-        κ = 0.107 ln(3 + max(N, t − 2001))^1.25/caution,
-        w_a² = 1 + ln⁺(N/(K(n_a + 1))), u_a² = 1 + 16/(n_a + 1).
+        κ = 0.107 ln(3 + N)^1.25/caution, w_a² = 1 + ln⁺(N/(K(n_a + 1))), u_a² = 1 + 16/(n_a + 1).
 
     Draws are wide for arms that were hardly tried, so that the best is found; the benefit of the
     doubt κw grows, and more for arms that were neglected, so that one left out by bad luck is tried
@@ -51,10 +50,9 @@ class LexThompsonRule(PooledPolicy):
     1): rare successes say little, and where there is little to learn the doubt costs little.
 
     κ grows with the objective's own rewards, so all arms are tried while these are late and others
-    come at once. Without any after 2,000 plays u_a = 1: nothing can be learned there.
-    The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which lets exact
-    ties resolve, κ is 1/caution (times 1.3 √v if rewards were 0 or 1), and draws are wider by 1.25
-    w_a too.
+    come at once. The band is the objective's tolerance. If that is 0, it is 0.7 σ t^(−1/3), which
+    lets exact ties resolve, κ is 1/caution (times 1.3 √v if rewards were 0 or 1), and draws are
+    wider by 1.25 w_a too.
 
     A derivation of this project. With one objective and draw_width 1 it is linear Thompson
     sampling (Agrawal and Goyal, 2013, ICML); bands below a sampled best are those of CS-TS (Sinha

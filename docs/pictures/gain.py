@@ -68,8 +68,8 @@ def sentence(found: dict[str, Outcome]) -> str:
     ]
     count = {1: "One other costs", 2: "Two others cost"}.get(len(rivals), "Others cost")
     hindsight = (
-        f" {count} less for about the same quality, which is known only afterwards: "
-        f"{' and '.join(named)}."
+        f" {count} less for about the same quality, if you are told beforehand that it is good "
+        f"enough: {' and '.join(named)}. lexbandit has to find out, and that is what it pays for."
         if rivals
         else ""
     )

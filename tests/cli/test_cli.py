@@ -304,6 +304,30 @@ def test_without_its_extra_one_line_says_what_to_install(package: str, command: 
     assert f"or '.[{extra}]' in a checkout" in line
 
 
+@pytest.mark.parametrize("package", ["altair", "vl_convert"])
+def test_what_the_report_needs_is_missed_before_the_first_run(package: str, tmp_path: Path) -> None:
+    """As after `pip install '.[logs]'`: nothing is played for a report that cannot be written."""
+    study, out = written(tmp_path, SMALL), tmp_path / "out"
+
+    def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = (
+            f"import sys; sys.modules[{package!r}] = None; "
+            f"sys.argv = ['lexbandit', *{arguments!r}, '--runs', '1', '--horizon', '100', "
+            f"'--out', {str(out)!r}]; from lexbandit.cli import main; main()"
+        )
+        run = [sys.executable, "-c", program]
+        return subprocess.run(run, capture_output=True, text=True, check=False)
+
+    for command in (("run", str(study)), ("reproduce", "1")):
+        done = ran(*command)
+        assert (done.returncode, done.stdout) == (1, "")
+        (line,) = done.stderr.splitlines()
+        assert f"needs the package {package!r}: pip install 'lexbandit[bench]'" in line
+        assert "--no-report" in line
+        assert not out.exists()
+    assert ran("run", str(study), "--no-report").returncode == 0
+
+
 def test_every_command_has_its_extra() -> None:
     assert EXTRA_OF.keys() == COMMANDS.keys()
 

@@ -45,20 +45,24 @@ def compile_notices(*, err: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def needs(extra: str) -> Iterator[None]:
-    """Turn a missing package into a line that says how to install it."""
+def needs(extra: str, *, without: str = "") -> Iterator[None]:
+    """Turn a missing package into a line that says how to install it.
+
+    `without` is an option of the command that does without it.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        raise missing(error, extra) from None
+        raise missing(error, extra, without=without) from None
 
 
-def missing(error: ModuleNotFoundError, extra: str) -> Exception:
-    """Return an error that says how to install a missing package."""
+def missing(error: ModuleNotFoundError, extra: str, *, without: str = "") -> Exception:
+    """Return an error that says how to install a missing package, or how to do without it."""
     if error.name is None or error.name.startswith("lexbandit"):
         return error
     package = error.name.partition(".")[0]
-    return InvalidInput(f"this needs the package {package!r}: {install(extra)}.")
+    other = f"; or do without it: {without}" if without else ""
+    return InvalidInput(f"this needs the package {package!r}: {install(extra)}{other}.")
 
 
 def install(extra: str) -> str:

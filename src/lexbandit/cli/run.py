@@ -1,6 +1,6 @@
 """`lexbandit run STUDY.toml`: a study of one's own, or several that come with lexbandit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import filter as matching
 from pathlib import Path
@@ -13,6 +13,7 @@ from lexbandit.bench.executors import StudyOutcome, make_executor, run_study
 from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
+from lexbandit.cli.notices import needs
 from lexbandit.cli.output import (
     Command,
     Printer,
@@ -132,6 +133,7 @@ def run_studies(
     studies: Sequence[Study], options: RunOptions, printer: Printer
 ) -> tuple[dict[str, Any], int]:
     """Run studies, write summary and report; return the summary and the exit status."""
+    write_report = _report_writer() if options.report else None
     executor = make_executor(options.executor, workers=options.workers, cluster=options.cluster)
     failed = 0
     finished = 0
@@ -164,18 +166,19 @@ def run_studies(
         summary = write_summary(options.out)
     else:
         printer.error("no run was finished; there is nothing to summarize.")
-    if finished and options.report:
-        printer.message(f"report: {_write_report(options.out)}")
+    if finished and write_report is not None:
+        printer.message(f"report: {write_report(options.out)}")
     if options.as_json:
         print_json(summary)
     return summary, 1 if failed or not finished else 0
 
 
-def _write_report(directory: Path) -> Path:
-    # Charts are slow to import, and only wanted now.
-    from lexbandit.report import write_report  # noqa: PLC0415
-
-    return write_report(directory)
+def _report_writer() -> Callable[[Path], Path]:
+    """Return what writes a report; a package that it needs is missed before any run is played."""
+    with needs("bench", without="--no-report"):
+        # Charts are slow to import, and not wanted without a report.
+        from lexbandit.report import write_report  # noqa: PLC0415
+    return write_report
 
 
 def _say_outcome(outcome: StudyOutcome, bar: Progress, printer: Printer) -> None:

@@ -200,7 +200,7 @@ def test_two_folders_are_compared(tmp_path: Path) -> None:
 
 
 def test_claims_are_judged_by_a_stated_rule() -> None:
-    """Within two points, within 1.96 standard errors, as worded, or by sign only."""
+    """Within two points or 1.96 standard errors, as worded, not in size, or by sign only."""
 
     def agreement(experiment: int, rival: str, ours: float, objective: int, error: float) -> str:
         point = {"regret": [1.0, 1.0], "reward": [1.0, 1.0]}
@@ -221,10 +221,11 @@ def test_claims_are_judged_by_a_stated_rule() -> None:
 
     assert agreement(2, "cp-ucb1", 9.0, 0, 0.0) == "points"
     assert agreement(2, "cp-ucb1", 11.0, 0, 2.0) == "error"
-    assert agreement(2, "cp-ucb1", 11.0, 0, 1.0) == "sign"
+    assert agreement(2, "cp-ucb1", 11.0, 0, 1.0) == "size"
     assert agreement(2, "cp-ucb1", -8.0, 0, 9.0) == "none"
     assert agreement(1, "cd-ucb1", 9.0, 0, 0.0) == "word"
-    assert agreement(1, "cd-ucb1", 30.0, 0, 0.0) == "sign"
+    assert agreement(1, "cd-ucb1", 30.0, 0, 0.0) == "size"
+    assert agreement(1, "cp-ucb1", -30.0, 0, 0.0) == "sign"  # the paper names no size
     assert agreement(1, "cd-ucb1", -90.0, 1, 0.0) == "word"
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from lexbandit.errors import InvalidInput
 from lexbandit.report import write_report
+from lexbandit.report.page import claims_table
+from lexbandit.report.results import Results
 from lexbandit.report.style import number_text
 from report.fabricate import CLAIMS, fabricate
 
@@ -99,6 +101,17 @@ def test_every_claim_is_in_the_table_with_its_verdict(page: _Reader) -> None:
         assert ours == f"{claim['ours']:+.2f} %".replace("-", "−")
         assert paper == ("–" if claim["paper"] is None else f"{claim['paper']:+.2f} %")
         assert verdict == ("✓ holds" if claim["holds"] else "✗ does not hold")
+
+
+def test_a_claim_that_does_not_fit_in_size_has_no_tick() -> None:
+    claim = {"experiment": 1, "claim": "slightly higher", "ours": 29.6, "holds": True}
+    shown = {
+        agreement: claims_table(Results(Path(), [], [{**claim, "agreement": agreement}]))
+        for agreement in ("size", "word", "sign")
+    }
+    assert "<td>holds by sign, not in size</td>" in shown["size"]
+    assert "<td class=yes>✓ holds as worded</td>" in shown["word"]
+    assert "<td class=yes>✓ holds by sign</td>" in shown["sign"]
 
 
 def test_the_tables_hold_the_summary_s_numbers(page: _Reader, entries: dict[str, Any]) -> None:

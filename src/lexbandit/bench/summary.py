@@ -216,11 +216,13 @@ PAPER_NAMES = {
 }
 OBJECTIVES = ("dominant", "non-dominant")
 
-# A claim holds if its sign is the paper's. How close it is beyond that, in words:
+# A claim holds if its sign is the paper's. How close it is beyond that, in words; "by sign" alone
+# where the paper names no size.
 AGREEMENTS = {
     "points": "within two points",
     "error": "within the error",
     "word": "as worded",
+    "size": "by sign, not in size",
     "sign": "by sign",
     "none": "",
 }
@@ -354,13 +356,13 @@ def _agreement(comparison: PaperClaim, ours: float | None, error: float | None) 
         return "sign"
     if comparison.word:
         fits = abs(ours) <= SLIGHTLY if comparison.word == "slightly" else abs(ours) >= MUCH
-        return "word" if fits else "sign"
+        return "word" if fits else "size"
     if comparison.paper is None:
         return "sign"
     distance = abs(ours - comparison.paper)
     if distance <= TWO_POINTS:
         return "points"
-    return "error" if error is not None and distance <= NOTABLE * error else "sign"
+    return "error" if error is not None and distance <= NOTABLE * error else "size"
 
 
 def _unbeaten(experiment: int, best: dict[str, list[float]]) -> dict[str, Any]:

@@ -144,7 +144,8 @@ class ReportPage:
                 "MOC-MAB stands than the other policy. A claim holds if the sign is the paper's. "
                 "Of those that do, it is said which come within two points of the paper's "
                 "percentage, which within 1.96 standard errors of it, and whether “slightly” (at "
-                "most 10 %) and “much” (at least 50 %) fit. Nothing was tuned to match.</p>"
+                "most 10 %) and “much” (at least 50 %) fit; the others hold by their sign, not in "
+                "size. Nothing was tuned to match.</p>"
                 f"{claims_table(results)}</section>"
             )
         nav = "".join(f"<a href='#{escape(to)}'>{escape(name)}</a>" for to, name in links)
@@ -300,9 +301,14 @@ def claims_table(results: Results) -> str:
         number = claim.get("experiment", "")
         where = f"{number} (synthetic)" if number in made_up else str(number)
         holds = bool(claim.get("holds"))
-        how = AGREEMENTS.get(claim.get("agreement", ""), "")
-        held = f"✓ holds{f', {how}' if how else ''}"
-        verdict = f"<td class=yes>{held}</td>" if holds else "<td class=no>✗ does not hold</td>"
+        agreement = claim.get("agreement", "")
+        held = f"holds {AGREEMENTS.get(agreement, '')}".rstrip()
+        if not holds:
+            verdict = "<td class=no>✗ does not hold</td>"
+        elif agreement == "size":  # no tick: half of the claim does not fit
+            verdict = f"<td>{held}</td>"
+        else:
+            verdict = f"<td class=yes>✓ {held}</td>"
         numbers = [_claimed(claim.get(key), claim) for key in ("paper", "ours")]
         rows.append([escape(where), escape(str(claim.get("claim", ""))), *numbers, verdict])
     heads = ["Experiment", "Claim of Section VII", "Paper", "Ours", "Verdict"]

@@ -120,6 +120,30 @@ def test_a_chooser_learns_a_log_and_is_evaluated(folder: Path, capsys: Captured)
     assert "which chooser learns" in capsys.readouterr().err
 
 
+def test_learning_says_which_context_values_were_unknown(
+    tmp_path: Path, folder: Path, capsys: Captured
+) -> None:
+    """Those of this log only, though the chooser has met others before."""
+    rows = made.frame(400, seed=5)
+    odd = int((rows["task"] == "code").sum())
+    rows.with_columns(task=rows["task"].replace("code", "Code")).write_csv(tmp_path / "log.csv")
+    first, second = (str(tmp_path / name) for name in ("a.lexbandit", "b.lexbandit"))
+    log = str(tmp_path / "log.csv")
+    words = f"Context values taken otherwise than given: {odd} of task (unknown)."
+    assert status_of(["learn", log, "--like", str(folder / "router.toml"), "--to", first]) == 0
+    assert words in capsys.readouterr().err
+    again = ["learn", log, "--like", first, "--to", second]
+    assert status_of(again) == 0
+    assert words in capsys.readouterr().err
+    assert status_of([*again, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["contexts"] == {
+        "tokens": {},
+        "task": {"unknown": odd},
+    }
+    assert status_of([*again, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_missing_folder_is_told_before_the_log_is_read(folder: Path, capsys: Captured) -> None:
     like = ["--like", str(folder / "router.toml")]
     for command, option in (("learn", "--to"), ("evaluate", "--out")):

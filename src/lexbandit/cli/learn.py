@@ -1,5 +1,6 @@
 """`lexbandit learn LOG... --like FILE --to FILE.lexbandit`: let a chooser learn from a log."""
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import click
 from lexbandit.chooser import Chooser
 from lexbandit.cli.log_options import LogOptions, check_folder, log_options
 from lexbandit.cli.output import Printer, json_output, print_json, quiet
+from lexbandit.contexts import noted
 from lexbandit.errors import InvalidInput
 from lexbandit.logs.learning import WEIGHTS
 from lexbandit.logs.log import Log
@@ -44,15 +46,25 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
         )
     log = source.read(chooser)
     added = _add_arms(chooser, log)
+    known = {name: Counter(counts) for name, counts in chooser.contexts.counts.items()}
     with source.executor() as executor:
         rows = chooser.learn(log, weigh=weigh, executor=executor)
     chooser.save(path)
+    # Of this log: a saved chooser has counts of its own.
+    otherwise = {
+        name: dict(Counter(counts) - known[name])
+        for name, counts in chooser.contexts.counts.items()
+    }
     if as_json:
-        print_json({"rows": log.rows, "learned": rows, "added": added, "path": str(path)})
+        told = {"rows": log.rows, "learned": rows, "added": added, "contexts": otherwise}
+        print_json(told | {"path": str(path)})
     new = f" New arms: {', '.join(added)}." if added else ""
-    Printer(quiet=quiet, as_json=as_json).message(
+    printer = Printer(quiet=quiet, as_json=as_json)
+    printer.message(
         f"learned {rows:,} of {log.rows:,} rows, those with a reward; {path} is the chooser.{new}"
     )
+    if taken := noted(otherwise):
+        printer.message(taken)
 
 
 def _add_arms(chooser: Chooser, log: Log) -> list[str]:

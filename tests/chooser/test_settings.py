@@ -13,6 +13,7 @@ import lexbandit as lb
 from chooser.conftest import CONTEXT
 from lexbandit.chooser import RecordingChooser
 from lexbandit.chooser.saving import arguments_of
+from lexbandit.policies.registry import parameters_of
 from support import make as make_policy
 
 Make = Callable[..., RecordingChooser]
@@ -63,6 +64,17 @@ def test_a_misspelt_argument_is_recognised(make: Make, misspelt: str, meant: str
         in (text)
     )
     assert "caution" in text
+
+
+def test_an_unknown_argument_shows_what_its_policy_takes(make: Make) -> None:
+    """Nothing that other policies take; a dict of settings is to be passed by name."""
+    with pytest.raises(lb.UnknownName) as error:
+        make(settings={"caution": 4, "draw_width": 0.5})
+    text = str(error.value)
+    assert "'settings' of Chooser: pass its entries by name" in text
+    assert "Chooser(..., caution=4, draw_width=0.5). Known:" in text
+    taken = text.partition("and of the policy 'lex-thompson': ")[2].rstrip(".").split(", ")
+    assert {"caution", "draw_width"} <= set(taken) <= set(parameters_of("lex-thompson"))
 
 
 def test_a_misspelt_argument_beside_a_policy_object_too(make: Make) -> None:

@@ -14,7 +14,7 @@ from lexbandit.errors import InvalidInput, UnknownName, counted, nearest
 from lexbandit.objectives import Objective
 from lexbandit.partitions import Exact, checked_sides
 from lexbandit.policies import REGISTRY, Policy, make_policy, settings_known, wraps
-from lexbandit.policies.registry import renamed, warn_of_former
+from lexbandit.policies.registry import parameters_of, renamed, warn_of_former
 
 log = logging.getLogger("lexbandit")
 
@@ -167,13 +167,20 @@ def settings_of(policy: str, given: Mapping[str, Any], own: Sequence[str]) -> di
                 f"{name}={given[name]!r}."
             )
     given = renamed(policy, given, tell=warn_of_former(stacklevel=1))
-    known = sorted(settings_known(policy) - {*own, "tolerance", "dimension", "layout"})
-    for name in given:
-        if name not in known:
-            raise UnknownName(
-                f"unknown argument {name!r} of Chooser{nearest(name, [*own, *known])} Known: "
-                f"{', '.join(own)}; and of the policy {policy!r}: {', '.join(known)}."
-            )
+    elsewhere = {*own, "tolerance", "dimension", "layout"}
+    known = settings_known(policy) - elsewhere
+    taken = sorted({*parameters_of(policy)} - elsewhere)
+    for name, value in given.items():
+        if name in known:
+            continue
+        meant = nearest(name, [*own, *taken])
+        if isinstance(value, Mapping) and value:  # settings={"caution": 4}
+            named = ", ".join(f"{key}={each!r}" for key, each in value.items())
+            meant = f": pass its entries by name, Chooser(..., {named})."
+        raise UnknownName(
+            f"unknown argument {name!r} of Chooser{meant} Known: "
+            f"{', '.join(own)}; and of the policy {policy!r}: {', '.join(taken)}."
+        )
     return {name: _plain(value) for name, value in given.items()}
 
 

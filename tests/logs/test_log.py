@@ -172,6 +172,17 @@ def test_description() -> None:
     assert "agree with how often" in str(told)
 
 
+def test_a_log_in_which_one_arm_was_played_says_so() -> None:
+    """Its propensities may be right, but it knows nothing of the others."""
+    table = pl.DataFrame({"arm": ["a"] * 20, "propensity": [1.0] * 20, "click": [1.0] * 20})
+    log = lb.Log(table, objectives=lb.Objective("click"), arms=["a", "b"])
+    told = str(log.describe())
+    assert "Only 'a' was played: no other arm can be evaluated." in told
+    assert "agree with how often" not in told
+    with pytest.raises(InvalidInput):
+        lb.evaluate(log, "always:b")
+
+
 def test_propensities_that_cannot_be_are_told() -> None:
     told = log_of(frame(2_000, propensity=np.full(2_000, 1 / 3))).describe()
     assert not told.calibrated

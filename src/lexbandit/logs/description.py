@@ -84,11 +84,14 @@ class Description:
     def _sentences(self) -> list[str]:
         """Return how many rows there are, and what is to be known of them."""
         when = "" if self.times is None else f", {_date(self.times[0])} to {_date(self.times[1])}"
+        played = [arm.arm for arm in self.arms if arm.plays]
         if all(math.isnan(arm.mean_propensity) for arm in self.arms):
             said = (
                 "There are no propensities: a chooser can learn from this log, but nothing can be "
                 "evaluated on it."
             )
+        elif self.calibrated and len(played) == 1 < len(self.arms):
+            said = f"Only {played[0]!r} was played: no other arm can be evaluated."
         elif self.calibrated:
             said = "The propensities agree with how often the arms were played."
         else:

@@ -60,6 +60,9 @@ _FEW = 30
 _LITTLE = 0.01
 # Standard errors by which a mean weight may lie below 1 before a promise is doubted.
 _CHANCE = 2.0
+# A propensity below what is promised by at most this share of it is taken as rounded in a file, as
+# 0.333 is for 1/3. The interval then uses that propensity in place of the promise.
+_ROUNDED = 1e-3
 
 
 def evaluate(
@@ -388,9 +391,13 @@ def _outside_words(work: "_Work", found: "_Summed") -> Iterator[str]:
 
 
 def _promise(log: Log, sums: Sums) -> float:
-    """Return the least propensity that `explore` promises; 0 if the log breaks the promise."""
-    least = log.explore / len(log.arms)
-    return least if float(sums.arms[:, :, LEAST].min()) >= least * (1.0 - 1e-9) else 0.0
+    """Return the least propensity that `explore` promises; 0 if the log breaks the promise.
+
+    A logged one that is smaller by rounding counts in its place: scores are made with what was
+    logged, and none may lie further from 0 than the promise allows.
+    """
+    least, seen = log.explore / len(log.arms), float(sums.arms[:, :, LEAST].min())
+    return min(least, seen) if seen >= least * (1.0 - _ROUNDED - 1e-9) else 0.0
 
 
 def _promise_doubted(sums: Sums) -> bool:

@@ -70,7 +70,7 @@ def test_a_page_can_be_made_for_every_kind_of_policy(
 
 FILES = {
     "policies/epsilon_greedy.py": POLICY,
-    "environments/models.py": next(block for block in BLOCKS if "class Models" in block),
+    "environments/models.py": next(block for block in BLOCKS if "class ThreeModels" in block),
     "bounds/hoeffding.py": next(block for block in BLOCKS if "class Hoeffding" in block),
     "features/pairs.py": next(block for block in BLOCKS if "class Pairs" in block),
 }

@@ -206,6 +206,8 @@ def _decades(low: float, high: float, steps: tuple[int, ...]) -> list[float]:
 
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+# The least room between the numbers of an axis, in pixels: on a phone some are left out.
+_BETWEEN_TICKS = 8
 _SHORT = "datum.value == 0 ? '0' : abs(datum.value) < 1 ? format(datum.value, '~g') : "
 _LABEL_EXPR = _SHORT + "replace(format(datum.value, '~s'), 'G', 'B')"
 
@@ -214,7 +216,12 @@ def axis_of(
     axis: Axis, limits: tuple[float, float] | None = None, *, grid: bool = True
 ) -> alt.Axis:
     """Return an axis with few ticks and short numbers."""
-    short: dict[str, Any] = {"labelExpr": _LABEL_EXPR, "labelOverlap": True, "grid": grid}
+    short: dict[str, Any] = {
+        "labelExpr": _LABEL_EXPR,
+        "labelOverlap": True,
+        "labelSeparation": _BETWEEN_TICKS,
+        "grid": grid,
+    }
     if axis.kind == "linear" or limits is None:
         return alt.Axis(tickCount=5, **short)
     return alt.Axis(values=ticks(limits, axis), **short)

@@ -35,6 +35,8 @@ def test_growth_exponent_recovers_a_power_of_the_last_decade() -> None:
     early = np.where(t < 20_000, t**0.2, 3.0 * t**0.8)  # all of the last decade counts
     assert (growth_exponent(t, early) or 0.0) > 0.85
     assert growth_exponent(t, -regret) is None
+    late = np.where(t < 30_000, -1.0, regret)  # positive for less than a decade
+    assert growth_exponent(t, late) is None
     assert growth_exponent(np.array([1, 10]), np.array([1.0, 2.0])) is None
 
 

@@ -98,8 +98,8 @@ def test_every_claim_is_in_the_table_with_its_verdict(page: _Reader) -> None:
     rows = {row[1]: row for row in page.rows if len(row) == 5}
     for claim in CLAIMS:
         _, _, paper, ours, verdict = rows[str(claim["claim"])]
-        assert ours == f"{claim['ours']:+.2f} %".replace("-", "−")
-        assert paper == ("–" if claim["paper"] is None else f"{claim['paper']:+.2f} %")
+        assert ours == f"{claim['ours']:+.2f}\xa0%".replace("-", "−")
+        assert paper == ("–" if claim["paper"] is None else f"{claim['paper']:+.2f}\xa0%")
         assert verdict == ("✓ holds" if claim["holds"] else "✗ does not hold")
 
 

@@ -141,7 +141,7 @@ def growth(study: StudyResults) -> Figure | None:
     panels = []
     for i in range(len(study.objectives)):
         lines, fits = _growth_lines(study, i, theory)
-        if all(line.faint for line in lines):
+        if not lines:
             continue
         about = f"Regret on log-log axes, in {objective_phrase(study, i)}. Exponents: "
         panels.append(
@@ -157,11 +157,12 @@ def growth(study: StudyResults) -> Figure | None:
         return None
     caption = (
         "A straight line of slope p means regret growing as t^p; an exponent below 1 means that "
-        "the policy learns. Exponents are least-squares slopes over the last decade of rounds. "
+        "the policy learns. Exponents are least-squares slopes over the last decade of rounds, of "
+        "regrets that are positive in all of it. "
         + exponent_text(theory)
         + period_text(study)
-        + " Where regret is not positive there is no logarithm, and no line."
-        + faint_text(study)
+        + " Where regret is not positive there is no logarithm, and no line; without any exponent "
+        "there is no panel." + faint_text(study)
     )
     return Figure("growth", "How regret grows", caption, panels)
 
@@ -169,9 +170,13 @@ def growth(study: StudyResults) -> Figure | None:
 def _growth_lines(
     study: StudyResults, i: int, theory: MocMabTheory | None
 ) -> tuple[list[Line], list[str]]:
-    """Return the regrets in an objective, where they are positive, and their exponents in words."""
+    """Return the regrets in an objective, where they are positive, and their exponents in words.
+
+    Nothing where no line with a name has an exponent.
+    """
     looks, named = looks_of(study.policies), leading(study.policies)
     lines, fits = [], []
+    fitted = False
     ours: Line | None = None
     for curve in map(study.best, study.policies):
         measure = curve.measure(regret=True)
@@ -188,8 +193,11 @@ def _growth_lines(
         label = f"{name} t^{exponent:.2f}" if exponent is not None else name
         faint = curve.policy not in named
         lines.append(Line(label, looks[curve.policy], rows, banded=False, faint=faint))
-        ours = lines[-1] if curve.policy == "moc-mab" else ours
-    if theory is not None and ours is not None and not all(line.faint for line in lines):
+        fitted = fitted or (exponent is not None and not faint)
+        ours = lines[-1] if curve.policy == "moc-mab" and exponent is not None else ours
+    if not fitted:
+        return [], []
+    if theory is not None and ours is not None:
         lines.append(_slope(ours, theory.exponent))
         fits.append(f"Theorem 2 at most {theory.exponent:.2f}")
     return lines, fits
@@ -214,28 +222,37 @@ def theorem_bounds(study: StudyResults) -> Figure | None:
     if curve.pareto_regret is not None:  # Theorem 3: under the first bound of Theorem 1
         pareto = ("Pareto regret", "for the Pareto regret", curve.pareto_regret, 0, "Theorem 3")
         bounded.append(pareto)
-    panels, ends, powers, hidden = [], [], [], []
+    panels: list[ChartPanel] = []
+    ends, powers, hidden, absent = [], [], [], []
     for title, where, measure, i, theorem in bounded:
         panel, end, power = _bound_panel(title, curve, measure, i, theory, theorem)
-        panels.append(panel)
-        hidden += [where] if (measure.mean[curve.t >= 10, i] <= 0).any() else []
+        if panel is None:
+            absent.append(where)
+        else:
+            panels.append(panel)
+            hidden += [where] if (measure.mean[curve.t >= 10, i] <= 0).any() else []
         ends.append(f"{end} {where}" + (f" (growing as t^{power:.2f})" if power else ""))
         powers += [power] if power is not None else []
-    caption = bounds_caption(theory, ends, powers, hidden) + period_text(study)
+    if not panels:
+        return None
+    caption = bounds_caption(theory, ends, powers, hidden, absent) + period_text(study)
     return Figure("bounds", "Theory and practice", caption, panels)
 
 
 def _bound_panel(
     title: str, curve: MeanCurve, measure: Measure, i: int, theory: MocMabTheory, theorem: str
-) -> tuple[ChartPanel, str, float | None]:
+) -> tuple[ChartPanel | None, str, float | None]:
     """Return a regret under its bound, the two at the end in words, and the fitted exponent.
 
-    Where the regret is not positive it has no logarithm: then only the bound is drawn.
+    Where the regret is not positive it has no logarithm: if it nowhere is, there is no panel.
     """
     rows = _rows(curve, measure, i, logarithmic=True)
     t = np.array([row["x"] for row in rows])
     epsilon = theory.high_probability(t)[:, i]
     end = f"{number_text(rows[-1]['y'])} under {number_text(epsilon[-1])}"
+    positive = [row for row in rows if row["y"] > 0]
+    if len(positive) < 2:
+        return None, end, None
     lines = [
         Line(
             theorem,
@@ -243,11 +260,8 @@ def _bound_panel(
             [{"x": int(x), "y": float(e)} for x, e in zip(t, epsilon, strict=True)],
         ),
         Line("t itself", _REFERENCE, [{"x": int(x), "y": float(x)} for x in t]),
+        Line("MOC-MAB · 1", looks_of(["moc-mab"])["moc-mab"], positive, banded=False),
     ]
-    positive = [row for row in rows if row["y"] > 0]
-    if len(positive) > 1:
-        look = looks_of(["moc-mab"])["moc-mab"]
-        lines.append(Line("MOC-MAB · 1", look, positive, banded=False))
     panel = line_panel(
         title,
         lines,
@@ -528,17 +542,22 @@ def _gains(theory: MocMabTheory) -> str:
 
 
 def bounds_caption(
-    theory: MocMabTheory, ends: list[str], powers: list[float], hidden: list[str]
+    theory: MocMabTheory,
+    ends: list[str],
+    powers: list[float],
+    hidden: list[str],
+    absent: list[str],
 ) -> str:
     """Return the caption of the bounds' figure, which says where a bound is trivial.
 
-    `hidden` says where MOC-MAB's regret is not positive at some checkpoint.
+    `hidden` says where MOC-MAB's regret is not positive at some checkpoint, `absent` where it is at
+    none, so that there is no panel.
     """
     final = theory.high_probability(theory.horizon)
     text = (
-        "MOC-MAB at scale 1, for which the theorem is. Where the means really vary by at most "
-        f"L‖x − x'‖^α{_gains(theory)}, the regrets stay under the dashed lines at every round with "
-        f"probability at least 1 − 1/T. They end at {', '.join(ends)}. "
+        "MOC-MAB at scale 1, the only scale that the theorem covers. Where the means really vary "
+        f"by at most L‖x − x'‖^α{_gains(theory)}, the regrets stay under the dashed lines at every "
+        f"round with probability at least 1 − 1/T. They end at {', '.join(ends)}. "
         f"Parameters: m = {theory.m}, v = {theory.margin:.3f}, A = {theory.A:.1f}, "
         f"L = {theory.L:g}, α = {theory.alpha:g}, β = {theory.beta:g}, "
         f"λ = {theory.lam:g}, R = {theory.R:g}, largest gaps 1."
@@ -548,6 +567,8 @@ def bounds_caption(
             f" MOC-MAB's line is missing where its regret is not positive ({', '.join(hidden)}): "
             "such a number has no logarithm."
         )
+    if absent:
+        text += f" There is no panel where its regret is never positive ({', '.join(absent)})."
     trivial = [str(i + 1) for i, e in enumerate(final) if e >= theory.horizon]
     if trivial:
         every = "both objectives" if theory.objectives == 2 else "every objective"
@@ -568,10 +589,11 @@ def bounds_caption(
 def growth_exponent(t: Integers, regret: Floats) -> float | None:
     """Return the slope of log regret against log t over the last decade, by least squares.
 
-    None if fewer than three checkpoints there have a positive regret, which has a logarithm.
+    None for fewer than three checkpoints there, or if the regret at one of them is not positive:
+    it has no logarithm.
     """
-    used = (t >= t[-1] / 10) & (regret > 0) & np.isfinite(regret)
-    if used.sum() < 3 or not used[-1]:
+    used = t >= t[-1] / 10
+    if used.sum() < 3 or not np.all((regret[used] > 0) & np.isfinite(regret[used])):
         return None
     slope, _ = log_log_fit(t[used].tolist(), regret[used].tolist())
     return slope

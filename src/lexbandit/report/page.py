@@ -67,6 +67,9 @@ def _draw(figure: Figure, title: str, pictures: Path) -> None:
     (pictures / f"{figure.name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
+_NO_BREAK = "\u00a0"
+
+
 class ReportPage:
     """Collects the parts of a page; `text` joins them."""
 
@@ -153,6 +156,10 @@ class ReportPage:
         title = "Results of a study" if len(results.studies) == 1 else "Results of the studies"
         if any(study.experiment for study in results.studies):
             title = "The paper, reproduced"
+        sections = (
+            f"{claims}{''.join(self._joint)}{''.join(self._sections)}"
+            f"<section id=versions><h2>Versions</h2>{versions}</section>"
+        )
         return (
             "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"
             "<meta name=viewport content='width=device-width, initial-scale=1'>"
@@ -161,8 +168,8 @@ class ReportPage:
             f"<nav aria-label=Sections>{nav}</nav></header><main>"
             "<noscript><p class=note>The figures here are drawn by a script in this page; the same "
             "ones are beside it in the folder <code>figures</code>.</p></noscript>"
-            f"{claims}{''.join(self._joint)}{''.join(self._sections)}"
-            f"<section id=versions><h2>Versions</h2>{versions}</section></main>"
+            # A number and its percent sign stay on one line.
+            f"{sections.replace(' %', f'{_NO_BREAK}%')}</main>"
             f"<script type='application/json' id=specs>{_inline(self._specs)}</script>"
             f"<script>{script}</script><script>{_part('page.js')}</script></body></html>\n"
         )
@@ -174,8 +181,9 @@ def _lead(results: Results) -> str:
     studies = f"{len(results.studies)} stud{'ies' if len(results.studies) > 1 else 'y'}"
     return (
         f"{studies}, {len(policies)} policies, {rounds:,} policy-rounds. In each run one "
-        "stream of rounds serves every policy and scale factor, so differences are sharp. Colours "
-        "are told apart by colour-blind readers, and dashes and shapes repeat them for print."
+        "stream of rounds serves every policy and scale factor, so policies differ by their "
+        "decisions, not by luck. Colours are told apart by colour-blind readers, and dashes and "
+        "shapes repeat them for print."
     )
 
 

@@ -109,7 +109,8 @@ export function objectiveSpec(span, reach, band, lines) {
     ...common, params: [...params, { name: "reach", value: reach }],
     layer: [
       band && { data: { name: "rows" }, mark: { type: "area", color: PLAIN, opacity: 0.2, interpolate: "linear", clip: true }, encoding: { x: time, detail: { field: "run" }, y: { ...y, field: "low" }, y2: { field: "high" } } },
-      { data: { name: "rows" }, mark: { type: "line", color: PLAIN, strokeWidth: 2.2, clip: true }, encoding: { x: time, detail: { field: "run" }, y } },
+      // The line is not clipped: at the highest value it would have half its width.
+      { data: { name: "rows" }, mark: { type: "line", color: PLAIN, strokeWidth: 2.2 }, encoding: { x: time, detail: { field: "run" }, y } },
       { data: { name: "rows" }, mark: { type: "point", filled: true, size: 40, color: PLAIN, opacity: 0.001, clip: true, tooltip: true }, encoding: { x: time, y,
         tooltip: [moment, { field: "value", title: "mean", format: ",.4~r" }, { field: "low", title: "from", format: ",.4~r" }, { field: "high", title: "to", format: ",.4~r" }, { field: "count", title: "rewards", format: "," }] } },
       lines && { ...level, mark: { type: "rule", strokeWidth: 1.5, opacity: 0.85 }, encoding: { ...level.encoding, color: { condition: { test: "datum.colour", field: "colour", type: "nominal", scale: null }, value: "currentColor" }, strokeDash: { field: "dash", type: "nominal", scale: { domain: ["base", "tolerance"], range: [[6, 4], [1, 4]] }, legend: null } } },

@@ -34,10 +34,11 @@ export function show(told) {
 }
 
 function sentences(told) {
-  const parts = headline(told);
-  const text = parts.map((part) => part.strong ?? part).join("");
+  const lines = headline(told);
+  const text = lines.flat().map((part) => part.strong ?? part).join("");
   if (by("headline").textContent !== text) {
-    by("headline").replaceChildren(...parts.map((part) => (part.strong ? el("strong", {}, part.strong) : part)));
+    by("headline").classList.toggle("lines", lines.length > 1);
+    by("headline").replaceChildren(...lines.map((parts) => el("span", {}, ...parts.map((part) => (part.strong ? el("strong", {}, part.strong) : part)))));
   }
   const known = told.totals.rewards > 0 && comparable(told.summary);
   by("against").hidden = !known;
@@ -122,9 +123,11 @@ function objectives(told, parts, now) {
       el("p", { class: "figure-line" }), el("ul", { class: "key", "aria-label": `Lines of ${o.name}` }), el("div", { class: "chart" }),
       el("details", {}, el("summary", {}, `${o.name} as a table`), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${o.name} over time` })))));
   }
-  told.objectives.forEach((objective, n) => one(told, objective, n, home.children[n], parts, now[objective.name]));
+  const dashed = told.objectives.map((objective, n) => one(told, objective, n, home.children[n], parts, now[objective.name]));
+  by("dashed-note").hidden = !dashed.some(Boolean);
 }
 
+// Tells whether there are dashed lines.
 function one(told, objective, n, figure, parts, now) {
   const line = figure.querySelector(".figure-line");
   const place = figure.querySelector(".chart");
@@ -132,7 +135,7 @@ function one(told, objective, n, figure, parts, now) {
     say(line, "No rewards yet.");
     figure.querySelector(".key").replaceChildren();
     place.hidden = true;
-    return;
+    return false;
   }
   place.hidden = false;
   line.replaceChildren(el("b", {}, value(objective, now.value)), ` lately (${ends(objective, now)})`);
@@ -159,6 +162,7 @@ function one(told, objective, n, figure, parts, now) {
       const told = mean(part.rewards[objective.name]);
       return [when(part), value(objective, told.value), ends(objective, told), count(told.count)];
     }).reverse(), [1, 2, 3]));
+  return has[1];
 }
 
 // An interval says nothing beyond the objective's range.

@@ -96,7 +96,7 @@ export function lately(parts, objective) {
 }
 
 // With fewer rewards than this nothing is said of comparisons.
-const FEW = 30;
+export const FEW = 30;
 
 // Whether enough is known of every objective to compare.
 export const comparable = ({ received }) => Object.values(received).every(({ count }) => count >= FEW);

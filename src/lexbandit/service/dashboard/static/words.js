@@ -1,6 +1,6 @@
 // Numbers and sentences, in plain words.
 
-import { always, comparable } from "./series.js";
+import { FEW, always, comparable } from "./series.js";
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
@@ -118,31 +118,40 @@ const COMPARED = 3;
 
 export const compared = (summary) => Object.keys(summary.against).slice(0, COMPARED);
 
-// The sentences at the top: parts that are plain text, or { strong } text.
+// The sentences at the top, each a list of parts that are plain text, or { strong } text.
 export function headline(told) {
   const { decisions, rewards } = told.totals;
-  if (!decisions) return ["No decisions yet."];
-  if (!rewards) return [`${counted(decisions, "decision")}, and no rewards yet: there is nothing to learn from.`];
-  if (!comparable(told.summary)) {
-    return [`It is too early to compare with always playing one arm: there ${rewards === 1 ? "is" : "are"} ${counted(rewards, "reward")} so far.`];
-  }
-  return compared(told.summary).flatMap((arm, n) => [n ? " " : "", ...sentence(told, arm)]);
+  if (!decisions) return [["No decisions yet."]];
+  if (!rewards) return [[`${counted(decisions, "decision")}, and no rewards yet: there is nothing to learn from.`]];
+  if (!comparable(told.summary)) return [[early(told)]];
+  const sentences = compared(told.summary).map((arm) => sentence(told, arm));
+  return [["The chooser compared with always playing"], ...sentences];
+}
+
+// How many rewards are missing until anything is compared, of the objective with the fewest.
+function early({ objectives, summary }) {
+  const received = ({ name }) => summary.received[name].count;
+  const least = objectives.reduce((one, other) => (received(other) < received(one) ? other : one));
+  const n = received(least);
+  return `It is too early to compare with always playing one arm: ${count(n)} of the ${FEW} rewards of ${least.name} that it takes ${n === 1 ? "has" : "have"} come.`;
 }
 
 function sentence({ objectives, summary }, arm) {
-  const [first, ...others] = objectives;
-  const every = [...others, first].map((o) => {
+  const every = objectives.map((o) => {
     const difference = summary.against[arm][o.name];
     return { o, difference, ...gain(o, difference, always(o, summary, arm)) };
   });
-  if (every.every(({ kind }) => kind === "equal")) return [`${arm} was always played.`];
+  if (every.every(({ kind }) => kind === "equal")) return [`${arm}: it was always played.`];
   const blind = every.filter(({ kind }) => kind === "unknown");
   if (blind.length === every.length) {
     const { tried, decisions } = blind[0].difference;
-    return [`How always playing ${arm} would compare cannot be told: it was tried in ${count(tried)} of ${counted(decisions, "decision")}.`];
+    return [`${arm}: how this would compare cannot be told; it was tried in ${count(tried)} of ${counted(decisions, "decision")}.`];
   }
   const open = every.filter(({ kind }) => kind === "unsure" || kind === "unknown").map(({ o }) => o.name);
-  const clauses = every.filter(({ o }) => !open.includes(o.name)).map(({ o, text }) => [{ strong: `${o.name} is ${text}` }]);
+  const clauses = every.filter(({ o }) => !open.includes(o.name)).map(({ o, kind, text }) => {
+    const said = `${o.name} is ${text}`;
+    return [kind === "gain" || kind === "loss" ? { strong: said } : said];
+  });
   if (open.length) clauses.push([`it cannot be told yet whether ${listed(open)} ${open.length === 1 ? "is" : "are"} better or worse`]);
-  return [`Compared with always playing ${arm}, `, ...clauses.flatMap((one, n) => (n ? ["; ", ...one] : one)), "."];
+  return [`${arm}: `, ...clauses.flatMap((one, n) => (n ? ["; ", ...one] : one)), "."];
 }

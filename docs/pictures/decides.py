@@ -199,7 +199,9 @@ def tied(seen: Seen) -> None:
         arrow(RIGHT - 78, 17.5, RIGHT - 46, 17.5, color=DARK_GREY),
         box(edge, 34, RIGHT - edge, bottom - 34, fill=SHADE),
         line(edge, 34, edge, bottom + 42, color=VERMILION, width=2),
-        line(top, first, top, bottom + 42, color=VERMILION, width=1.3, dash="4 3"),
+        # It stops for the number of a tick.
+        line(top, first, top, bottom + 4, color=VERMILION, width=1.3, dash="4 3"),
+        line(top, bottom + 23, top, bottom + 42, color=VERMILION, width=1.3, dash="4 3"),
         arrow(top, bottom + 32, edge, bottom + 32, color=VERMILION),
         text(top + 6, bottom + 36, "highest draw", color=VERMILION, size=13),
         text(edge - 8, bottom + 36, "less the tolerance", color=VERMILION, size=13, anchor="end"),
@@ -209,7 +211,7 @@ def tied(seen: Seen) -> None:
         color = BLUE if seen.stays[arm] else GREY
         marks += quality_row(seen, arm, first + arm * ROW, ends, color)
     for arm, word in ((1, "reaches it: stays"), (2, "does not: out")):
-        y = first + arm * ROW + 5
+        y = first + arm * ROW + 15  # below the end of the curve
         marks.append(text(RIGHT - 6, y, word, color=DARK_GREY, size=12.5, anchor="end"))
     key = bottom + 66
     marks += [

@@ -248,11 +248,15 @@ def test_segments_that_begin_after_the_first_rows_are_told() -> None:
 
 
 def test_rows_too_young_for_rewards_are_told() -> None:
-    words = "younger than the 600 s in which rewards come: rewards there do not count yet."
+    words = "younger than the 600 s in which rewards come, counted from the last row: "
     assert words not in str(lb.evaluate(log_of(TABLE), "always:small", segments=()))
     report = lb.evaluate(log_of(TABLE, wait=600.0), "always:small", segments=())
-    assert f"10 rows are {words}" in report.diagnostics.sentences  # they are a minute apart
+    told = "\n".join(report.diagnostics.sentences)
+    assert f"10 rows are {words}rewards there do not count yet." in told  # they are a minute apart
     assert report["quality"].missing == 10
+    finished = lb.evaluate(log_of(TABLE, wait=0), "always:small", segments=())
+    assert finished["quality"].missing == 0
+    assert words not in str(finished)
 
 
 @pytest.mark.parametrize(

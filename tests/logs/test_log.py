@@ -143,6 +143,8 @@ def test_rewards_of_young_rows_are_missing_and_defaults_fill_old_ones() -> None:
     assert np.isnan(rewards[old:]).all()
     assert rewards[:old, 0].tolist() == [0.1 if n % 2 else 0.5 for n in range(old)]
     assert not np.isnan(rewards[:old, 1]).any()
+    finished = arrays(log_of(table, objectives=objectives, wait=0))["rewards"]
+    assert finished[:, 0].tolist() == [0.1 if n % 2 else 0.5 for n in range(N)]
     rewards = arrays(log_of(table, objectives=objectives))["rewards"]
     assert np.isnan(rewards[:, 0]).tolist() == [n % 2 == 1 for n in range(N)]
 

@@ -35,7 +35,12 @@ _OPTIONS = [
         f"{', '.join(ROLES[:-1])} or {ROLES[-1]}, where it is called otherwise. Repeatable.",
     ),
     click.option("--explore", type=float, help="Share of the log's decisions drawn uniformly."),
-    click.option("--wait", type=float, metavar="SECONDS", help="Time in which rewards come."),
+    click.option(
+        "--wait",
+        type=float,
+        metavar="SECONDS",
+        help="Time in which rewards come, counted from the last row. 0: all have come.",
+    ),
     click.option(
         "--cluster",
         metavar="ADDRESS",

@@ -79,6 +79,10 @@ class Difference:
     worse_high: float
     variances: Mapping[float | None, tuple[float, float]] = field(default_factory=dict, repr=False)
 
+    def ends(self) -> str:
+        """Return the estimate and its interval as a verdict's sentence has them."""
+        return f"{self.difference:+.4g}, between {self.low:+.4g} and {self.high:+.4g}"
+
 
 class _Levels(NamedTuple):
     """How often each end may be wrong: of the interval, and those that verdicts are judged by."""

@@ -457,7 +457,8 @@ def _young_words(log: Log, rows: int) -> list[str]:
     young = min(log.young, rows)
     return [
         f"{counted(young, 'row')} {'is' if young == 1 else 'are'} younger than the {log.wait:g} s "
-        "in which rewards come: rewards there do not count yet."
+        "in which rewards come, counted from the last row: rewards there do not count yet. If the "
+        "log is finished, say so by Log(..., wait=0) or --wait 0."
     ]
 
 

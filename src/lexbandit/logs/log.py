@@ -78,7 +78,8 @@ class Log:
     context      the features of contexts; their columns have their names
     like         a `Chooser`, or the path of a saved one, that has all of this
     point        which decision point of a storage
-    wait         seconds in which rewards come; rewards of younger rows are left out
+    wait         seconds in which rewards come; rewards of rows that are younger, counted from the
+                 last row, are left out. 0: all have come, as in a log that is finished
     adaptive     whether what decided went on learning; False only if it did not
     explore      the share of choices that was drawn uniformly, at least; if it is known, intervals
                  are much narrower
@@ -133,7 +134,7 @@ class Log:
         refuse_shared_names(self.objectives, self.contexts.names)
         said = wait
         wait = known.wait if wait is None and known is not None else wait
-        self.wait = None if wait is None else checks.positive("wait", wait)
+        self.wait = None if wait is None else checks.at_least_zero("wait", wait)
         self.adaptive = adaptive
         explore = known.explore if explore is None and known is not None else explore
         self.explore = checks.at_least_zero("explore", explore or 0.0, most=1.0)

@@ -196,33 +196,29 @@ def _all_too_large(diagnostics: Diagnostics) -> bool:
     )
 
 
-def _ends(found: Difference) -> str:
-    return f"{found.difference:+.4g}, between {found.low:+.4g} and {found.high:+.4g}"
-
-
 def _as_good_words(found: Difference, objective: Objective) -> str:
     return (
         f"{found.objective} is at least as good within its tolerance of {objective.tolerance:g} "
-        f"({_ends(found)})"
+        f"({found.ends()})"
     )
 
 
 def _may_be(found: Difference, objective: Objective, *, ahead: bool = False) -> str:
     side = "better" if ahead else "worse"
     return (
-        f"{found.objective} ({_ends(found)}) may be {side} by more than its tolerance of "
+        f"{found.objective} ({found.ends()}) may be {side} by more than its tolerance of "
         f"{objective.tolerance:g}"
     )
 
 
 def _is_worse(found: Difference) -> str:
-    return f"{found.objective} is worse ({_ends(found)})"
+    return f"{found.objective} is worse ({found.ends()})"
 
 
 def _said(kind: Literal["better", "worse"], found: Difference, others: list[str]) -> Verdict:
     text = f"{kind} in {found.objective}"
     more = "".join(f"; {words}" for words in others)
-    sentence = f"{text.capitalize()} ({_ends(found)}){more}."
+    sentence = f"{text.capitalize()} ({found.ends()}){more}."
     return Verdict(text, kind, found.objective, sentence)
 
 

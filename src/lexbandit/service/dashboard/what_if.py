@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,10 +23,12 @@ import polars as pl
 from lexbandit.chooser import Chooser
 from lexbandit.errors import InvalidInput, without_password
 from lexbandit.logs.candidates import with_tolerances
+from lexbandit.logs.differences import Difference
 from lexbandit.logs.evaluate import evaluate
 from lexbandit.logs.evaluation import plain
 from lexbandit.logs.log import Log
 from lexbandit.logs.rows import times_of
+from lexbandit.logs.verdict import decide
 from lexbandit.service.dashboard.views import totals
 from lexbandit.service.engine.history import History
 from lexbandit.service.events import CorruptLog
@@ -105,9 +108,10 @@ def _report(asked: _Asked) -> dict[str, Any]:
     report |= {"wait": asked.wait, "more": 0, "candidates": []}
     try:
         table = _last_rows(asked)
-        report |= {"rows": table.height, "young": _young(table, asked.wait)}
+        wait = _remaining(table, asked.wait, time.time())
+        report |= {"rows": table.height, "young": _young(table, wait)}
         _refuse_no_rewards(report)
-        report |= _evaluated(asked, table)
+        report |= _evaluated(asked, table, wait)
     except (InvalidInput, CorruptLog, StorageFailed) as error:
         report["error"] = without_password(str(error))
     except Exception:
@@ -140,6 +144,14 @@ def since(history: History) -> float:
     return -math.inf
 
 
+def _remaining(table: pl.DataFrame, wait: float | None, now: float) -> float | None:
+    """Return how long before the last row rewards may still come: traffic may have stopped."""
+    if wait is None or table.is_empty():
+        return wait
+    idle = now - float(times_of(table["time"]).max())
+    return max(0.0, wait - max(0.0, idle))
+
+
 def _young(table: pl.DataFrame, wait: float | None) -> int:
     """Return how many rows are so young that rewards may still come: these do not count yet."""
     if wait is None or table.is_empty():
@@ -158,8 +170,8 @@ def _refuse_no_rewards(report: dict[str, Any]) -> None:
         )
 
 
-def _evaluated(asked: _Asked, table: pl.DataFrame) -> dict[str, Any]:
-    rows = Log(table, like=asked.chooser, wait=asked.wait)
+def _evaluated(asked: _Asked, table: pl.DataFrame, wait: float | None) -> dict[str, Any]:
+    rows = Log(table, like=asked.chooser, wait=wait)
     plays = Counter(table["arm"].to_list())
     arms = sorted(asked.chooser.arms, key=lambda arm: -plays[arm])
     given: dict[str, Any] = {f"always:{arm}": f"always:{arm}" for arm in arms[:_ARMS]}
@@ -171,7 +183,8 @@ def _evaluated(asked: _Asked, table: pl.DataFrame) -> dict[str, Any]:
         }
         if tolerances:
             said = ", ".join(f"{name} {value:g}" for name, value in tolerances.items())
-            given[f"tolerance of {said}"] = {"chooser": asked.chooser, "tolerance": tolerances}
+            now = " (as now)" if times == 1.0 else ""
+            given[f"tolerance of {said}{now}"] = {"chooser": asked.chooser, "tolerance": tolerances}
     candidates = [_candidate(rows, name, one) for name, one in given.items()]
     errors = {one.get("error", "") for one in candidates}
     if len(errors) == 1 and "" not in errors:  # it is about the log, not about a candidate
@@ -179,17 +192,43 @@ def _evaluated(asked: _Asked, table: pl.DataFrame) -> dict[str, Any]:
     return {"candidates": candidates, "more": max(0, len(arms) - _ARMS)}
 
 
+@dataclass(frozen=True)
+class _Worded(Difference):
+    """A difference in the words of the page's columns: so much lower or higher.
+
+    less    whether less is better
+    """
+
+    less: bool = False
+
+    def ends(self) -> str:
+        """Return the estimate and its interval; one side is said once."""
+        if self.low > 0.0 or self.high < 0.0:
+            near, far = sorted((abs(self.low), abs(self.high)))
+            return f"{self._said(self.difference)}, between {near:.4g} and {far:.4g}"
+        low, high = self._said(self.low), self._said(self.high)
+        return f"{self._said(self.difference)}, between {low} and {high}"
+
+    def _said(self, value: float) -> str:
+        if value == 0.0 or math.isnan(value):
+            return f"{value:.4g}"
+        return f"{abs(value):.4g} {'higher' if (value > 0.0) != self.less else 'lower'}"
+
+
 def _candidate(rows: Log, name: str, given: Any) -> dict[str, Any]:
     try:
         found = evaluate(rows, given, segments=())
     except InvalidInput as error:
         return {"candidate": name, "error": str(error)}
+    pairs = list(zip(found.differences.values(), rows.objectives, strict=True))
+    worded = [_Worded(**vars(one), less=objective.goal == "min") for one, objective in pairs]
+    decision = decide(worded, rows.objectives, found.diagnostics)
     candidate: dict[str, Any] = plain(
         {
             "candidate": name,
             "verdict": found.verdict,
             "kind": found.decision.kind,
-            "sentence": found.decision.sentence,
+            "sentence": decision.sentence,
             "effective_rows": found.diagnostics.effective_rows,
             "objectives": {
                 one.objective: {"value": one.difference, "low": one.low, "high": one.high}

@@ -67,7 +67,7 @@ function show({ kept, report }) {
     candidates.map(row), [2 + objectives.length],
   ));
   const left = more ? ` Of the arms, ${count(more)} played less often are left out.` : "";
-  say(by("what-if-more"), "Intervals of 95\u00a0% hold at every look; in words, positive differences are better. Tolerances "
+  say(by("what-if-more"), "Intervals of 95\u00a0% hold at every look. Tolerances "
     + `are tried with what is known now, which was learned from these rows too, so they may look somewhat better than they are.${left} For files, other policies and segments: lexbandit evaluate.`);
 }
 

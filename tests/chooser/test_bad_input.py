@@ -42,7 +42,7 @@ Make = Callable[..., RecordingChooser]
         ({"policy": "moc-mab", "horizon": 0}, "horizon"),
         ({"policy": "moc-mab", "horizon": 99, "cells_per_side": [1, 2]}, "each of 3 coordinates"),
         ({"policy": "moc-mab", "horizon": 99, "cells_per_side": "many"}, "cells_per_side"),
-        ({"scal": 0.5}, "did you mean 'scale'"),
+        ({"cautin": 0.5}, "did you mean 'caution'"),
         ({"scale": -1}, "scale must be"),
         ({"explore": 1.5}, "at most 1"),
         ({"explore": -0.1}, "at least 0"),

@@ -56,8 +56,8 @@ def command(source: LogOptions, path: Path, weigh: str | None, quiet: bool, as_j
         for name, counts in chooser.contexts.counts.items()
     }
     if as_json:
-        told = {"rows": log.rows, "learned": rows, "added": added, "contexts": otherwise}
-        print_json(told | {"path": str(path)})
+        outcome = {"rows": log.rows, "learned": rows, "added": added, "contexts": otherwise}
+        print_json(outcome | {"path": str(path)})
     new = f" New arms: {', '.join(added)}." if added else ""
     printer = Printer(quiet=quiet, as_json=as_json)
     printer.message(

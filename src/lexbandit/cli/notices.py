@@ -45,19 +45,19 @@ def compile_notices(*, err: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def needs(extra: str, *, without: str = "") -> Iterator[None]:
-    """Turn a missing package into a line that says how to install it.
-
-    `without` is an option of the command that does without it.
-    """
+def needs(extra: str) -> Iterator[None]:
+    """Turn a missing package into a line that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise missing(error, extra, without=without) from None
+        raise missing(error, extra) from None
 
 
 def missing(error: ModuleNotFoundError, extra: str, *, without: str = "") -> Exception:
-    """Return an error that says how to install a missing package, or how to do without it."""
+    """Return an error that says how to install a missing package.
+
+    `without` is an option of the command that does without it.
+    """
     if error.name is None or error.name.startswith("lexbandit"):
         return error
     package = error.name.partition(".")[0]

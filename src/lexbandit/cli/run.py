@@ -13,7 +13,7 @@ from lexbandit.bench.executors import StudyOutcome, make_executor, run_study
 from lexbandit.bench.run import sized
 from lexbandit.bench.study import Study, packaged_studies, read_study
 from lexbandit.bench.summary import write_summary
-from lexbandit.cli.notices import needs
+from lexbandit.cli.notices import missing
 from lexbandit.cli.output import (
     Command,
     Printer,
@@ -175,9 +175,10 @@ def run_studies(
 
 def _report_writer() -> Callable[[Path], Path]:
     """Return what writes a report; a package that it needs is missed before any run is played."""
-    with needs("bench", without="--no-report"):
-        # Charts are slow to import, and not wanted without a report.
+    try:  # charts are slow to import, and not wanted without a report
         from lexbandit.report import write_report  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise missing(error, "bench", without="--no-report") from None
     return write_report
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import lexbandit as lb
 from lexbandit.features import features_for
+from lexbandit.kernels import pooled
 from lexbandit.policies.linear import credible
 
 
@@ -189,3 +190,27 @@ def test_the_standing_goes_by_estimates_level_by_level() -> None:
     masked = made.explain([0.5, 0.5], [False, True, True])
     assert masked.standing[0].top == 1
     assert masked.arms[0].within == (0.0, 0.0)
+
+
+def test_noise_is_that_of_the_arm_where_the_features_have_no_constant() -> None:
+    """What tells the mean squared error is missing then, and nothing may be divided by it."""
+    learner = policy()
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        learner.update(random.random(2), int(random.integers(3)), random.random(2))
+    model = learner._model
+    products = model.matrices[:, :, pooled.INVERSE].sum(axis=-1)
+    assert credible.noise_here(model, products, np.zeros(1)).max() > 1.0
+    model.prior[pooled.CONSTANT] = 0.0
+    assert (credible.noise_here(model, products, np.zeros(1)) == 1.0).all()
+
+
+def test_squared_errors_that_no_rewards_lead_to_are_refused() -> None:
+    learner = policy()
+    for n in range(20):
+        learner.update([0.1 + 0.04 * n, 0.5], n % 3, [0.3, 0.1 * (n % 4)])
+    for value in (0.0, -1.0):
+        state = learner.state()
+        state["vectors"][0, 0, pooled.ERRORS, 0] = value
+        with pytest.raises(lb.InvalidInput, match="squared errors"):
+            policy().load_state(state)

@@ -205,13 +205,33 @@ def test_noise_that_depends_on_the_context(layout: str) -> None:
     model = policy._model
     for context in rounds.contexts[:10]:
         phi = twin.phi(context)
-        found = credible.noise_here(model, model.matrices[:, :, pooled.INVERSE] @ phi)
+        found = credible.noise_here(model, model.matrices[:, :, pooled.INVERSE] @ phi, np.zeros(1))
         wanted = [[one.noisier(arm, phi) for arm in one.arms] for one in twin.objectives]
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert np.max(wanted) > 1.0
     errors = model.vectors[:, :, pooled.ERRORS].copy()
     policy.merge(policy.state())
     np.testing.assert_allclose(policy._model.vectors[:, :, pooled.ERRORS], 2.0 * errors)
+
+
+def test_a_prior_is_no_noise() -> None:
+    """It counts in Σφφᵀ and not in the squared errors."""
+    layout = LAYOUTS["mixed"]
+    policy, twin = pair(2, 2, layout, tolerance=0.05, seed=3)
+    first, second = policy.features.expectations()
+    policy.add_arm(([0.95, 0.9], 50))
+    twin.add_arm([0.95, 0.9], 50, first, second)
+    rounds = rounds_of(layout, 90, 3, 2, seed=4)
+    compare(policy, twin, rounds)
+    model = policy._model
+    apart = []
+    for context in rounds.contexts[:30]:
+        phi = twin.phi(context)
+        products = model.matrices[:, :, pooled.INVERSE] @ phi
+        wanted = [[one.noisier(arm, phi) for arm in one.arms] for one in twin.objectives]
+        np.testing.assert_allclose(credible.noise_here(model, products, first), wanted, rtol=1e-6)
+        apart.append(np.abs(credible.noise_here(model, products, np.zeros(1)) - wanted).max())
+    assert max(apart) > 0.1
 
 
 def test_every_setting_counts() -> None:

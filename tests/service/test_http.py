@@ -687,3 +687,15 @@ def test_a_port_that_another_listens_on_is_an_error() -> None:
 
     for run in (asyncio.run, uvloop.run):
         run(work())
+
+
+def test_a_large_body_behind_another_request_is_read_to_its_end() -> None:
+    """Both came at once, and more of the body than is parsed at a time."""
+
+    async def work(one: Server) -> None:
+        caller = await one.call()
+        caller.send(post(b"{}") + post(b"x" * 40_000) + post(b"[]"))
+        bodies = [(await caller.echoed())[-1] for _ in range(3)]
+        assert bodies == ["{}", "x" * 40_000, "[]"]
+
+    on(work)

@@ -187,6 +187,38 @@ def test_resting_callers_are_answered_when_the_service_ends() -> None:
     on(work, slow, limit=1.0)
 
 
+def test_a_connection_that_was_held_is_like_others_after_the_overload() -> None:
+    """Requests that are queued behind each other pause its reading too, which is no refusal."""
+    go_on = asyncio.Event()
+
+    async def slow(request: Request) -> Reply:
+        await request.body(1000)
+        if request.path == b"/v1/a/decisions":
+            await go_on.wait()
+        else:
+            await asyncio.sleep(0.5)
+        return Reply(200, b"answered")
+
+    async def work(one: Server) -> None:
+        request, look = post(b"{}", b"/v1/a/decisions"), b"GET /a HTTP/1.1\r\nHost: me\r\n\r\n"
+        busy = await one.call()
+        busy.send(request)
+        await asyncio.sleep(0.05)
+        callers = [await one.call() for _ in range(60)]  # more than may be refused in a tick
+        for caller in callers:
+            caller.send(request + look + look)
+        await asyncio.sleep(0.05)
+        go_on.set()
+        for caller in callers:
+            assert [(await caller.seen()).status for _ in range(3)][1:] == [200, 200]
+        await asyncio.sleep(0.3)
+        for caller in callers:
+            caller.send(request)
+            assert (await caller.seen()).status == 200
+
+    on(work, slow, refused=print, limit=1.0)
+
+
 def test_of_refused_requests_in_one_piece_a_hundred_are_answered() -> None:
     """4,700 of them in 128 KB took 80 ms, in which nobody else was answered."""
     go_on = asyncio.Event()

@@ -68,6 +68,7 @@ class Arm:
     inverse: Array = None
     own: Array = None
     errors: Array = 0.0
+    expected: Array = 0.0  # E[φ], where it has a prior
 
     def add(self, phi: Array, second: Array, reward: float, times: float = 1.0) -> None:
         """Add `times` rewards at features of mean `phi` and mean square `second`."""
@@ -139,9 +140,9 @@ class Objective:
 
     def noisier(self, arm: Arm, phi: Array) -> float:
         """A regression of e²/q on the features, around 1 and at least 1; q is the mean of e²."""
-        if arm.count == 0:
+        if arm.count == arm.weight:
             return 1.0
-        sums = arm.gram @ self.prior.constant
+        sums = arm.gram @ self.prior.constant - arm.weight * arm.expected
         q = float(arm.errors @ self.prior.constant) / float(sums @ self.prior.constant)
         return max(1.0 + float(phi @ arm.inverse @ (arm.errors / q - sums)), 1.0)
 
@@ -364,6 +365,7 @@ class LexThompson:
         for objective, mean in zip(self.objectives, means, strict=True):
             arm = objective.add_arm()
             arm.weight, arm.mean = weight, mean if weight else 0.0
+            arm.expected = first
             arm.add(first, second, mean, weight)
             if weight:
                 objective.refresh()

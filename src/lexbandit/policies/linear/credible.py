@@ -91,7 +91,12 @@ class Known(NamedTuple):
 
 
 def known_at(
-    model: pooled.Model, features: Floats, means: Floats, left_out: Floats, unlike: Booleans
+    model: pooled.Model,
+    features: Floats,
+    means: Floats,
+    left_out: Floats,
+    unlike: Booleans,
+    expected: Floats,
 ) -> Known:
     """Return what is known at features φ, given the posterior means there.
 
@@ -105,7 +110,8 @@ def known_at(
     gives in a category. `deviations` do without: they say what arms are like in general, and few
     are so unlike the others.
 
-    Where the noise is larger in this context than on average, that of `noise_here` counts.
+    Where the noise is larger in this context than on average, that of `noise_here` counts;
+    `expected` is E[φ].
 
     For σ_a² the largest is taken of the model's, of (2σ² + Q_a)/(2 + n), which is drawn less to the
     noise of all arms, and of (30σ² + Q_a)/(30 + n), which is drawn to it more. Quantiles are those
@@ -142,7 +148,7 @@ def known_at(
     if unlike.any():
         estimates.append(loosened(model, features, unlike))
     quantiles = student(_PSEUDO + np.minimum(seen, near))
-    here = np.where(binary[:, np.newaxis], noise, noise * noise_here(model, products))
+    here = np.where(binary[:, np.newaxis], noise, noise * noise_here(model, products, expected))
     widths = [quantiles * np.sqrt(here * variance + beyond) for _, variance in estimates]
     around = list(zip(estimates, widths, strict=True))
     low = np.min([found - width for (found, _), width in around], axis=0)
@@ -160,18 +166,22 @@ def known_at(
     return Known(means, low, high, near, prior, noise, beyond, seen)
 
 
-def noise_here(model: pooled.Model, products: Floats) -> Floats:
+def noise_here(model: pooled.Model, products: Floats, expected: Floats) -> Floats:
     """Return by how much noise is larger at φ than on average, at least 1, float[D, K].
 
     A regression of the squared errors on the features, by the inverses B of the model: with q the
     mean of an arm's n errors e²/(1 + φᵀBφ) it is 1 + φᵀB Σ(e²/(1 + φᵀBφ)/q − 1)φ, where `products`
-    is Bφ, and 1 where the features have no constant, which Σ and n are known by.
+    is Bφ, and 1 where the features have no constant, which Σ and n are known by. A prior, which
+    counts as rewards at E[φ] = `expected`, has no errors and is left out.
     """
     constant = model.prior[pooled.CONSTANT]
-    counts = model.matrices[:, :, pooled.GRAM] @ constant
+    priors = model.tallies[:, :, pooled.WEIGHT, np.newaxis] * expected
+    sums = model.matrices[:, :, pooled.GRAM] @ constant - priors
     errors = model.vectors[:, :, pooled.ERRORS]
-    means = (errors @ constant) / np.maximum(counts @ constant, _TINY)
-    ratios = errors / np.maximum(means, _TINY)[..., np.newaxis] - counts
+    counts = sums @ constant
+    known = (counts > 0.5) & (errors @ constant > 0.0)
+    means = np.where(known, errors @ constant, 1.0) / np.where(known, counts, 1.0)
+    ratios = np.where(known[..., np.newaxis], errors / means[..., np.newaxis] - sums, 0.0)
     return np.asarray(np.maximum(1.0 + np.einsum("aif,aif->ia", products, ratios), 1.0))
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,8 @@ _CHUNK = 2**20
 _RESIDUE = 1e-10
 
 # Whether the rewards of one decision are further ones.
+# The average features of priors where there are none.
+_NONE: Floats = np.zeros(1)
 _NO, _YES = np.zeros(1, np.bool_), np.ones(1, np.bool_)
 
 _UPDATE = Direct(kernel.update)
@@ -555,9 +558,15 @@ class PooledPolicy(Policy):
 
     def _known_at(self, features: Floats, looks: Looks) -> credible.Known:
         """Return posterior means and deviations, credible intervals, and how near rewards are."""
+        expected = self._expected if self._model.tallies[:, :, pooled.WEIGHT].any() else _NONE
         return credible.known_at(
-            self._model, features[0], looks.means, self._left_out, self._unlike
+            self._model, features[0], looks.means, self._left_out, self._unlike, expected
         )
+
+    @cached_property
+    def _expected(self) -> Floats:
+        """The features on average over all contexts, as those of a prior are."""
+        return self.features.expectations()[0]
 
     def prospect(self, point: Floats, allowed: Booleans) -> "Prospect":
         """Return what `expect` needs of a context."""
@@ -768,10 +777,14 @@ class PooledPolicy(Policy):
         vectors, shared, common = arrays["vectors"], arrays["shared"], arrays["common"]
         moments, own, errors = np.moveaxis(vectors, 2, 0)
         unseen = (arrays["tallies"][:, :, pooled.COUNT] == 0)[:, :, None]
-        for field, values in ((pooled.MOMENT, moments), (pooled.ERRORS, errors)):
-            wrong = unseen & (values != 0)
+        checks.refuse_first(
+            "state['vectors'][:, :, 0]", moments, unseen & (moments != 0), "0 without counts"
+        )
+        if (constant := self._model.prior[pooled.CONSTANT]).any():
+            sums = (errors @ constant)[:, :, None]
+            wrong = (sums < 0) | ((sums == 0) & (errors != 0)) | (unseen & (errors != 0))
             checks.refuse_first(
-                f"state['vectors'][:, :, {field}]", values, wrong, "0 without counts"
+                "state['vectors'][:, :, 2]", errors, wrong, "sums of squared errors"
             )
         _refuse_other(
             "state['vectors'][:, :, 1]",

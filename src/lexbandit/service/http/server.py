@@ -374,8 +374,8 @@ class Resting:
         if self._left > 0:
             self._left -= 1
             connection.rests = False
-        elif not connection.flow.read_paused:
-            connection.rests = True
+        elif not connection.held:
+            connection.held = connection.rests = True
             connection.flow.pause_reading()
             self._waiting.append((connection.loop.time(), connection))
         if self._timer is None:
@@ -389,6 +389,7 @@ class Resting:
         self._forget()
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
         answers = self.admission.answered - self._answered
         self._answered += answers
         self._left = answers // _ANSWERS_PER_REFUSAL + _FREE_REFUSALS
@@ -400,18 +401,20 @@ class Resting:
         while self._waiting and (fitting > 0 or self._waiting[0][0] <= oldest):
             fitting -= 1
             self._release()
-        self._timer = loop.call_later(_TICK, self._tick, loop) if overloaded else None
+        if overloaded:
+            self._timer = loop.call_later(_TICK, self._tick, loop)
 
     def _release(self) -> None:
         _, connection = self._waiting.popleft()
         self._released.append(connection)
+        connection.held = False
         if not connection.transport.is_closing():
-            connection.flow.resume_reading()
+            connection.read_on()
 
     def _forget(self) -> None:
         """Treat like others those that were read again at the last tick, but for those refused."""
         for connection in self._released:
-            connection.rests = connection.flow.read_paused
+            connection.rests = connection.held
         self._released.clear()
 
 
@@ -504,14 +507,15 @@ class Connection(HttpToolsProtocol):
     rest               what was received and is not parsed yet, since requests are queued
     eof                nothing more will be received
     shed               the request that is being read is refused: there are too many
-    rests              it was refused, and what it sends now may have waited unread
+    held               it was refused, and is not read until its turn comes
+    rests              it was held, and what it sends now may have waited unread
     sheds              how many requests of what was received last were refused
     """
 
     def __init__(self, shared: Shared, **settings: Any) -> None:
         super().__init__(**settings)
         self.shared = shared
-        self.in_head = self.in_body = self.shed = self.rests = False
+        self.in_head = self.in_body = self.shed = self.held = self.rests = False
         self.unparsed = self.unsent = self.sheds = 0
         self.since = self.loop.time()
         self.problem: Problem | None = None
@@ -720,7 +724,7 @@ class Connection(HttpToolsProtocol):
     def _start(self, request: Request) -> None:
         self.running = request
         if self.flow.read_paused and request.complete is None:
-            request.resume = self.flow.resume_reading
+            request.resume = self.read_on
         self.tasks.add(self.loop.create_task(self._answer(request)))
 
     def on_body(self, body: bytes) -> None:
@@ -731,7 +735,7 @@ class Connection(HttpToolsProtocol):
             return
         if not request.feed(body):
             self.flow.pause_reading()
-            request.resume = self.flow.resume_reading
+            request.resume = self.read_on
 
     def on_message_complete(self) -> None:
         """Be ready for the next request."""
@@ -789,15 +793,21 @@ class Connection(HttpToolsProtocol):
             return
         if self.queued:
             self._start(self.queued.popleft())
-            return
-        if self.problem is not None:
+            if self.queued or self.problem is not None or not (self.rest and self.in_body):
+                return
+        elif self.problem is not None:
             self._close_with(self.problem)
             return
         if self.rest:
             self._parse(self.rest)
             if self.eof and not self.rest:
                 self._end_after_last()
-        if not self.queued and self.problem is None:
+        if self.problem is None:
+            self.read_on()
+
+    def read_on(self) -> None:
+        """Read again, unless requests are queued or the connection is held."""
+        if not self.queued and not self.held:
             self.flow.resume_reading()
 
     def _end_after_last(self) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -217,6 +218,27 @@ def test_a_connection_that_was_held_is_like_others_after_the_overload() -> None:
             assert (await caller.seen()).status == 200
 
     on(work, slow, refused=print, limit=1.0)
+
+
+def test_a_pause_for_queued_requests_is_no_refusal() -> None:
+    """The connection was read again, and paused its reading for another cause: it is not held."""
+
+    async def work() -> None:
+        flow = SimpleNamespace(read_paused=False, resume_reading=lambda: None)
+        flow.pause_reading = lambda: setattr(flow, "read_paused", True)
+        connection: Any = SimpleNamespace(rests=False, held=False, flow=flow)
+        connection.loop = asyncio.get_running_loop()
+        connection.transport = SimpleNamespace(is_closing=lambda: False)
+        connection.read_on = lambda: None  # requests are queued: it stays paused
+        resting = admission_module.Resting(Admission(5.0, print))
+        for _ in range(admission_module._FREE_REFUSALS + 1):
+            resting.refused(connection)
+        assert connection.rests
+        resting.release_all()
+        assert flow.read_paused
+        assert not connection.rests
+
+    asyncio.run(work())
 
 
 def test_of_refused_requests_in_one_piece_a_hundred_are_answered() -> None:
